@@ -1,0 +1,1 @@
+"""The agent's sub-commands of the command line."""

@@ -1,0 +1,158 @@
+"""What can happen to the fleet (events, past tense) and what the fleet wants done about it (commands, imperative).
+
+`Fleet.handle(event, now)` turns one into the other. The shell carries commands out in their order, those that write
+before those that tell anybody: what the coordinator has said, it has stored.
+"""
+
+from dataclasses import dataclass
+
+from muster.check import Transition
+from muster.model import Json, Run
+from muster.wire.messages import (
+    Ack,
+    AnyCommand,
+    AnyGroupReply,
+    InventoryReport,
+    Presence,
+    Report,
+)
+from muster_coordinator.records import NodeRecord, NodeView, StoryEntry, SweepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class PresenceSeen:
+    """A heartbeat or a last will."""
+
+    message: Presence
+
+
+@dataclass(frozen=True, slots=True)
+class InventorySeen:
+    """A node has said what it is made of."""
+
+    message: InventoryReport
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSeen:
+    """A node has sent runs, perhaps again."""
+
+    message: Report
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReplySeen:
+    """A member has said something about its group."""
+
+    message: AnyGroupReply
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequested:
+    """Somebody wants a check to run now. Refused when node, check or parameters are not valid."""
+
+    run: str
+    node: str
+    check: str
+    params: Json
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRequested:
+    """Somebody wants a sweep; `nodes` None means every node that is there. Refused when anything is not valid."""
+
+    sweep: str
+    check: str
+    params: Json
+    strategy: str
+    nodes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepAbortRequested:
+    """Somebody wants a sweep to end now. Refused when there is no such sweep, ignored when it has ended."""
+
+    sweep: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """Time has passed."""
+
+
+Event = (
+    PresenceSeen
+    | InventorySeen
+    | ReportSeen
+    | GroupReplySeen
+    | RunRequested
+    | SweepRequested
+    | SweepAbortRequested
+    | Ticked
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRuns:
+    """Write runs, and that the node's stream is stored through `through`."""
+
+    node: str
+    stream: str
+    through: int
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNode:
+    """Write a node's record over the one that is stored."""
+
+    record: NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSweep:
+    """Write a sweep's record over the one that is stored."""
+
+    record: SweepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Append to a node's story."""
+
+    entry: StoryEntry
+
+
+@dataclass(frozen=True, slots=True)
+class SendAck:
+    """Tell a node what is stored."""
+
+    node: str
+    ack: Ack
+
+
+@dataclass(frozen=True, slots=True)
+class SendCommand:
+    """Give a node an order."""
+
+    node: str
+    command: AnyCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell whoever listens to the API's event stream: `kind` is run, node, sweep or story, `payload` its JSON."""
+
+    kind: str
+    payload: NodeView | SweepRecord | StoryEntry | Run
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Tell plugins about a transition of a node's service state."""
+
+    transition: Transition
+
+
+Command = StoreRuns | SaveNode | SaveSweep | Tell | SendAck | SendCommand | Announce | Notify

@@ -1,0 +1,180 @@
+"""What the coordinator stores and serves: nodes, groups, sweeps and the story of how each node came to its state."""
+
+from enum import StrEnum
+
+from muster.check import CheckInfo
+from muster.model import (
+    Data,
+    Device,
+    Finding,
+    Health,
+    Instant,
+    Inventory,
+    Json,
+    Metric,
+    ServiceState,
+    Topology,
+    Verdict,
+)
+from muster.wire.messages import PluginInfo
+
+
+class NodeRecord(Data):
+    """A node as it is stored. Health is not: it is folded from the runs again after a restart."""
+
+    name: str
+    online: bool
+    first_seen: Instant
+    last_seen: Instant
+    service: ServiceState
+    inventory: Inventory = Inventory()
+    checks: tuple[CheckInfo, ...] = ()
+    plugins: tuple[PluginInfo, ...] = ()
+
+
+class NodeFinding(Finding):
+    """A finding that stands against a node, with the run that found it last and the time it was first found."""
+
+    check: str
+    run: str
+    since: Instant
+
+
+class NodeView(Data):
+    """A node as the API serves it. `lost` says only that its heartbeat has stopped."""
+
+    name: str
+    health: Health
+    service: ServiceState
+    lost: bool
+    last_seen: Instant
+    devices: tuple[Device, ...]
+    findings: tuple[NodeFinding, ...]
+    reasons: tuple[str, ...] = ()
+    topology: Topology = Topology()
+    machine_type: str | None = None
+    software: dict[str, str] = {}
+    checks: dict[str, Verdict] = {}
+    plugins: tuple[PluginInfo, ...] = ()
+    outbox: int = 0
+    dropped: dict[str, int] = {}
+
+
+class StoryEntry(Data):
+    """One step in a node's story; `cause` is the id of the run, sweep or request that led to it."""
+
+    id: str
+    at: Instant
+    node: str
+    kind: str
+    text: str
+    cause: str | None = None
+    data: Json = {}
+
+
+class GroupState(StrEnum):
+    """The phases of a group's life."""
+
+    FORMING = "FORMING"
+    ELECTED = "ELECTED"
+    READY = "READY"
+    RUNNING = "RUNNING"
+    ENDED = "ENDED"
+
+
+class Ending(StrEnum):
+    """How a group ended: FINISHED when every member reported, NOT_FORMED when it never ran."""
+
+    FINISHED = "FINISHED"
+    NOT_FORMED = "NOT_FORMED"
+    TIMED_OUT = "TIMED_OUT"
+    ABORTED = "ABORTED"
+
+
+class Blame(Data):
+    """A member that kept a group from forming or finishing, and how: a word for programs, a sentence for people."""
+
+    node: str
+    reason: str
+    detail: str = ""
+
+
+class MemberRecord(Data):
+    """A member's place in its group and what it reported."""
+
+    node: str
+    address: str | None = None
+    first_rank: int | None = None
+    ranks: int | None = None
+    verdict: Verdict | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class GroupRecord(Data):
+    """One group: `members` in rank order, what each measured, who is to blame, and why it was formed so."""
+
+    id: str
+    members: tuple[str, ...]
+    state: GroupState
+    ending: Ending | None = None
+    verdict: Verdict | None = None
+    objective: float | None = None
+    measurements: dict[str, dict[str, Metric]] = {}
+    places: tuple[MemberRecord, ...] = ()
+    blamed: tuple[Blame, ...] = ()
+    reasons: tuple[str, ...] = ()
+    started_at: Instant
+    ended_at: Instant | None = None
+
+
+class RoundRecord(Data):
+    """Disjoint groups that run side by side."""
+
+    number: int
+    groups: tuple[GroupRecord, ...]
+
+
+class SweepState(StrEnum):
+    """The states of a sweep as the API names them."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    FINISHED = "finished"
+    ABORTED = "aborted"
+
+
+class FailedNode(Data):
+    """A node that a sweep convicts. `confidence` is between 0 and 1."""
+
+    node: str
+    confidence: float
+    reasons: tuple[str, ...]
+
+
+class FailedLink(Data):
+    """A link between two nodes that a sweep convicts while both nodes are cleared."""
+
+    between: tuple[str, str]
+    confidence: float
+    reasons: tuple[str, ...]
+
+
+class SweepRecord(Data):
+    """A sweep with everything that came of it."""
+
+    id: str
+    state: SweepState
+    strategy: str
+    check: str
+    params: Json = {}
+    nodes: tuple[str, ...]
+    verdict: Verdict | None = None
+    rounds: tuple[RoundRecord, ...] = ()
+    suspects: tuple[str, ...] = ()
+    failed_nodes: tuple[FailedNode, ...] = ()
+    failed_links: tuple[FailedLink, ...] = ()
+    cleared_nodes: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+    created_at: Instant
+    ended_at: Instant | None = None
+    reason: str | None = None

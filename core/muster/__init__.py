@@ -1,0 +1,41 @@
+"""muster keeps a fleet of GPU nodes fit for duty.
+
+This package is the contract: whatever an agent, the coordinator or a plugin imports from another part lives here.
+A plugin needs only the names that this module exports.
+"""
+
+from importlib.metadata import version
+
+from muster.check import Check, Context, Idleness, IdleProbe, Needs, Params, Rendezvous, Scope, Skip
+from muster.config import Config, Section
+from muster.hookspecs import hookimpl
+from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+from muster.references import Reference, judge_value
+
+__version__ = version("gpu-muster")
+
+__all__ = [
+    "Action",
+    "Check",
+    "Config",
+    "Context",
+    "Device",
+    "Finding",
+    "IdleProbe",
+    "Idleness",
+    "Inventory",
+    "Measurement",
+    "Needs",
+    "Params",
+    "Reference",
+    "Rendezvous",
+    "Scope",
+    "Section",
+    "Severity",
+    "Skip",
+    "Topology",
+    "Verdict",
+    "__version__",
+    "hookimpl",
+    "judge_value",
+]

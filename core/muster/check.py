@@ -1,0 +1,188 @@
+"""What a check is: the contract between muster and every plugin that measures something."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from muster.model import Data, Device, Finding, Json, Measurement
+from muster.references import Reference
+
+
+class Params(BaseModel):
+    """Base of every check's parameters: frozen, and an unknown parameter is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scope(StrEnum):
+    """NODE: measured by one process on one node. GROUP: by one process per device on every node of a group."""
+
+    NODE = "NODE"
+    GROUP = "GROUP"
+
+
+class Needs(StrEnum):
+    """What must be idle before a run may start; the run holds it until it ends or is preempted."""
+
+    NOTHING = "NOTHING"
+    IDLE_DEVICE = "IDLE_DEVICE"
+    IDLE_NODE = "IDLE_NODE"
+
+
+class Skip(Exception):
+    """Raised by `measure` when there is nothing to measure here; the run is SKIPPED with this reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendezvous:
+    """Where and as whom a rank joins its group.
+
+    The environment holds the same values under torch's standard names. `listen_fd` is set on rank 0 only: a socket
+    that listens on `master_port` already, to be handed to the store so that no other process can take the port.
+    """
+
+    rank: int
+    local_rank: int
+    world_size: int
+    master_addr: str
+    master_port: int
+    listen_fd: int | None
+
+
+class Context(Protocol):
+    """What a running check may ask of its surroundings."""
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices of this node, in index order; empty on a machine without any."""
+
+    @property
+    def expected_gpus(self) -> int | None:
+        """How many devices the operator says that there are; None when not said."""
+
+    @property
+    def scratch(self) -> Path:
+        """An empty directory that is removed when the run has ended."""
+
+    @property
+    def timeout_s(self) -> float:
+        """How long the whole run may take, in seconds."""
+
+    def progress(self, text: str) -> None:
+        """Says in a few words how far the run has come."""
+
+    def rendezvous(self) -> Rendezvous:
+        """Says that this rank is ready and blocks until every rank of the group is.
+
+        To be called once by checks of scope GROUP, after slow imports and before the process group is initialised.
+        """
+
+
+P = TypeVar("P", bound=Params)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(Generic[P]):
+    """The definition of a check.
+
+    `measure` runs in a child process and may import torch or pynvml, block, crash or hang; it returns numbers only.
+    `judge` is pure, so that it can be repeated when references change: it gets the measurement and, by metric name,
+    the reference that applies to it. `cadence_s` is the default interval in seconds between background runs, None
+    for a check that runs on demand only. `quick` are the parameters that `--quick` sets. A `resident` check is cheap
+    and frequent and shares one long-lived process with others of its kind. `objective` names the metric, more is
+    better, by which a sweep compares groups with one another.
+    """
+
+    name: str
+    summary: str
+    scope: Scope
+    params: type[P]
+    measure: Callable[[P, Context], Measurement]
+    judge: Callable[[Measurement, Mapping[str, Reference]], list[Finding]]
+    timeout_s: float
+    cadence_s: float | None = None
+    needs: Needs = Needs.NOTHING
+    resident: bool = False
+    objective: str | None = None
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+
+AnyCheck = Check[Any]
+
+
+class CheckInfo(Data):
+    """A check as others see it: what the agent announces and `muster check show` prints.
+
+    `params` is the JSON schema of its parameters.
+    """
+
+    name: str
+    summary: str
+    scope: Scope
+    needs: Needs
+    cadence_s: float | None
+    timeout_s: float
+    objective: str | None
+    params: Json
+
+
+def describe(check: AnyCheck) -> CheckInfo:
+    """The announcement of a check."""
+    return CheckInfo(
+        name=check.name,
+        summary=check.summary,
+        scope=check.scope,
+        needs=check.needs,
+        cadence_s=check.cadence_s,
+        timeout_s=check.timeout_s,
+        objective=check.objective,
+        params=check.params.model_json_schema(),
+    )
+
+
+class Idleness(StrEnum):
+    """What an idle probe says. UNKNOWN counts as BUSY."""
+
+    IDLE = "IDLE"
+    BUSY = "BUSY"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleProbe:
+    """Tells whether somebody else is at work on this node.
+
+    `probe` gets the process ids of muster's own runs, which do not count as work. It is called in a child process,
+    about twice a second while a run holds the node, and must answer within a second.
+    """
+
+    name: str
+    probe: Callable[[frozenset[int]], Idleness]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """A change of a node's service state, told to plugins. `id` stays the same when it is told again."""
+
+    id: str
+    node: str
+    before: str
+    after: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionOutcome:
+    """What came of a plugin's action on a transition."""
+
+    done: bool
+    detail: str

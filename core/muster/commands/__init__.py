@@ -1,0 +1,1 @@
+"""The sub-commands of the command line that need nothing but the contract."""

@@ -1,0 +1,266 @@
+"""Settings: a TOML file, then the environment (`MUSTER_…`, `__` between levels), then defaults.
+
+An unknown key, a value of the wrong type or a missing file is refused with the key, what was wrong and what would be
+right. Plugins own the tables `[plugins.<name>]` and declare what may stand in them by asking for them as a model.
+"""
+
+import os
+import socket
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from muster.errors import SettingsError, unknown
+from muster.model import Name
+
+ENVIRONMENT_PREFIX = "MUSTER_"
+
+CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL"})
+"""Variables of the command line itself; they are options, not settings."""
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """`host:port` as a pair; ValueError when it is not one. IPv6 hosts stand in brackets."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080")
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `host:port` can be reached from this machine only."""
+    return split_address(address)[0] in LOOPBACK
+
+
+class Section(BaseModel):
+    """A table of the settings: unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class BrokerSettings(Section):
+    """The MQTT broker. Without a `url`, the coordinator embeds one that listens on `listen`, on loopback only."""
+
+    url: str | None = Field(None, description="mqtt://host[:port] or mqtts://host[:port]; unset: embedded broker")
+    listen: str = Field("127.0.0.1:1883", description="Where the embedded broker listens (loopback only)")
+    username: str | None = Field(None, description="User name at the broker")
+    password_file: Path | None = Field(None, description="File that holds the password")
+    ca_file: Path | None = Field(None, description="CA certificates that the broker's certificate must come from")
+    cert_file: Path | None = Field(None, description="Client certificate")
+    key_file: Path | None = Field(None, description="Key of the client certificate")
+
+    @field_validator("url")
+    @classmethod
+    def _is_mqtt(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("mqtt://", "mqtts://")):
+            raise ValueError("must start with mqtt:// or mqtts://, for example mqtts://broker.example:8883")
+        return value
+
+    @field_validator("listen")
+    @classmethod
+    def _is_loopback(cls, value: str) -> str:
+        if not is_loopback(value):
+            raise ValueError("the embedded broker serves this host only; run Mosquitto and set broker.url for others")
+        return value
+
+
+class HttpSettings(Section):
+    """The coordinator's HTTP API."""
+
+    listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
+    token_file: Path | None = Field(None, description="File that holds the token which every request must bear")
+
+    @field_validator("listen")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        split_address(value)
+        return value
+
+
+class StoreSettings(Section):
+    """The coordinator's database."""
+
+    url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
+
+
+class AgentSettings(Section):
+    """The agent on a node."""
+
+    listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
+    address: str | None = Field(None, description="Address that other nodes reach this one by; unset: found by route")
+    heartbeat_s: float = Field(10.0, gt=0, description="Seconds between heartbeats")
+    outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
+    memory_limit_gib: float | None = Field(None, gt=0, description="Memory one run may take; unset: half of the host's")
+    machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
+    block: str | None = Field(None, description="Topology: the block that the node stands in")
+    rack: str | None = Field(None, description="Topology: the rack")
+    leaf: str | None = Field(None, description="Topology: the leaf switch")
+    host: str | None = Field(None, description="Topology: the physical host")
+
+    @field_validator("listen")
+    @classmethod
+    def _is_loopback(cls, value: str) -> str:
+        if not is_loopback(value):
+            raise ValueError("the agent's endpoint has no token and stays on loopback, for example 127.0.0.1:8788")
+        return value
+
+
+class CheckSettings(Section):
+    """What an operator sets for one check."""
+
+    enabled: bool = Field(True, description="false: never runs in the background")
+    interval_s: float | None = Field(None, gt=0, description="Seconds between background runs; unset: the check's own")
+    timeout_s: float | None = Field(None, gt=0, description="Deadline of one run in seconds; unset: the check's own")
+    params: dict[str, JsonValue] = Field({}, description="Parameters of background runs")
+
+
+class LogSettings(Section):
+    """Logs go to stderr."""
+
+    format: str = Field("auto", pattern="^(auto|json|console)$", description="auto: console on a terminal, else json")
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="The least level that is written")
+
+
+class PluginsSettings(BaseModel):
+    """Which plugins are off; every further table belongs to the plugin of its name."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    disabled: tuple[str, ...] = Field((), description="Names of plugins that are not loaded")
+
+    @property
+    def sections(self) -> dict[str, Any]:
+        """By plugin name, the table that the settings hold for it."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+def _host_name() -> str:
+    return socket.gethostname().split(".")[0] or "node"
+
+
+class Settings(Section):
+    """All settings of all parts; each part reads its own."""
+
+    fleet: Name = Field("default", description="Name of the fleet; fleets can share a broker")
+    node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
+    data_dir: Path = Field(Path("~/.local/share/muster"), description="Where outbox and database are kept")
+    expected_gpus: int | None = Field(None, ge=0, description="GPUs that this node must have; unset: whatever is there")
+    broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
+    http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
+    store: StoreSettings = Field(StoreSettings(), description="The coordinator's database")
+    agent: AgentSettings = Field(AgentSettings(), description="The agent on a node")
+    log: LogSettings = Field(LogSettings(), description="Logs")
+    checks: dict[str, CheckSettings] = Field({}, description="By check name")
+    plugins: PluginsSettings = Field(PluginsSettings(), description="Plugins and their own tables")
+
+    @field_validator("data_dir")
+    @classmethod
+    def _expand(cls, value: Path) -> Path:
+        return value.expanduser()
+
+
+S = TypeVar("S", bound=BaseModel)
+
+
+class Config:
+    """The settings as plugins see them: the typed ones, and each plugin's own section on request."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._claimed: dict[str, BaseModel] = {}
+
+    def plugin(self, name: str, model: type[S]) -> S:
+        """The table `[plugins.<name>]` as `model`, a `Section`; SettingsError when it does not fit."""
+        known = self._claimed.get(name)
+        if isinstance(known, model):
+            return known
+        table = self.settings.plugins.sections.get(name, {})
+        section = _validated(model, table, prefix=("plugins", name))
+        self._claimed[name] = section
+        return section
+
+    def unclaimed(self) -> list[str]:
+        """Sections that no plugin asked for."""
+        return sorted(set(self.settings.plugins.sections) - set(self._claimed))
+
+
+def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings from the file at `path`, if any, overlaid by `environment`; SettingsError says what is wrong."""
+    table = _read(path) if path is not None else {}
+    _overlay(table, environment)
+    return _validated(Settings, table, prefix=())
+
+
+def read_secret(path: Path, key: str) -> str:
+    """The secret in a file that the setting `key` names, without the final newline."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{key}: cannot read {path}: {error}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from None
+
+
+def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:
+    for variable in sorted(environment):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in CLIENT_VARIABLES:
+            continue
+        *parents, last = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        level = table
+        for parent in parents:
+            level = level.setdefault(parent, {})
+            if not isinstance(level, dict):
+                raise SettingsError(f"{variable}: {parent!r} is a value in the settings file, not a table")
+        level[last] = _value(environment[variable])
+
+
+def _value(text: str) -> Any:
+    """Lists and tables are given as JSON; anything else stays a string, which pydantic converts."""
+    if text[:1] not in ("[", "{"):
+        return text
+    try:
+        return pydantic_core.from_json(text)
+    except ValueError:
+        return text
+
+
+def _validated(model: type[S], table: Any, prefix: tuple[str, ...]) -> S:
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(model, item, prefix) for item in error.errors())) from None
+
+
+def _explain(model: type[BaseModel], error: Any, prefix: tuple[str, ...]) -> str:
+    """One line for one validation error: the key, what was wrong, what would be right."""
+    location = tuple(str(part) for part in error["loc"])
+    key = ".".join((*prefix, *location))
+    if error["type"] == "extra_forbidden":
+        valid = [".".join((*prefix, *location[:-1], name)) for name in _fields(model, location[:-1])]
+        return unknown("setting", key, valid)
+    message = error["msg"].removeprefix("Value error, ")
+    return f"setting {key!r}: {message} (got {error['input']!r})"
+
+
+def _fields(model: type[BaseModel], location: tuple[str, ...]) -> list[str]:
+    """The names that are valid in the table at `location`."""
+    current: Any = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            current = current.model_fields[part].annotation
+        else:  # a table keyed by name, such as checks: dict[str, CheckSettings]
+            current = get_args(current)[1]
+    return list(current.model_fields)

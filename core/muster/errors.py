@@ -1,0 +1,51 @@
+"""The errors that a person or a peer can cause; anything else that is raised is a bug and crashes loudly."""
+
+import difflib
+from collections.abc import Iterable
+
+EX_USAGE = 64
+"""Exit code for wrong usage and wrong settings (sysexits.h)."""
+
+EX_UNAVAILABLE = 69
+"""Exit code when something that is needed cannot be reached or is taken (sysexits.h)."""
+
+
+class MusterError(Exception):
+    """Something that the person at the keyboard can put right; shown as one line, without a traceback."""
+
+    exit_code = EX_USAGE
+
+
+class SettingsError(MusterError):
+    """The settings are wrong; the message names the key, what was wrong and what would be right."""
+
+
+class Unavailable(MusterError):
+    """A server, port or file that is needed cannot be had just now."""
+
+    exit_code = EX_UNAVAILABLE
+
+
+class Refused(MusterError):
+    """A request that cannot be carried out as it was put; the message says what would be valid."""
+
+
+class RemoteError(Exception):
+    """Bytes from a peer that we do not accept. Counted by `kind` and dropped, never raised further.
+
+    `kind` is one of `malformed`, `oversized`, `unknown_version`, `wrong_node` and `unknown_topic`.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+
+
+def unknown(what: str, name: str, valid: Iterable[str]) -> str:
+    """One line that refuses `name`, suggests the nearest valid name and lists all that are valid."""
+    names = sorted(valid)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    listing = ", ".join(names) if names else "none"
+    return f"unknown {what} {name!r}{hint} (valid: {listing})"

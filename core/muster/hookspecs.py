@@ -1,0 +1,61 @@
+"""The hooks that a plugin may implement.
+
+Contribute hooks are called once, when a process starts; notify hooks are coroutines, isolated and time-limited.
+A plugin is whatever an entry point in the group `muster` names: a module, or a class that is called without arguments.
+"""
+
+from collections.abc import Iterable
+
+import pluggy
+
+from muster.check import ActionOutcome, AnyCheck, Check, Context, IdleProbe, Transition
+from muster.config import Config
+from muster.model import Inventory, Run
+
+PROJECT = "muster"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def muster_configure(config: Config) -> None:
+    """Called first: read your settings with `config.plugin(name, model)`, so that wrong ones are refused at start."""
+
+
+@hookspec
+def muster_checks(config: Config) -> Iterable[AnyCheck]:
+    """The checks that you bring."""
+    return ()
+
+
+@hookspec(firstresult=True)
+def muster_inventory(config: Config) -> Inventory | None:
+    """The devices of this node, or None when you cannot tell. Called in a child process; may import pynvml."""
+
+
+@hookspec
+def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
+    """Probes that tell whether somebody else works on this node; a run that needs idleness needs all to say idle."""
+    return ()
+
+
+@hookspec
+def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
+    """Called in the child process of a run just before it measures: set its environment up."""
+
+
+@hookspec
+async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+    """A node's service state has changed: act on it or tell somebody. May be told twice, with the same id."""
+
+
+@hookspec
+async def muster_result(config: Config, run: Run) -> None:
+    """A run has been stored: export it."""
+
+
+CONTRIBUTE = ("muster_configure", "muster_checks", "muster_inventory", "muster_idle_probes", "muster_prepare_run")
+NOTIFY = ("muster_transition", "muster_result")
+
+__all__ = ["CONTRIBUTE", "NOTIFY", "PROJECT", "Check", "hookimpl", "hookspec"]

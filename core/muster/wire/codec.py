@@ -1,0 +1,71 @@
+"""Between messages and bytes. Whatever a peer sends either becomes a message or a RemoteError that says its kind."""
+
+from typing import Any, TypeVar
+
+import pydantic_core
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from muster.errors import RemoteError
+from muster.wire import messages
+from muster.wire.messages import SCHEMA, Message, NodeMessage
+from muster.wire.topics import NodeTopic
+
+MAX_MESSAGE_BYTES = 1 << 20
+"""Larger payloads are refused unread. A report of 100 runs with full findings stays well below."""
+
+M = TypeVar("M", bound=Message)
+
+PRESENCE = TypeAdapter[messages.Presence](messages.Presence)
+INVENTORY = TypeAdapter[messages.InventoryReport](messages.InventoryReport)
+REPORT = TypeAdapter[messages.Report](messages.Report)
+GROUP_REPLY = TypeAdapter[messages.AnyGroupReply](messages.AnyGroupReply)
+ACK = TypeAdapter[messages.Ack](messages.Ack)
+COMMAND = TypeAdapter[messages.AnyCommand](messages.AnyCommand)
+COORDINATOR = TypeAdapter[messages.CoordinatorPresence](messages.CoordinatorPresence)
+REFERENCES = TypeAdapter[messages.References](messages.References)
+
+_FROM_NODE: dict[NodeTopic, TypeAdapter[Any]] = {
+    NodeTopic.PRESENCE: PRESENCE,
+    NodeTopic.INVENTORY: INVENTORY,
+    NodeTopic.REPORT: REPORT,
+    NodeTopic.GROUP: GROUP_REPLY,
+}
+
+
+def encode(message: BaseModel) -> bytes:
+    """The message as compact JSON."""
+    return message.model_dump_json(by_alias=True).encode()
+
+
+def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
+    """The message in `payload`; RemoteError of kind oversized, unknown_version or malformed."""
+    if len(payload) > MAX_MESSAGE_BYTES:
+        raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
+    try:
+        return kind.validate_json(payload)
+    except ValidationError as error:
+        raise _refusal(payload, error) from None
+
+
+def decode_from_node(topic: NodeTopic, node: str, payload: bytes) -> NodeMessage:
+    """The message that `node` published on its `topic`; RemoteError of kind wrong_node if it names another node."""
+    adapter = _FROM_NODE.get(topic)
+    if adapter is None:
+        raise RemoteError("unknown_topic", f"nodes do not publish on {topic}")
+    message: NodeMessage = decode(payload, adapter)
+    if message.node != node:
+        raise RemoteError("wrong_node", f"{message.node!r} published as {node!r}")
+    return message
+
+
+def _refusal(payload: bytes, error: ValidationError) -> RemoteError:
+    try:
+        value = pydantic_core.from_json(payload)
+    except ValueError:
+        return RemoteError("malformed", "not JSON")
+    version = value.get("schema") if isinstance(value, dict) else None
+    if isinstance(version, int) and version != SCHEMA:
+        return RemoteError("unknown_version", f"schema {version}, this is {SCHEMA}")
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return RemoteError("malformed", f"{where}: {first['msg']}")

@@ -1,0 +1,237 @@
+"""Every message, by topic. Past tense and replies come from nodes, imperatives from the coordinator."""
+
+import uuid
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from muster.check import CheckInfo
+from muster.model import Data, Instant, Inventory, Json, Name, RankResult, Run
+from muster.references import Reference
+
+SCHEMA: Literal[1] = 1
+
+
+def new_id() -> str:
+    """An id that no other message, run, group or sweep has."""
+    return uuid.uuid4().hex
+
+
+class Message(Data):
+    """What every message carries. `sent_at` is the sender's clock."""
+
+    schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
+    id: str = Field(default_factory=new_id, max_length=64)
+    sent_at: Instant
+
+
+class NodeMessage(Message):
+    """A message from a node; `node` must be the one in the topic."""
+
+    node: Name
+
+
+# node/<node>/presence, retained
+
+
+class Presence(NodeMessage):
+    """That an agent is there, repeated as its heartbeat; as last will, with `online` false, that it is gone.
+
+    `outbox` is the number of runs that wait to be stored, `dropped` counts by check those that had to be given up.
+    """
+
+    online: bool
+    version: str = ""
+    outbox: int = 0
+    dropped: dict[str, int] = {}
+
+
+# node/<node>/inventory, retained
+
+
+class PluginInfo(Data):
+    """One plugin as the agent's loader saw it."""
+
+    name: str
+    distribution: str | None
+    version: str | None
+    status: Literal["loaded", "disabled", "failed"]
+    error: str | None = None
+
+
+class InventoryReport(NodeMessage):
+    """What a node is made of and which checks it can run."""
+
+    inventory: Inventory
+    checks: tuple[CheckInfo, ...]
+    plugins: tuple[PluginInfo, ...] = ()
+
+
+# node/<node>/report
+
+
+class Report(NodeMessage):
+    """Runs in the order of their sequence numbers.
+
+    `stream` names the outbox that numbers them; a new outbox is a new stream and starts again at 1. `after` is the
+    number of the run before the first one here that the node still keeps, and 0 if it keeps none: with it the
+    coordinator can tell a gap (something was lost on the way) from numbers that do not exist any more.
+    """
+
+    stream: str = Field(max_length=64)
+    after: int = Field(ge=0)
+    runs: tuple[Run, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _runs_are_the_nodes_own_and_in_order(self) -> Self:
+        numbers = [self.after, *(run.seq for run in self.runs)]
+        if any(later <= earlier for earlier, later in pairwise(numbers)):
+            raise ValueError("sequence numbers must rise, from above `after`")
+        if any(run.node != self.node for run in self.runs):
+            raise ValueError("a report holds its own node's runs only")
+        return self
+
+
+# node/<node>/ack
+
+
+class Ack(Message):
+    """Everything in `stream` up to and including `stored_through` is in the database.
+
+    `gap` says that a report came which leaves something out: send again from the oldest run that is kept.
+    """
+
+    stream: str
+    stored_through: int
+    gap: bool = False
+
+
+# node/<node>/group
+
+
+class GroupReply(NodeMessage):
+    """What a member says about its part in a group."""
+
+    group: str
+
+
+class Accepted(GroupReply):
+    """The member takes part with `ranks` ranks and listens on `port` at `address` for the case that it gets rank 0."""
+
+    kind: Literal["accepted"] = "accepted"
+    address: str
+    port: int
+    ranks: int = Field(ge=1)
+
+
+class Declined(GroupReply):
+    """The member cannot take part, or no longer. `reason` is a word for programs, `detail` a sentence for people.
+
+    Reasons: busy, unknown_check, bad_params, too_few_devices, not_idle, unreachable (it cannot reach rank 0),
+    preempted, expired, stopping, failed_to_start.
+    """
+
+    kind: Literal["declined"] = "declined"
+    reason: str
+    detail: str = ""
+
+
+class Ready(GroupReply):
+    """The member holds its lease, has reached rank 0, and its ranks wait at the rendezvous."""
+
+    kind: Literal["ready"] = "ready"
+
+
+class Progress(GroupReply):
+    """A sign of life while the ranks run."""
+
+    kind: Literal["progress"] = "progress"
+    text: str = ""
+
+
+class Finished(GroupReply):
+    """Every rank of the member has ended; each speaks for itself."""
+
+    kind: Literal["finished"] = "finished"
+    ranks: tuple[RankResult, ...]
+
+
+AnyGroupReply = Annotated[Accepted | Declined | Ready | Progress | Finished, Field(discriminator="kind")]
+
+
+# node/<node>/command
+
+
+class Command(Message):
+    """An order to one node. Refused when the leader's epoch is older than one seen, or after `expires_at`."""
+
+    epoch: int
+    expires_at: Instant
+    cause: str | None = None
+
+
+class RunCheck(Command):
+    """Run a check of scope NODE now; `run` is the id that the result will have."""
+
+    kind: Literal["run_check"] = "run_check"
+    run: str
+    check: Name
+    params: Json = {}
+
+
+class Join(Command):
+    """Take part in a group, or decline: take no lease yet, but say where and with how many ranks."""
+
+    kind: Literal["join"] = "join"
+    group: str
+    check: Name
+    params: Json = {}
+    devices: int | None = None
+    timeout_s: float
+
+
+class Prepare(Command):
+    """The ranks are elected: take the lease, reach rank 0, spawn the ranks up to the rendezvous, say ready."""
+
+    kind: Literal["prepare"] = "prepare"
+    group: str
+    first_rank: int
+    world_size: int
+    master_addr: str
+    master_port: int
+
+
+class Start(Command):
+    """Every member is ready: let the ranks go."""
+
+    kind: Literal["start"] = "start"
+    group: str
+
+
+class Abort(Command):
+    """Leave the group: kill the ranks, drop the lease."""
+
+    kind: Literal["abort"] = "abort"
+    group: str
+    reason: str
+
+
+AnyCommand = Annotated[RunCheck | Join | Prepare | Start | Abort, Field(discriminator="kind")]
+
+
+# coordinator and references, retained
+
+
+class CoordinatorPresence(Message):
+    """Who leads. A group that an older epoch formed is over: agents leave it. Repeated as a heartbeat."""
+
+    online: bool
+    epoch: int
+    url: str = ""
+
+
+class References(Message):
+    """References that the operator set or the fleet has taught; they come after the shipped ones."""
+
+    rows: tuple[Reference, ...] = ()

@@ -1,0 +1,56 @@
+"""The topics of a fleet. One node may publish only below its own name; a broker's ACL can hold it to that."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.errors import RemoteError
+
+ROOT = "muster/v1"
+
+
+class NodeTopic(StrEnum):
+    """The last level of the topics below a node: four for the node to publish, two for the coordinator."""
+
+    PRESENCE = "presence"
+    INVENTORY = "inventory"
+    REPORT = "report"
+    GROUP = "group"
+    ACK = "ack"
+    COMMAND = "command"
+
+
+FROM_NODE = (NodeTopic.PRESENCE, NodeTopic.INVENTORY, NodeTopic.REPORT, NodeTopic.GROUP)
+TO_NODE = (NodeTopic.ACK, NodeTopic.COMMAND)
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topic names of one fleet."""
+
+    fleet: str
+
+    def node(self, node: str, topic: NodeTopic) -> str:
+        return f"{ROOT}/{self.fleet}/node/{node}/{topic}"
+
+    def every_node(self, topic: NodeTopic) -> str:
+        """A subscription to one topic of all nodes."""
+        return self.node("+", topic)
+
+    @property
+    def coordinator(self) -> str:
+        return f"{ROOT}/{self.fleet}/coordinator"
+
+    @property
+    def references(self) -> str:
+        return f"{ROOT}/{self.fleet}/references"
+
+    def parse_node(self, topic: str) -> tuple[str, NodeTopic]:
+        """The node and the kind of a topic below a node; RemoteError when it is none of this fleet's."""
+        prefix = f"{ROOT}/{self.fleet}/node/"
+        node, _, kind = topic.removeprefix(prefix).partition("/")
+        if not topic.startswith(prefix) or not node:
+            raise RemoteError("unknown_topic", topic)
+        try:
+            return node, NodeTopic(kind)
+        except ValueError:
+            raise RemoteError("unknown_topic", topic) from None
