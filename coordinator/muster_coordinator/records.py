@@ -1,5 +1,7 @@
 """What the coordinator stores and serves: nodes, groups, sweeps and the story of how each node came to its state."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.check import CheckInfo
@@ -12,6 +14,7 @@ from muster.model import (
     Inventory,
     Json,
     Metric,
+    Run,
     ServiceState,
     Topology,
     Verdict,
@@ -19,8 +22,19 @@ from muster.model import (
 from muster.wire.messages import PluginInfo
 
 
+class NodeFinding(Finding):
+    """A finding that stands against a node, with the run that found it last and the time it was first found."""
+
+    check: str
+    run: str
+    since: Instant
+
+
 class NodeRecord(Data):
-    """A node as it is stored. Health is not: it is folded from the runs again after a restart."""
+    """A node as it is stored. Health is not: it is folded from the runs again after a restart.
+
+    `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id.
+    """
 
     name: str
     online: bool
@@ -30,14 +44,7 @@ class NodeRecord(Data):
     inventory: Inventory = Inventory()
     checks: tuple[CheckInfo, ...] = ()
     plugins: tuple[PluginInfo, ...] = ()
-
-
-class NodeFinding(Finding):
-    """A finding that stands against a node, with the run that found it last and the time it was first found."""
-
-    check: str
-    run: str
-    since: Instant
+    convictions: tuple[NodeFinding, ...] = ()
 
 
 class NodeView(Data):
@@ -144,9 +151,10 @@ class SweepState(StrEnum):
 
 
 class FailedNode(Data):
-    """A node that a sweep convicts. `confidence` is between 0 and 1."""
+    """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`."""
 
     node: str
+    code: str = ""
     confidence: float
     reasons: tuple[str, ...]
 
@@ -155,12 +163,13 @@ class FailedLink(Data):
     """A link between two nodes that a sweep convicts while both nodes are cleared."""
 
     between: tuple[str, str]
+    code: str = ""
     confidence: float
     reasons: tuple[str, ...]
 
 
 class SweepRecord(Data):
-    """A sweep with everything that came of it."""
+    """A sweep with everything that came of it. `notes` say why a node is inconclusive and what else was seen."""
 
     id: str
     state: SweepState
@@ -178,3 +187,18 @@ class SweepRecord(Data):
     created_at: Instant
     ended_at: Instant | None = None
     reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What the store holds of a fleet, for `Fleet.restore`.
+
+    `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
+    (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended.
+    """
+
+    nodes: tuple[NodeRecord, ...] = ()
+    runs: tuple[Run, ...] = ()
+    streams: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    sweeps: tuple[SweepRecord, ...] = ()

@@ -6,9 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from muster.model import Data, Device, Finding, Json, Measurement
+from muster.errors import Refused
+from muster.explain import explain
+from muster.model import Data, Device, Finding, Json, Measurement, Name
 from muster.references import Reference
 
 
@@ -114,8 +116,22 @@ class Check(Generic[P]):
     objective: str | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        _NAME.validate_python(self.name)
+
 
 AnyCheck = Check[Any]
+
+_NAME = TypeAdapter[str](Name)
+
+
+def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
+    """The parameters of a run of `check`, defaults filled in; Refused says what is wrong and what would be right."""
+    try:
+        params: Params = check.params.model_validate(dict(values))
+    except ValidationError as error:
+        raise Refused("\n".join(explain(check.params, error, what=f"parameter of {check.name}"))) from None
+    return params
 
 
 class CheckInfo(Data):

@@ -5,11 +5,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
 import muster
-from muster.errors import EX_USAGE, MusterError, unknown
+from muster.errors import EX_USAGE, MusterError, Unavailable, unknown
 
 GROUP = "muster.commands"
 
@@ -26,7 +26,7 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         point = _commands().get(cmd_name)
-        return None if point is None else _load(point)
+        return None if point is None else _command(point)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in _commands():
@@ -34,16 +34,29 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def _load(point: EntryPoint) -> Any:
-    loaded = point.load()
+def _command(point: EntryPoint) -> Any:
+    try:
+        loaded = point.load()
+    except Exception as error:
+        return _stand_in(point.name, f"{type(error).__name__}: {error}")
     if isinstance(loaded, typer.Typer):
-        command = get_command(loaded)
+        command: Any = get_group(loaded)
     else:
-        app = typer.Typer(add_completion=False)
-        app.command()(loaded)
-        command = get_command(app)
+        single = typer.Typer(add_completion=False)
+        single.command()(loaded)
+        command = get_command(single)
     command.name = point.name
     return command
+
+
+def _stand_in(name: str, reason: str) -> TyperCommand:
+    """Takes the place of a command that cannot be imported, so that --help and the other commands go on working."""
+
+    def refuse() -> None:
+        raise Unavailable(f"{name} cannot be loaded: {reason} (all parts: pip install 'gpu-muster[agent,coordinator]')")
+
+    any_arguments = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return TyperCommand(name, callback=refuse, help=f"Cannot be loaded: {reason}", context_settings=any_arguments)
 
 
 app = typer.Typer(
@@ -62,7 +75,11 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _muster(version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True)) -> None:
+def _muster(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
     """Keeps a fleet of GPU nodes fit for duty."""
 
 
@@ -74,7 +91,8 @@ def main() -> None:
         print(f"muster: {error}", file=sys.stderr)
         code = error.exit_code
     except typer.TyperException as error:
-        print(f"muster: {error.format_message()} (see --help)", file=sys.stderr)
+        if message := error.format_message():  # empty when the help was shown in its stead
+            print(f"muster: {message} (see --help)", file=sys.stderr)
         code = EX_USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = 130

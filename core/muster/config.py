@@ -9,18 +9,20 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
-from muster.errors import SettingsError, unknown
+from muster.errors import SettingsError
+from muster.explain import explain
 from muster.model import Name
 
 ENVIRONMENT_PREFIX = "MUSTER_"
 
-CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL"})
-"""Variables of the command line itself; they are options, not settings."""
+CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL", "MUSTER_RUN"})
+"""Not settings: the first two are options of the command line, the last marks the processes of a run."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -58,8 +60,13 @@ class BrokerSettings(Section):
     @field_validator("url")
     @classmethod
     def _is_mqtt(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("mqtt://", "mqtts://")):
-            raise ValueError("must start with mqtt:// or mqtts://, for example mqtts://broker.example:8883")
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.port == 0:
+            raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")
+        if parts.username is not None:
+            raise ValueError("holds no user: set broker.username and broker.password_file")
         return value
 
     @field_validator("listen")
@@ -81,6 +88,12 @@ class HttpSettings(Section):
     def _is_address(cls, value: str) -> str:
         split_address(value)
         return value
+
+    @model_validator(mode="after")
+    def _has_a_token_beyond_loopback(self) -> Self:
+        if self.token_file is None and not is_loopback(self.listen):
+            raise ValueError(f"listen = {self.listen!r} lets other hosts in, which needs a token: set http.token_file")
+        return self
 
 
 class StoreSettings(Section):
@@ -185,6 +198,11 @@ class Config:
         self._claimed[name] = section
         return section
 
+    @property
+    def claimed(self) -> dict[str, BaseModel]:
+        """By plugin name, the sections that plugins asked for."""
+        return dict(self._claimed)
+
     def unclaimed(self) -> list[str]:
         """Sections that no plugin asked for."""
         return sorted(set(self.settings.plugins.sections) - set(self._claimed))
@@ -223,7 +241,7 @@ def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:
         for parent in parents:
             level = level.setdefault(parent, {})
             if not isinstance(level, dict):
-                raise SettingsError(f"{variable}: {parent!r} is a value in the settings file, not a table")
+                raise SettingsError(f"{variable}: {parent!r} is a single value, not a table")
         level[last] = _value(environment[variable])
 
 
@@ -241,26 +259,4 @@ def _validated(model: type[S], table: Any, prefix: tuple[str, ...]) -> S:
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        raise SettingsError("\n".join(_explain(model, item, prefix) for item in error.errors())) from None
-
-
-def _explain(model: type[BaseModel], error: Any, prefix: tuple[str, ...]) -> str:
-    """One line for one validation error: the key, what was wrong, what would be right."""
-    location = tuple(str(part) for part in error["loc"])
-    key = ".".join((*prefix, *location))
-    if error["type"] == "extra_forbidden":
-        valid = [".".join((*prefix, *location[:-1], name)) for name in _fields(model, location[:-1])]
-        return unknown("setting", key, valid)
-    message = error["msg"].removeprefix("Value error, ")
-    return f"setting {key!r}: {message} (got {error['input']!r})"
-
-
-def _fields(model: type[BaseModel], location: tuple[str, ...]) -> list[str]:
-    """The names that are valid in the table at `location`."""
-    current: Any = model
-    for part in location:
-        if isinstance(current, type) and issubclass(current, BaseModel):
-            current = current.model_fields[part].annotation
-        else:  # a table keyed by name, such as checks: dict[str, CheckSettings]
-            current = get_args(current)[1]
-    return list(current.model_fields)
+        raise SettingsError("\n".join(explain(model, error, prefix))) from None

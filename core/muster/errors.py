@@ -10,6 +10,9 @@ EX_UNAVAILABLE = 69
 """Exit code when something that is needed cannot be reached or is taken (sysexits.h)."""
 
 
+_LISTED = 30
+
+
 class MusterError(Exception):
     """Something that the person at the keyboard can put right; shown as one line, without a traceback."""
 
@@ -43,9 +46,10 @@ class RemoteError(Exception):
 
 
 def unknown(what: str, name: str, valid: Iterable[str]) -> str:
-    """One line that refuses `name`, suggests the nearest valid name and lists all that are valid."""
-    names = sorted(valid)
+    """One line that refuses `name`, suggests the nearest valid name and lists what is valid, up to `_LISTED` names."""
+    names = sorted(map(str, valid))
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    listing = ", ".join(names) if names else "none"
-    return f"unknown {what} {name!r}{hint} (valid: {listing})"
+    listing = ", ".join(names[:_LISTED]) or "none"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"unknown {what} {name!r}{hint} (valid: {listing}{more})"

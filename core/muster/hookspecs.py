@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pluggy
 
-from muster.check import ActionOutcome, AnyCheck, Check, Context, IdleProbe, Transition
+from muster.check import ActionOutcome, AnyCheck, Context, IdleProbe, Transition
 from muster.config import Config
 from muster.model import Inventory, Run
 
@@ -57,5 +57,3 @@ async def muster_result(config: Config, run: Run) -> None:
 
 CONTRIBUTE = ("muster_configure", "muster_checks", "muster_inventory", "muster_idle_probes", "muster_prepare_run")
 NOTIFY = ("muster_transition", "muster_result")
-
-__all__ = ["CONTRIBUTE", "NOTIFY", "PROJECT", "Check", "hookimpl", "hookspec"]

@@ -1,36 +1,53 @@
-"""Structured logs on stderr: JSON for machines, coloured lines on a terminal."""
+"""Structured logs on stderr: JSON for machines, coloured lines on a terminal.
+
+Local variables are left out of tracebacks in both: they may hold secrets.
+"""
 
 import logging
 import sys
 
 import structlog
+from structlog.typing import Processor
 
 from muster.config import LogSettings
 
 
 def configure(settings: LogSettings, **context: str) -> None:
-    """Sets up structlog for this process; `context` (component, node, …) stands on every line."""
+    """Sets up structlog for this process; `context` (component, node, …) stands on every line.
+
+    What libraries log through the standard library, from warnings upwards, comes out in the same form.
+    """
     as_console = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if as_console else structlog.processors.JSONRenderer()
-    )
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    rendering = _CONSOLE if as_console else _JSON
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks if not as_console else _unchanged,
-            renderer,
-        ],
+        processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(settings.level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(**context)
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    _format_standard_logs(shared, rendering)
 
 
-def _unchanged(
-    _logger: structlog.typing.WrappedLogger, _method: str, event: structlog.typing.EventDict
-) -> structlog.typing.EventDict:
-    return event
+_CONSOLE: list[Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+
+_JSON: list[Processor] = [
+    structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
+    structlog.processors.JSONRenderer(),
+]
+
+
+def _format_standard_logs(shared: list[Processor], rendering: list[Processor]) -> None:
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+        )
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[lines], force=True)

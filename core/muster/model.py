@@ -4,11 +4,12 @@ Everything here is frozen and travels as JSON: over MQTT, through the HTTP API a
 Times are seconds since the epoch in Python and ISO 8601 in UTC in JSON.
 """
 
+import math
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 
 Json = dict[str, JsonValue]
 
@@ -29,11 +30,19 @@ def format_instant(seconds: float) -> str:
 
 
 Instant = Annotated[
-    float, BeforeValidator(parse_instant), PlainSerializer(format_instant, return_type=str, when_used="json")
+    float,
+    BeforeValidator(parse_instant),
+    Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # what ISO 8601 can write: to the end of the year 9999
+    PlainSerializer(format_instant, return_type=str, when_used="json"),
 ]
 
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-"""A node, fleet, check or run name: safe as one MQTT topic level, one URL segment and one file name."""
+"""The name of a node, fleet or check, or an id: safe as one MQTT topic level, one URL segment and one file name."""
+
+Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
+"""A number in a stream of runs, exact in every database and every JSON reader."""
 
 
 class Data(BaseModel):
@@ -43,13 +52,17 @@ class Data(BaseModel):
 
 
 class Verdict(StrEnum):
-    """What a run says, in the order of `muster check run`'s exit codes 0 (also for SKIPPED), 1, 2 and 3."""
+    """What a run says."""
 
     PASS = "PASS"
     WARN = "WARN"
     FAIL = "FAIL"
     UNKNOWN = "UNKNOWN"
     SKIPPED = "SKIPPED"
+
+
+EXIT_CODES = {Verdict.PASS: 0, Verdict.SKIPPED: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.UNKNOWN: 3}
+"""What a command that ends with a verdict exits with."""
 
 
 class Severity(StrEnum):
@@ -137,7 +150,13 @@ class Finding(Data):
     evidence: Json = {}
 
 
-Metric = float | None | list[float | None]
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+_Number = Annotated[float | None, AfterValidator(_finite)]
+
+Metric = _Number | list[_Number]
 """A number, or one number per device in device order. None stands for NaN and infinity, which JSON lacks."""
 
 
@@ -156,7 +175,7 @@ class RankResult(Data):
     findings: tuple[Finding, ...] = ()
     metrics: dict[str, Metric] = {}
     facts: Json = {}
-    duration_s: float
+    duration_s: Seconds
 
 
 class Run(Data):
@@ -166,7 +185,7 @@ class Run(Data):
     `cause` is the id of the request, sweep or schedule that asked for it.
     """
 
-    id: str
+    id: Name
     node: Name
     check: Name
     verdict: Verdict
@@ -175,9 +194,9 @@ class Run(Data):
     facts: Json = {}
     params: Json = {}
     started_at: Instant
-    duration_s: float
-    seq: int = 0
-    group: str | None = None
+    duration_s: Seconds
+    seq: Sequence = 0
+    group: Name | None = None
     cause: str | None = None
     simulated: bool = False
 

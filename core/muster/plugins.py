@@ -2,6 +2,8 @@
 
 pluggy's own multicall stops at the first implementation that raises, and its entry-point loader at the first that does
 not import. Here every plugin is loaded, and every implementation called, on its own; what failed is kept as data.
+A plugin fails with whatever it raises, `SystemExit` included; only Ctrl-C is nobody's failure, and settings that are
+wrong are the operator's.
 """
 
 import asyncio
@@ -15,12 +17,15 @@ import pluggy
 import structlog
 
 from muster import hookspecs
-from muster.check import AnyCheck
+from muster.check import AnyCheck, Check, IdleProbe
 from muster.config import Config
 from muster.errors import SettingsError, unknown
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
+
+_ITEMS: dict[str, type] = {"muster_checks": Check, "muster_idle_probes": IdleProbe}
+"""The hooks that give any number of things, and what each of these must be."""
 
 log = structlog.get_logger()
 
@@ -42,11 +47,12 @@ class Plugins:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._infos: dict[str, PluginInfo] = {}
+        self._skipped: list[PluginInfo] = []
 
     @property
     def infos(self) -> tuple[PluginInfo, ...]:
         """Every plugin that was found, whether it is loaded, disabled or failed, by name."""
-        return tuple(self._infos[name] for name in sorted(self._infos))
+        return tuple(sorted([*self._infos.values(), *self._skipped], key=lambda info: info.name))
 
     @property
     def failed(self) -> tuple[PluginInfo, ...]:
@@ -55,48 +61,86 @@ class Plugins:
 
     def add(self, info: PluginInfo, load: Callable[[], Any]) -> None:
         """Registers what `load` returns; whatever it raises marks the plugin as failed."""
+        if info.name in self._infos:
+            error = f"another plugin of this name comes from {self._infos[info.name].distribution}"
+            self.skip(info.model_copy(update={"status": "failed", "error": error}))
+            return
         self._infos[info.name] = info
         try:
-            plugin = load()
-            self._manager.register(plugin() if inspect.isclass(plugin) else plugin, name=info.name)
-            self._manager.check_pending()
-        except Exception as error:
-            self._fail(info.name, error)
+            loaded = load()
+            self._register(info.name, loaded() if inspect.isclass(loaded) else loaded)
+        except (Exception, SystemExit) as error:
+            self.fail(info.name, _text(error))
 
     def skip(self, info: PluginInfo) -> None:
-        """Records a plugin that the settings disable."""
-        self._infos[info.name] = info
+        """Records a plugin that is not loaded."""
+        self._skipped.append(info)
+
+    def fail(self, name: str, error: str) -> None:
+        """Takes a plugin out and keeps what was wrong with it."""
+        log.error("plugin_failed", plugin=name, error=error)
+        self._infos[name] = self._infos[name].model_copy(update={"status": "failed", "error": error, "checks": ()})
+        if self._manager.has_plugin(name):
+            self._manager.unregister(name=name)
 
     def contribute(self, hook: str, **arguments: Any) -> list[Answer]:
-        """Calls a contribute hook of every plugin in turn. One that raises is marked as failed and left out."""
-        answers = []
+        """Calls a contribute hook of every plugin in turn, or until one answers where the first answer counts.
+
+        A plugin that raises is marked as failed and left out; SettingsError lists all that is wrong in the settings.
+        """
+        answers: list[Answer] = []
+        wrong_settings: list[str] = []
         for implementation in self._implementations(hook):
             name = implementation.plugin_name
             try:
-                answers.append(Answer(name, _call(implementation, self.config, arguments)))
-            except SettingsError:
-                raise
-            except Exception as error:
-                self._fail(name, error)
+                answers.append(Answer(name, _contribution(hook, implementation, self.config, arguments)))
+            except SettingsError as error:
+                wrong_settings.append(str(error))
+            except (Exception, SystemExit) as error:
+                self.fail(name, _text(error))
+            else:
+                if answers[-1].value is not None and self._first_result_counts(hook):
+                    break
+        if wrong_settings:
+            raise SettingsError("\n".join(wrong_settings))
         return answers
 
     async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[Answer]:
         """Calls a notify hook of every plugin side by side; each has `timeout_s` and none can disturb another."""
-        implementations = self._implementations(hook)
-        return await asyncio.gather(
-            *(_isolated(implementation, self.config, arguments, timeout_s) for implementation in implementations)
-        )
+        async with asyncio.TaskGroup() as calls:
+            tasks = [
+                calls.create_task(
+                    _isolated(implementation, self.config, arguments, timeout_s),
+                    name=f"{hook} of {implementation.plugin_name}",
+                )
+                for implementation in self._implementations(hook)
+            ]
+        return [task.result() for task in tasks]
+
+    def record_checks(self, name: str, checks: Sequence[str]) -> None:
+        """Keeps which checks a plugin brings, so that `infos` tells."""
+        self._infos[name] = self._infos[name].model_copy(update={"checks": tuple(checks)})
+
+    def _register(self, name: str, plugin: Any) -> None:
+        self._manager.register(plugin, name=name)
+        self._manager.check_pending()
+        callers = self._manager.get_hookcallers(plugin)
+        if not callers:
+            raise TypeError("implements no hook: mark its functions with @muster.hookimpl")
+        for caller in callers:
+            for implementation in caller.get_hookimpls():
+                _refuse_wrong_kind(caller.name, implementation)
+
+    def implements(self, hook: str) -> bool:
+        """Whether any loaded plugin implements the hook."""
+        return bool(self._implementations(hook))
 
     def _implementations(self, hook: str) -> Sequence[pluggy.HookImpl]:
         """In the order of pluggy's own calls: tryfirst before others, later registered before earlier."""
         return list(reversed(getattr(self._manager.hook, hook).get_hookimpls()))
 
-    def _fail(self, name: str, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"
-        log.error("plugin_failed", plugin=name, error=text)
-        self._infos[name] = self._infos[name].model_copy(update={"status": "failed", "error": text})
-        if self._manager.has_plugin(name):
-            self._manager.unregister(name=name)
+    def _first_result_counts(self, hook: str) -> bool:
+        return bool(getattr(self._manager.hook, hook).spec.opts["firstresult"])
 
 
 def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
@@ -109,24 +153,38 @@ def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
             plugins.skip(info.model_copy(update={"status": "disabled"}))
         else:
             plugins.add(info, point.load)
-    names = {info.name for info in plugins.infos}
-    for name in [*disabled, *config.settings.plugins.sections]:
-        if name not in names:
-            raise SettingsError(unknown("plugin", name, names))
+    _refuse_unknown_names(plugins)
     plugins.contribute("muster_configure")
+    _refuse_unclaimed_sections(plugins)
     return plugins
 
 
 def collect_checks(plugins: Plugins) -> dict[str, AnyCheck]:
-    """Every check of every plugin, by name; of two with one name the first stays, and that is logged."""
+    """Every check of every plugin, by name. A plugin that brings a name which is taken already fails as a whole."""
     checks: dict[str, AnyCheck] = {}
     for answer in plugins.contribute("muster_checks"):
-        for check in answer.value or ():
-            if check.name in checks:
-                log.error("check_name_taken", check=check.name, plugin=answer.plugin)
-                continue
-            checks[check.name] = check
+        names = [check.name for check in answer.value]
+        if len({*checks, *names}) < len(checks) + len(names):
+            plugins.fail(answer.plugin, f"check names must be unique, and one of these is taken: {', '.join(names)}")
+            continue
+        checks.update(zip(names, answer.value, strict=True))
+        plugins.record_checks(answer.plugin, names)
     return checks
+
+
+def _refuse_unknown_names(plugins: Plugins) -> None:
+    settings = plugins.config.settings.plugins
+    names = {info.name for info in plugins.infos}
+    strangers = [name for name in [*settings.disabled, *settings.sections] if name not in names]
+    if strangers:
+        raise SettingsError("\n".join(unknown("plugin", name, names) for name in strangers))
+
+
+def _refuse_unclaimed_sections(plugins: Plugins) -> None:
+    unclaimed = plugins.config.unclaimed()
+    for info in plugins.infos:
+        if info.status == "loaded" and info.name in unclaimed:
+            raise SettingsError(f"unknown table [plugins.{info.name}]: this plugin has no settings")
 
 
 def _info(point: EntryPoint) -> PluginInfo:
@@ -139,6 +197,31 @@ def _info(point: EntryPoint) -> PluginInfo:
     )
 
 
+def _refuse_wrong_kind(hook: str, implementation: pluggy.HookImpl) -> None:
+    if implementation.wrapper or implementation.hookwrapper:
+        raise TypeError(f"{hook}: hook wrappers are not supported")
+    if inspect.iscoroutinefunction(implementation.function) != (hook in hookspecs.NOTIFY):
+        raise TypeError(f"{hook}: must be written with {'async def' if hook in hookspecs.NOTIFY else 'a plain def'}")
+
+
+def _text(error: BaseException) -> str:
+    """The error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _contribution(hook: str, implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any]) -> Any:
+    """What an implementation gives; things that are many are taken from it here, as a generator may raise late."""
+    value = _call(implementation, config, arguments)
+    kind = _ITEMS.get(hook)
+    if kind is None:
+        return value
+    items = tuple(value or ())
+    for item in items:
+        if not isinstance(item, kind):
+            raise TypeError(f"{hook} gave {item!r}, which is not of type {kind.__name__}")
+    return items
+
+
 def _call(implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any]) -> Any:
     available = {"config": config, **arguments}
     return implementation.function(*(available[name] for name in implementation.argnames))
@@ -149,11 +232,13 @@ async def _isolated(
 ) -> Answer:
     name = implementation.plugin_name
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(timeout_s) as deadline:
             return Answer(name, await _call(implementation, config, arguments))
-    except TimeoutError:
-        error = f"no answer within {timeout_s:g} s"
-    except Exception as problem:
-        error = f"{type(problem).__name__}: {problem}"
+    except asyncio.CancelledError as problem:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise  # it is we who are being stopped
+        error = _text(problem)
+    except (Exception, SystemExit) as problem:
+        error = f"no answer within {timeout_s:g} s" if deadline.expired() else _text(problem)
     log.error("plugin_call_failed", plugin=name, hook=implementation.function.__name__, error=error)
     return Answer(name, error=error)

@@ -5,6 +5,7 @@ in `when`, which are compared with the facts of the measurement. Of several rows
 the most conditions wins, and of equals the last, so that an operator's rows come after the shipped ones.
 """
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -58,7 +59,7 @@ def judge_value(
     action: Action = Action.NONE,
 ) -> list[Finding]:
     """At most one finding: `value` against its bounds. Without a reference or a value nothing is judged."""
-    if reference is None or value is None:
+    if reference is None or value is None or not math.isfinite(value):
         return []
     for bound, severity, sign, word in (
         (reference.fail_below, Severity.ERROR, 1, "below"),

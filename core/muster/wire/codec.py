@@ -13,6 +13,9 @@ from muster.wire.topics import NodeTopic
 MAX_MESSAGE_BYTES = 1 << 20
 """Larger payloads are refused unread. A report of 100 runs with full findings stays well below."""
 
+_REQUIRED = frozenset({"schema_version", "id", "sent_at"})
+"""What a sender must have written; for `schema` and `id` the models hold defaults, which are for our own messages."""
+
 M = TypeVar("M", bound=Message)
 
 PRESENCE = TypeAdapter[messages.Presence](messages.Presence)
@@ -42,9 +45,12 @@ def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
     if len(payload) > MAX_MESSAGE_BYTES:
         raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
     try:
-        return kind.validate_json(payload)
+        message = kind.validate_json(payload)
     except ValidationError as error:
         raise _refusal(payload, error) from None
+    if not message.model_fields_set >= _REQUIRED:
+        raise RemoteError("malformed", "schema and id: must be given")
+    return message
 
 
 def decode_from_node(topic: NodeTopic, node: str, payload: bytes) -> NodeMessage:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from muster.check import CheckInfo
-from muster.model import Data, Instant, Inventory, Json, Name, RankResult, Run
+from muster.model import Data, Instant, Inventory, Json, Name, RankResult, Run, Seconds, Sequence
 from muster.references import Reference
 
 SCHEMA: Literal[1] = 1
@@ -22,7 +22,7 @@ class Message(Data):
     """What every message carries. `sent_at` is the sender's clock."""
 
     schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
-    id: str = Field(default_factory=new_id, max_length=64)
+    id: Name = Field(default_factory=new_id)
     sent_at: Instant
 
 
@@ -51,13 +51,14 @@ class Presence(NodeMessage):
 
 
 class PluginInfo(Data):
-    """One plugin as the agent's loader saw it."""
+    """One plugin as the loader saw it, with the names of the checks that it brings."""
 
     name: str
     distribution: str | None
     version: str | None
     status: Literal["loaded", "disabled", "failed"]
     error: str | None = None
+    checks: tuple[str, ...] = ()
 
 
 class InventoryReport(NodeMessage):
@@ -79,8 +80,8 @@ class Report(NodeMessage):
     coordinator can tell a gap (something was lost on the way) from numbers that do not exist any more.
     """
 
-    stream: str = Field(max_length=64)
-    after: int = Field(ge=0)
+    stream: Name
+    after: Sequence
     runs: tuple[Run, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -102,8 +103,8 @@ class Ack(Message):
     `gap` says that a report came which leaves something out: send again from the oldest run that is kept.
     """
 
-    stream: str
-    stored_through: int
+    stream: Name
+    stored_through: Sequence
     gap: bool = False
 
 
@@ -113,7 +114,7 @@ class Ack(Message):
 class GroupReply(NodeMessage):
     """What a member says about its part in a group."""
 
-    group: str
+    group: Name
 
 
 class Accepted(GroupReply):
@@ -175,7 +176,7 @@ class RunCheck(Command):
     """Run a check of scope NODE now; `run` is the id that the result will have."""
 
     kind: Literal["run_check"] = "run_check"
-    run: str
+    run: Name
     check: Name
     params: Json = {}
 
@@ -184,18 +185,18 @@ class Join(Command):
     """Take part in a group, or decline: take no lease yet, but say where and with how many ranks."""
 
     kind: Literal["join"] = "join"
-    group: str
+    group: Name
     check: Name
     params: Json = {}
     devices: int | None = None
-    timeout_s: float
+    timeout_s: Seconds
 
 
 class Prepare(Command):
     """The ranks are elected: take the lease, reach rank 0, spawn the ranks up to the rendezvous, say ready."""
 
     kind: Literal["prepare"] = "prepare"
-    group: str
+    group: Name
     first_rank: int
     world_size: int
     master_addr: str
@@ -206,14 +207,14 @@ class Start(Command):
     """Every member is ready: let the ranks go."""
 
     kind: Literal["start"] = "start"
-    group: str
+    group: Name
 
 
 class Abort(Command):
     """Leave the group: kill the ranks, drop the lease."""
 
     kind: Literal["abort"] = "abort"
-    group: str
+    group: Name
     reason: str
 
 

@@ -1,0 +1,60 @@
+# Two commands matter: `make demo` shows what muster does, `make test` installs what the tests need and runs them all.
+#
+#   PYTHON       the interpreter to build the environment with (3.11 or newer)
+#   VENV         where the environment is kept
+#   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
+#                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
+
+PYTHON ?= python3
+VENV ?= .venv
+TORCH_INDEX ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+.PHONY: demo test lint docs constraints clean
+
+demo: $(VENV)/.installed
+	$(BIN)/muster demo
+
+test: $(VENV)/.system-packages lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-for-tests
+	$(BIN)/python docs/generate.py
+
+# Pins what is installed now, after the tests have passed with it.
+constraints: $(VENV)/.installed-for-tests
+	sed -n '/^#/p' constraints.txt > constraints.new
+	$(PIP) freeze --exclude-editable | sed -E 's/^(torch==[0-9.]+)\+.*/\1/' >> constraints.new
+	mv constraints.new constraints.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "muster needs Python 3.11 or newer: make PYTHON=...")'
+	PYTHON=$(PYTHON) .ci/system-packages venv
+	$(PYTHON) -m venv $(VENV)
+
+# The build back end comes first and pinned, so that installing muster itself fetches nothing that is not pinned.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing muster into $(VENV); the first time this takes a few minutes."
+	$(INSTALL) hatchling
+	$(INSTALL) --no-build-isolation --editable '.[agent,coordinator,torch]'
+	touch $@
+
+$(VENV)/.installed-for-tests: $(VENV)/.installed
+	$(INSTALL) --no-build-isolation --editable '.[dev]'
+	touch $@
+
+$(VENV)/.system-packages: .ci/system-packages | $(BIN)/python
+	.ci/system-packages tests
+	touch $@

@@ -1,0 +1,22 @@
+"""`muster agent`: the daemon on a node."""
+
+from muster import config, logs
+from muster.commands.options import ConfigOption
+from muster.config import Config
+from muster.plugins import collect_checks, load
+from muster_agent.launcher import launch
+from muster_agent.planning import make_plan
+
+
+def agent(config_file: ConfigOption = None) -> None:
+    """Run the agent of this node until stopped."""
+    settings = config.load(config_file)
+    logs.configure(settings.log, component="agent", node=settings.node)
+    plugins = load(Config(settings))
+    checks = collect_checks(plugins)
+    plan = make_plan(checks, settings.checks, complete=not plugins.failed)
+    with launch(plugins, checks) as launcher:
+        # Only now: what is imported before the fork, every child has in its memory.
+        from muster_agent.daemon import serve  # noqa: PLC0415
+
+        serve(settings, plugins, plan, launcher)

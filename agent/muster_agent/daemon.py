@@ -1,0 +1,290 @@
+"""The agent's shell: receives events, asks `Node` what follows, and carries that out.
+
+Commands are carried out in their order; what takes time (a port, a connection, the idle probes) goes on beside them.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+import muster
+from muster import references
+from muster.check import Scope, describe
+from muster.config import Settings
+from muster.errors import Unavailable
+from muster.model import Inventory, Json, Run
+from muster.plugins import Plugins
+from muster.references import Reference
+from muster.wire.messages import InventoryReport, new_id
+from muster_agent import events
+from muster_agent.endpoint import serving
+from muster_agent.events import Command, Event
+from muster_agent.inventory import completed
+from muster_agent.launcher import Launcher, LauncherLost
+from muster_agent.link import Link
+from muster_agent.metrics import Metrics
+from muster_agent.node import Node
+from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
+from muster_agent.orders import Surroundings
+from muster_agent.outbox import Outbox
+from muster_agent.plan import Planned
+from muster_agent.planning import memory_limit_bytes
+from muster_agent.plugins_run import plugins_run
+from muster_agent.ports import Ports, alone, reach
+from muster_agent.resident import Resident
+from muster_agent.runner import Runner
+
+INVENTORY_INTERVAL_S = 600.0
+GOODBYE_WITHIN_S = 1.0
+
+log = structlog.get_logger()
+
+
+def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+    """Runs the agent until SIGTERM or SIGINT. Unavailable when something that it needs is taken or gone."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    with _alone_in(settings.data_dir):
+        try:
+            asyncio.run(_serve(settings, plugins, plan, launcher))
+        except* LauncherLost:
+            log.critical("launcher_lost", note="nothing can run without it; the supervisor has to start the agent anew")
+            raise
+
+
+@contextmanager
+def _alone_in(data_dir: Path) -> Iterator[None]:
+    """Holds data_dir for this agent while the context lasts; Unavailable when another one does."""
+    with (data_dir / "agent.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Unavailable(f"another agent uses {data_dir}; stop it, or set another data_dir for this one") from None
+        yield
+
+
+async def _serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+    with closing(Outbox(settings.data_dir / "outbox.db", settings.agent.outbox_limit, _boot_id())) as outbox:
+        await Daemon(settings, plugins, plan, launcher, outbox).run()
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+class Daemon:
+    """The agent of one node; to be created inside the running loop."""
+
+    def __init__(
+        self, settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher, outbox: Outbox
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._epoch_offset_s = time.time() - self._loop.time()
+        self._settings = settings
+        self._plugins = plugins
+        self._plan = plan
+        self._launcher = launcher
+        self._outbox = outbox
+        self._metrics = Metrics()
+        self._node = Node(settings.node, plan, new_id, self._now())
+        self._ports = Ports(settings)
+        self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
+        memory_limit = memory_limit_bytes(settings.agent)
+        self._resident = Resident(launcher, memory_limit)
+        surroundings = Surroundings(
+            node=settings.node,
+            devices=(),
+            expected_gpus=settings.expected_gpus,
+            references=references.shipped(),
+            memory_limit_bytes=memory_limit,
+        )
+        self._runner = Runner(launcher, self._resident, surroundings, self._feed)
+        self._inventory: Inventory | None = None
+        self._commands: asyncio.Queue[Command] = asyncio.Queue()
+        self._timer: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+        self._asides: set[asyncio.Task[None]] = set()
+        self._bug: Exception | None = None
+        self._tasks = asyncio.TaskGroup()
+
+    async def run(self) -> None:
+        """Serves until a signal; then ends everything within 5 s."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._stop.set)
+        self._loop.set_exception_handler(self._crash)
+        self._watch()
+        async with serving(self._settings.agent.listen, self._health, self._metrics) as port, self._tasks as tasks:
+            link = tasks.create_task(self._link.run(), name="link")
+            carrier = tasks.create_task(self._carry_out_all(), name="commands")
+            self._put_aside("inventory", self._keep_inventory())
+            self._put_aside("launcher", self._miss_launcher())
+            self._put_aside("watchdog", keep_watchdog_quiet())
+            self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
+            notify(READY)
+            log.info("agent_started", endpoint=f"http://{self._settings.agent.listen.rpartition(':')[0]}:{port}")
+            await self._stop.wait()
+            await self._wind_down(link)
+            carrier.cancel()
+            if self._bug:
+                raise self._bug
+
+    def _put_aside(self, name: str, work: Coroutine[None, None, None]) -> None:
+        """Has work done that nobody waits for; the end of the agent is its end."""
+        task = self._tasks.create_task(work, name=name)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    # Events
+
+    def _now(self) -> float:
+        """Seconds since the epoch by a clock that was set at the start: a step of the host's moves no deadline."""
+        return self._loop.time() + self._epoch_offset_s
+
+    def _feed(self, event: Event) -> None:
+        for command in self._node.handle(event, self._now()):
+            self._commands.put_nowait(command)
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        due = self._node.next_due()
+        if due < float("inf"):
+            self._timer = self._loop.call_at(due - self._epoch_offset_s, self._feed, events.Ticked())
+
+    # Commands
+
+    async def _carry_out_all(self) -> None:
+        while True:
+            command = await self._commands.get()
+            await self._carry_out(command)
+            self._commands.task_done()
+
+    async def _carry_out(self, command: Command) -> None:
+        match command:
+            case events.StartRun():
+                await self._start(command)
+            case events.LetGo(run):
+                self._runner.go(run)
+            case events.StopRun(run, reason):
+                self._runner.stop(run, reason)
+            case events.ReportRun(run):
+                self._report(run)
+            case events.Reply(message):
+                self._link.reply(message)
+            case events.Refuse(kind, detail):
+                self._metrics.refused(kind)
+                log.warning("order_refused", kind=kind, detail=detail)
+            case events.ClosePort(group):
+                self._ports.close(group)
+            case events.ProbeIdle() | events.OpenPort() | events.Reach():
+                self._put_aside(type(command).__name__, self._feed_outcome(command))
+
+    async def _feed_outcome(self, command: events.ProbeIdle | events.OpenPort | events.Reach) -> None:
+        self._feed(await self._outcome(command))
+
+    async def _outcome(self, command: events.ProbeIdle | events.OpenPort | events.Reach) -> Event:
+        match command:
+            case events.ProbeIdle():
+                return events.IdlenessSeen(await self._resident.idleness(self._runner.own_pids()))
+            case events.OpenPort(group):
+                return await self._ports.open(group)
+            case events.Reach():
+                return await reach(command)
+
+    async def _start(self, command: events.StartRun) -> None:
+        order, listener = command.order, None
+        log.info("run_started", run=order.run, check=order.check.name, cause=order.cause)
+        if order.check.scope is Scope.GROUP and order.group is None:
+            order, listener = alone(order, max(1, len(self._runner.surroundings.devices)))
+        elif order.group and any(place.rank == 0 for place in order.places):
+            listener = self._ports.take(order.group)
+        await self._runner.start(order, listener)
+
+    def _report(self, run: Run) -> None:
+        self._metrics.run_ended(run)
+        kept = self._outbox.append(run)
+        self._metrics.dropped(self._outbox.dropped())
+        codes = [finding.code for finding in run.findings]
+        log.info("run_ended", run=run.id, check=run.check, verdict=run.verdict, findings=codes, kept=kept is not None)
+        self._link.appended()
+
+    # What the node is made of, and what is expected of it
+
+    async def _keep_inventory(self) -> None:
+        while True:
+            inventory = completed(await self._resident.inventory(), self._settings.agent)
+            if inventory != self._inventory:
+                self._inventory = inventory
+                self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
+                self._link.announce(self._inventory_report(inventory))
+                self._feed(events.InventoryFound(inventory))
+            await asyncio.sleep(INVENTORY_INTERVAL_S)
+
+    def _inventory_report(self, inventory: Inventory) -> InventoryReport:
+        return InventoryReport(
+            sent_at=self._now(),
+            node=self._settings.node,
+            inventory=inventory,
+            checks=tuple(describe(planned.check) for planned in self._plan.values()),
+            plugins=self._plugins.infos,
+        )
+
+    def _take_references(self, rows: tuple[Reference, ...]) -> None:
+        self._runner.surroundings = replace(self._runner.surroundings, references=(*references.shipped(), *rows))
+
+    # Being watched, and the end
+
+    def _watch(self) -> None:
+        self._metrics.watch("outbox_depth", "Runs that wait to be stored", lambda: len(self._outbox))
+        self._metrics.watch("running", "Runs that go on", lambda: len(self._node.running))
+        self._metrics.watch("lease_held", "1 while a run holds the node", lambda: self._node.holder is not None)
+
+    def _health(self) -> Json:
+        return {
+            "node": self._settings.node,
+            "version": muster.__version__,
+            "broker_connected": self._link.connected,
+            "running": [*self._node.running],
+            "lease_holder": self._node.holder,
+            "outbox": len(self._outbox),
+        }
+
+    def _crash(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Ends the agent when a callback of the loop raises: what it should have done nobody else does."""
+        loop.default_exception_handler(context)
+        if "handle" in context:
+            self._bug = context.get("exception")
+            self._stop.set()
+
+    async def _miss_launcher(self) -> None:
+        """Without the launcher nothing can run: its end is the agent's, and the supervisor starts both anew."""
+        descriptor = os.pidfd_open(self._launcher.pid)
+        gone = asyncio.Event()
+        self._loop.add_reader(descriptor, gone.set)
+        try:
+            await gone.wait()
+            raise LauncherLost("the launcher process is gone")
+        finally:
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+    async def _wind_down(self, link: asyncio.Task[None]) -> None:
+        log.info("agent_stops")
+        notify(STOPPING)
+        self._feed(events.StopRequested())
+        await self._commands.join()
+        for task in self._asides:
+            task.cancel()
+        await self._runner.close()
+        await self._commands.join()
+        self._ports.close_all()
+        self._link.close()
+        await asyncio.wait([link], timeout=GOODBYE_WITHIN_S)
+        link.cancel()

@@ -1,0 +1,116 @@
+"""The findings `run.*`: what becomes of a run that gives no measurement. All are pure.
+
+That a run broke says nothing about the hardware, so none of them is an ERROR.
+"""
+
+import os
+import signal
+import traceback
+
+from pydantic import ValidationError
+
+from muster.model import Finding, Json, Severity
+from muster_agent.process import Exit
+
+_TRACEBACK_CHARACTERS = 4096
+
+
+def _unknown(code: str, summary: str, evidence: Json) -> Finding:
+    return Finding(code=f"run.{code}", summary=summary, severity=Severity.UNKNOWN, evidence=evidence)
+
+
+def skipped(reason: str) -> Finding:
+    """The check says that there is nothing to measure here."""
+    return Finding(code="run.skipped", summary=reason, severity=Severity.SKIPPED)
+
+
+def preempted(reason: str) -> Finding:
+    """The run was stopped because something else matters more."""
+    return Finding(code="run.preempted", summary=f"stopped: {reason}", severity=Severity.SKIPPED)
+
+
+def raised(error: BaseException) -> Finding:
+    """The check raised an exception, MemoryError being a case of its own."""
+    text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+    if isinstance(error, MemoryError):
+        return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
+    return _unknown("raised", f"{type(error).__name__}: {error}"[:500], {"traceback": text})
+
+
+def unprepared(plugin: str, error: str) -> Finding:
+    """A plugin could not set the run's environment up, so what was measured may not be what was meant."""
+    return Finding(
+        code="plugins.failed",
+        summary=f"plugin {plugin} could not prepare the run: {error}",
+        severity=Severity.UNKNOWN,
+        evidence={"plugin": plugin, "error": error},
+    )
+
+
+def timeout(timeout_s: float) -> Finding:
+    """The run did not end by its deadline."""
+    return _unknown("timeout", f"not done within {timeout_s:g} s", {"timeout_s": timeout_s})
+
+
+def hung(summary: str, evidence: Json) -> Finding:
+    """The resident process does not answer."""
+    return _unknown("hung", summary, evidence)
+
+
+def garbage(error: Exception) -> Finding:
+    """A child has broken the protocol; of a ValidationError the first thing that is wrong is told."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    else:
+        detail = str(error)
+    return _unknown("garbage", f"the run's process broke the protocol: {detail}", {})
+
+
+def ended_without_result(ending: Exit, *, memory_ran_out: bool) -> Finding:
+    """A child is gone and nobody asked it to go."""
+    evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
+    if ending.status is None:
+        return _unknown("exited", f"the run's process could not be started or watched: {ending.error}", evidence)
+    code = os.waitstatus_to_exitcode(ending.status)
+    if code >= 0:
+        return _unknown("exited", f"the run's process exited with code {code} without a result", {"code": code})
+    name = _signal_name(-code)
+    if memory_ran_out and -code == signal.SIGKILL:
+        return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
+    return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def after_the_end(ending: Exit) -> list[Finding]:
+    """What there is to say of any run that has ended: what it left behind and what cannot be killed."""
+    found = []
+    if ending.left:
+        found.append(leftovers([*ending.left.values()]))
+    if ending.stuck:
+        pids = ", ".join(str(pid) for pid in ending.stuck)
+        found.append(
+            _unknown("unkillable", f"processes do not die when killed: {pids}", {"pids": [*ending.stuck]}),
+        )
+    return found
+
+
+def leftovers(names: list[str]) -> Finding:
+    """Processes outlived the run that started them; they have been killed."""
+    return Finding(
+        code="run.leftovers",
+        summary=f"the run left {len(names)} process{'es' if len(names) != 1 else ''} behind",
+        severity=Severity.INFO,
+        evidence={"names": [*names]},
+    )
+
+
+def with_tail(finding: Finding, tail: str) -> Finding:
+    """The finding with the end of the run's output as evidence, if there was any."""
+    return finding.model_copy(update={"evidence": {**finding.evidence, "output": tail}}) if tail else finding

@@ -1,0 +1,53 @@
+"""What the agent counts, for Prometheus."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from muster.model import Run
+
+_DURATION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600)
+
+
+class Metrics:
+    """The agent's metrics, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._runs = self._counter("runs", "Runs that ended", "check", "verdict")
+        self._refused = self._counter("refused_messages", "Messages from the broker that were dropped", "kind")
+        self._durations = Histogram(
+            "muster_agent_run_duration_seconds",
+            "Duration of runs",
+            ("check",),
+            buckets=_DURATION_BUCKETS_S,
+            registry=self._registry,
+        )
+        self.reconnects = self._counter("reconnects", "Connections to the broker that were lost or refused")
+        self.connected = self._gauge("broker_connected", "1 while the broker is connected")
+        self._dropped = self._gauge("outbox_dropped", "Runs that had to be given up", "check")
+
+    def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
+        """Adds a gauge whose value is read when somebody asks."""
+        self._gauge(name, about).set_function(read)
+
+    def run_ended(self, run: Run) -> None:
+        self._runs.labels(run.check, run.verdict).inc()
+        self._durations.labels(run.check).observe(run.duration_s)
+
+    def refused(self, kind: str) -> None:
+        self._refused.labels(kind).inc()
+
+    def dropped(self, counts: dict[str, int]) -> None:
+        for check, count in counts.items():
+            self._dropped.labels(check).set(count)
+
+    def expose(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(f"muster_agent_{name}", about, labels, registry=self._registry)
+
+    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
+        return Gauge(f"muster_agent_{name}", about, labels, registry=self._registry)

@@ -1,0 +1,40 @@
+"""Tells systemd how the agent does, by datagram to the socket that NOTIFY_SOCKET names (see sd_notify(3))."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+
+READY = "READY=1"
+STOPPING = "STOPPING=1"
+WATCHDOG = "WATCHDOG=1"
+
+
+def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Sends `state`; does nothing where no supervisor asks for it or none listens any more."""
+    address = environment.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    if address.startswith("@"):  # an abstract socket
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.setblocking(False)
+        try:
+            sender.sendto(state.encode(), address)
+        except OSError:
+            return
+
+
+def watchdog_interval_s(environment: Mapping[str, str] = os.environ) -> float | None:
+    """Half of the time after which systemd takes silence for death; None when it does not watch this process."""
+    limit_us = environment.get("WATCHDOG_USEC", "")
+    watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    return int(limit_us) / 2e6 if limit_us.isdigit() and int(limit_us) and watched else None
+
+
+async def keep_watchdog_quiet(environment: Mapping[str, str] = os.environ) -> None:
+    """Beats from the main event loop for as long as that turns; ends at once when nobody watches."""
+    interval_s = watchdog_interval_s(environment)
+    while interval_s is not None:
+        notify(WATCHDOG, environment)
+        await asyncio.sleep(interval_s)

@@ -1,0 +1,40 @@
+"""The checks of this node as the settings want them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.check import AnyCheck, Params, valid_params
+from muster.errors import Refused, unknown
+from muster.model import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A check as the settings want it on this node: `params` and `interval_s` are those of its background runs.
+
+    `interval_s` is None for a check that runs on demand only, `timeout_s` holds for every run.
+    """
+
+    check: AnyCheck
+    params: Params
+    timeout_s: float
+    interval_s: float | None
+
+
+class Unfit(Exception):
+    """Something cannot be run here; `reason` is the word that Declined has for why."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+def find(plan: Mapping[str, Planned], name: str, params: Json) -> tuple[AnyCheck, Params]:
+    """The check of that name with parameters; Unfit when it is not known here or the parameters do not fit it."""
+    planned = plan.get(name)
+    if planned is None:
+        raise Unfit("unknown_check", unknown("check", name, plan))
+    try:
+        return planned.check, valid_params(planned.check, params)
+    except Refused as error:
+        raise Unfit("bad_params", str(error)) from None

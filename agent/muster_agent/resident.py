@@ -1,0 +1,176 @@
+"""The resident child: one long-lived process for cheap checks, the inventory and the idle probes.
+
+It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
+hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from pydantic import ValidationError
+
+from muster.check import Idleness
+from muster.model import Data, Finding, Inventory, Json, RankResult
+from muster_agent import child, findings
+from muster_agent.launcher import Garbage, Launcher, Spawned
+from muster_agent.orders import Assignment
+from muster_agent.process import out_of_memory_kills
+
+INVENTORY_TIMEOUT_S = 30.0
+"""The first NVML call initialises the driver, which takes seconds per device without persistence mode."""
+
+PROBE_TIMEOUT_S = 1.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+
+_LEAVE_S = 1.0
+"""How long a child that has hung up may take to end by itself, so that the way it ends can be told."""
+
+log = structlog.get_logger()
+
+
+class MeasureReply(Data):
+    """What came of an assignment."""
+
+    result: RankResult
+
+
+class InventoryReply(Data):
+    """What the plugins found, and by name what was wrong with those that failed at it."""
+
+    inventory: Inventory
+    failed: dict[str, str]
+
+
+class IdlenessReply(Data):
+    """What all probes say together."""
+
+    idleness: Idleness
+
+
+Reply = TypeVar("Reply", bound=Data)
+
+
+class Unanswered(Exception):
+    """The resident child has no answer; `finding` says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.summary)
+        self.finding = finding
+
+
+class Resident:
+    """Asks the resident child, one question at a time; a caller that is cancelled meanwhile has it killed."""
+
+    def __init__(self, launcher: Launcher, memory_limit_bytes: int | None) -> None:
+        self._launcher = launcher
+        self._memory_limit_bytes = memory_limit_bytes
+        self._turn = asyncio.Lock()
+        self._child: Spawned | None = None
+        self._failures = 0
+        self._not_before = 0.0
+        self._kills_before = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while there is one."""
+        return self._child.pid if self._child else None
+
+    async def inventory(self) -> Inventory:
+        """What the first plugin that can tell says; empty when none can."""
+        try:
+            reply = await self._ask({"inventory": True}, InventoryReply, INVENTORY_TIMEOUT_S)
+        except Unanswered as problem:
+            log.error("inventory_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
+            return Inventory()
+        for plugin, error in reply.failed.items():
+            log.error("plugin_failed", plugin=plugin, error=error)
+        return reply.inventory
+
+    async def idleness(self, own: frozenset[int]) -> Idleness:
+        """What all idle probes say together, not counting the processes `own`; UNKNOWN when they do not answer."""
+        everyone = own | {self.pid} if self.pid else own
+        try:
+            return (await self._ask({"idleness": [*everyone]}, IdlenessReply, PROBE_TIMEOUT_S)).idleness
+        except Unanswered as problem:
+            log.warning("idleness_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
+            return Idleness.UNKNOWN
+
+    async def measure(self, assignment: Assignment, progress: Callable[[str], None]) -> RankResult:
+        """Carries out an assignment of scope NODE; Unanswered when no result comes of it."""
+        question: Json = {"assignment": assignment.model_dump(mode="json")}
+        return (await self._ask(question, MeasureReply, assignment.timeout_s, progress)).result
+
+    async def close(self) -> None:
+        """Ends the child, whatever it does."""
+        if self._child:
+            ending, self._child = self._child, None
+            ending.kill()
+            await ending.gone()
+
+    async def _ask(
+        self, question: Json, kind: type[Reply], timeout_s: float, progress: Callable[[str], None] = lambda _text: None
+    ) -> Reply:
+        """The child's reply. The deadline counts from when the child is free to hear."""
+        async with self._turn:
+            resident = await self._started()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    resident.send(question)
+                    reply = await _heard(resident, kind, progress)
+            except TimeoutError:
+                problem = findings.hung(f"the resident process did not answer within {timeout_s:g} s", {})
+                raise Unanswered(await self._give_up(resident, problem)) from None
+            except (Garbage, ValidationError) as error:
+                raise Unanswered(await self._give_up(resident, findings.garbage(error))) from None
+            except asyncio.CancelledError:
+                await self.close()
+                raise
+            if reply is None:
+                raise Unanswered(await self._give_up(resident, None))
+            self._failures = 0
+            return reply
+
+    async def _started(self) -> Spawned:
+        if self._child is None:
+            pause = self._not_before - asyncio.get_running_loop().time()
+            if pause > 0:
+                raise Unanswered(findings.hung(f"the resident process failed and rests for {pause:.1f} s", {}))
+            self._kills_before = out_of_memory_kills()
+            self._child = await self._launcher.spawn(child.RESIDENT, memory_limit_bytes=self._memory_limit_bytes)
+        return self._child
+
+    async def _give_up(self, failed: Spawned, problem: Finding | None) -> Finding:
+        """Kills the child; what is known of its end goes into the finding, or is the finding if there is none."""
+        self._child = None
+        loop = asyncio.get_running_loop()
+        killing = loop.call_later(0.0 if problem else _LEAVE_S, failed.kill)
+        ending = await failed.gone()
+        killing.cancel()
+        self._not_before = loop.time() + pause_s(self._failures)
+        self._failures += 1
+        if problem is None:
+            ran_out = out_of_memory_kills() > self._kills_before
+            problem = findings.ended_without_result(ending, memory_ran_out=ran_out)
+        if ending.stuck:
+            evidence = {**problem.evidence, "unkillable_pids": [*ending.stuck]}
+            problem = problem.model_copy(update={"evidence": evidence})
+        return findings.with_tail(problem, failed.tail)
+
+
+def pause_s(failures: int) -> float:
+    """How long the child rests after its failure number `failures` in a row, counted from 0; in seconds."""
+    return float(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 30)))
+
+
+async def _heard(resident: Spawned, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
+    """The reply, with what progress was made before it; None when the child is gone."""
+    async for message in resident.messages():
+        match message:
+            case {"progress": str(text)}:
+                progress(text)
+            case _:
+                return kind.model_validate(message)
+    return None

@@ -1,0 +1,60 @@
+"""The embedded MQTT broker for one host. A fleet of several hosts runs Mosquitto and sets `broker.url`.
+
+It takes anybody who can connect, so it listens on loopback only. It may lose what waits for a client that is away;
+nothing rests on it, because agents keep every run until the coordinator has stored it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
+from amqtt.broker import Broker
+from amqtt.contexts import BrokerConfig, ListenerConfig, ListenerType
+
+from muster.config import split_address
+from muster.errors import Unavailable
+
+LISTENER = "default"  # amqtt insists on one of this name
+
+
+@asynccontextmanager
+async def embedded_broker(listen: str) -> AsyncIterator[str]:
+    """Serves MQTT on `listen` (host:port, port 0 picks a free one) and gives its URL; Unavailable if it is taken."""
+    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it warns of every client that leaves without a goodbye
+    broker = Broker(
+        BrokerConfig(
+            listeners={LISTENER: ListenerConfig(type=ListenerType.EXTERNAL)},
+            plugins={"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
+        )
+    )
+    await broker.start()
+    try:
+        server = await _listen(broker, listen)
+        host, port = server.sockets[0].getsockname()[:2]
+        try:
+            yield f"mqtt://[{host}]:{port}" if ":" in host else f"mqtt://{host}:{port}"
+        finally:
+            server.close()
+    finally:
+        await broker.shutdown()
+
+
+async def _listen(broker: Broker, listen: str) -> asyncio.Server:
+    """The sockets are ours rather than amqtt's, which does not tell the port that it got."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await broker.external_connected(StreamReaderAdapter(reader), StreamWriterAdapter(writer), LISTENER)
+        finally:
+            writer.close()  # amqtt leaves a connection open whose first bytes are not MQTT
+
+    host, port = split_address(listen)
+    try:
+        return await asyncio.start_server(serve, host, port)
+    except OSError as error:
+        raise Unavailable(
+            f"broker.listen: cannot listen on {listen}: {error.strerror}; stop what listens there, "
+            "set another broker.listen, or set broker.url to use that broker"
+        ) from None

@@ -1,0 +1,84 @@
+"""The HTTP API as the command line uses it."""
+
+import json
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
+
+from muster.errors import Refused, SettingsError, Unavailable
+
+TIMEOUT_S = 15.0
+PAGE = 1_000
+
+
+class Client:
+    """Speaks to one coordinator. Refused when it refuses, Unavailable when it cannot be reached or cannot answer."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not _is_host_and_port(parts):
+            raise SettingsError(f"--url: {url!r} is not the URL of a coordinator, for example http://127.0.0.1:8787")
+        self._connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._address = parts.netloc
+        self._root = parts.path.rstrip("/") + "/api/v1/"
+        self._url = url
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    def get(self, *path: str, **query: str | int | None) -> Any:
+        """The answer to GET on the path with these segments."""
+        given = {name: value for name, value in query.items() if value is not None}
+        return self._ask("GET", path, f"?{urlencode(given)}" if given else "")
+
+    def pages(self, *path: str) -> dict[str, Any]:
+        """All pages of a list, put together as one."""
+        items: list[Any] = []
+        cursor = None
+        while True:
+            page = self.get(*path, limit=PAGE, cursor=cursor)
+            items += page["items"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return {"items": items, "next_cursor": None}
+
+    def post(self, *path: str, body: Mapping[str, Any]) -> Any:
+        """The answer to POST of a JSON body."""
+        return self._ask("POST", path, "", json.dumps(body))
+
+    def delete(self, *path: str) -> Any:
+        """The answer to DELETE."""
+        return self._ask("DELETE", path)
+
+    def _ask(self, method: str, path: tuple[str, ...], query: str = "", body: str | None = None) -> Any:
+        target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        try:
+            connection = self._connect(self._address, timeout=TIMEOUT_S)
+            try:
+                connection.request(method, target, body, headers)
+                response = connection.getresponse()
+                status, text = response.status, response.read()
+            finally:
+                connection.close()
+        except (OSError, HTTPException) as error:
+            reason = " ".join(str(error).split())
+            raise Unavailable(f"no coordinator answers at {self._url} ({reason}); set --url or MUSTER_URL") from None
+        return _answer(self._url, status, text)
+
+
+def _is_host_and_port(parts: SplitResult) -> bool:
+    try:
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _answer(url: str, status: int, text: bytes) -> Any:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        raise Unavailable(f"{url} does not answer as a coordinator does (status {status})") from None
+    if status < 400:
+        return answer
+    detail = answer.get("detail") or answer.get("title") or f"status {status}"
+    raise Unavailable(f"{url}: {detail}") if status >= 500 else Refused(detail)

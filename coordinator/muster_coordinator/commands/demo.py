@@ -1,0 +1,60 @@
+"""`muster demo`: a fleet on this host that finds the faults put into it."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic_core import to_json
+
+from muster.commands.options import ConfigOption
+from muster_coordinator.local.demo import Demo
+from muster_coordinator.local.demo_plan import plan
+
+WRONG = 2
+"""Exit code when muster named other nodes than those with a fault: that of a check that fails."""
+
+
+def demo(
+    nodes: Annotated[int, typer.Option(help="How many agents to start.")] = 8,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the fleet running until stopped.")] = False,
+    no_faults: Annotated[bool, typer.Option("--no-faults", help="Put no faults into the fleet.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the outcome as JSON.")] = None,
+    config_file: ConfigOption = None,
+) -> None:
+    """Start a fleet on this host, put two faults into it and see whether muster names exactly those.
+
+    Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
+    running = Demo(plan(nodes, with_faults=not no_faults), directory, config_file)
+    if not asyncio.run(_run(running, keep, json_file)):
+        raise typer.Exit(WRONG)
+    shutil.rmtree(directory)  # a demo that goes wrong leaves its logs there
+
+
+async def _run(running: Demo, keep: bool, json_file: Path | None) -> bool:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    async with running:
+        outcome = await running.run()
+        if json_file is not None:
+            await asyncio.to_thread(json_file.write_bytes, to_json(asdict(outcome), indent=2) + b"\n")
+        if keep:
+            await _stay(running.url)
+    return outcome.ok
+
+
+async def _stay(url: str) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    print(f"the fleet stays up, its API at {url}; Ctrl-C ends it", flush=True)
+    await stopped.wait()

@@ -1,0 +1,16 @@
+"""`muster up`: everything on one host."""
+
+import asyncio
+
+import typer
+
+from muster import config, logs
+from muster.commands.options import ConfigOption
+from muster_coordinator.local import up as local
+
+
+def up(config_file: ConfigOption = None) -> None:
+    """Run broker, coordinator and agent on this host until stopped."""
+    settings = config.load(config_file)
+    logs.configure(settings.log, component="up")
+    raise typer.Exit(asyncio.run(local.run(config_file)))

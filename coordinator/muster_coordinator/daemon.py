@@ -1,0 +1,113 @@
+"""The coordinator as a process: the store, the fleet, and around them broker, link, API and pipeline.
+
+It starts from the inside out, so that nothing comes in before the fleet is restored, and stops from the outside in, so
+that everything decided is stored.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from muster.config import Settings
+from muster.model import Run
+from muster.plugins import Plugins
+from muster_coordinator.broker import embedded_broker
+from muster_coordinator.events import Announce, Notify, SendAck, SendCommand, Ticked
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.link import Link
+from muster_coordinator.metrics import Figures
+from muster_coordinator.notices import Notices
+from muster_coordinator.pipeline import Outgoing, Pipeline
+from muster_coordinator.store import Store
+from muster_coordinator.stream import Stream
+from muster_coordinator.web.guard import read_token
+from muster_coordinator.web.routes import Api
+from muster_coordinator.web.server import application, listen, serving
+
+TICK_S = 0.25
+
+log = structlog.get_logger()
+
+
+async def run(settings: Settings, plugins: Plugins) -> None:
+    """Serves until SIGINT or SIGTERM; SettingsError or Unavailable when it cannot start."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await serve(settings, plugins, stop)
+
+
+async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> None:
+    """Serves until `stop` is set; errors as in `run`."""
+    token = read_token(settings.http)
+    async with AsyncExitStack() as stack:
+        store = await Store.open(settings)
+        stack.push_async_callback(store.close)
+        epoch = await store.next_epoch(time.time())
+        pipeline = Pipeline(Fleet(name=settings.fleet, epoch=epoch), store)
+        pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
+        listener, api_url = listen(settings.http.listen)
+        stack.callback(listener.close)
+        broker_url = settings.broker.url
+        if broker_url is None:
+            broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
+        link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
+        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins))
+        async with shell.running(), serving(application(shell.api(store), token), listener):
+            log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
+            await stop.wait()
+            shell.stream.close()  # the server waits for its listeners
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The parts that run side by side around the fleet."""
+
+    pipeline: Pipeline
+    link: Link
+    stream: Stream
+    notices: Notices
+
+    def api(self, store: Store) -> Api:
+        figures = Figures(self.pipeline, self.link, self.stream, self.notices)
+        return Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the parts; at the end first stops what brings events in, then stores what is left."""
+        async with asyncio.TaskGroup() as group:
+            pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
+            notices = group.create_task(self.notices.run(), name="notices")
+            sources = [
+                group.create_task(self.link.run(), name="link"),
+                group.create_task(self._tick(), name="ticks"),
+            ]
+            yield
+            for source in sources:
+                source.cancel()
+            await asyncio.wait(sources)
+            await self.pipeline.submit(()).wait()
+            pipeline.cancel()
+            notices.cancel()
+
+    def carry_out(self, command: Outgoing) -> None:
+        """Does what a command says that is not for the store."""
+        match command:
+            case SendAck() | SendCommand():
+                self.link.send(command)
+            case Announce(_, payload):
+                self.stream.tell(command)
+                if isinstance(payload, Run):
+                    self.notices.tell(payload)
+            case Notify(transition):
+                self.notices.tell(transition)
+
+    async def _tick(self) -> None:
+        while True:
+            self.pipeline.feed(Ticked())
+            await asyncio.sleep(TICK_S)

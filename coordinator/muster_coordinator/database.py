@@ -1,0 +1,91 @@
+"""Opens the database: finds it, locks it, brings its schema up to date."""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from muster.config import Settings
+from muster.errors import SettingsError, Unavailable
+from muster_coordinator.migrations.upgrade import upgrade
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgres": "postgresql+asyncpg",
+    "postgresql": "postgresql+asyncpg",
+}
+
+
+class Database:
+    """An open database with the newest schema. Of a SQLite file there is one user at a time."""
+
+    def __init__(self, engine: AsyncEngine, lock: int | None) -> None:
+        self.engine = engine
+        self._lock = lock
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+async def open_database(settings: Settings) -> Database:
+    """The database of these settings; Unavailable when it cannot be had, SettingsError when `store.url` is wrong."""
+    url = _url(settings)
+    lock = _prepare_file(Path(url.database)) if url.get_backend_name() == "sqlite" and url.database else None
+    try:
+        engine = create_async_engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
+    database = Database(engine, lock)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine.sync_engine, "connect", _set_pragmas)
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(upgrade)
+    except (DBAPIError, OSError) as error:
+        await database.close()
+        reason = error.orig if isinstance(error, DBAPIError) else error
+        raise Unavailable(f"cannot open the database {url.render_as_string()}: {reason}") from None
+    except BaseException:
+        await database.close()
+        raise
+    return database
+
+
+def _url(settings: Settings) -> URL:
+    text = settings.store.url
+    if text is None:
+        return URL.create("sqlite+aiosqlite", database=str(settings.data_dir / "muster.db"))
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise SettingsError(f"store.url: {error}, for example sqlite:////var/lib/muster/muster.db") from None
+    return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+
+
+def _prepare_file(path: Path) -> int:
+    """Makes the file's directory and locks the file against a second coordinator; the lock's descriptor."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"cannot use {path.parent} for the database: {error.strerror} (see data_dir)") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise Unavailable(f"another coordinator uses {path}: stop it, or set another data_dir or store.url") from None
+    return lock
+
+
+def _set_pragmas(connection: Any, _record: Any) -> None:
+    """WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process."""
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()

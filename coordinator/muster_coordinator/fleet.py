@@ -1,0 +1,212 @@
+"""The whole fleet as one machine: the nodes, the sweeps that run over them, and what people ask for.
+
+`Fleet.handle` routes an event to the part that decides about it and joins what the parts answer. Nothing here takes
+longer in a larger fleet, apart from what concerns all nodes of a sweep.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from muster.errors import Refused, unknown
+from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
+from muster_coordinator.events import (
+    Announce,
+    Command,
+    Event,
+    GroupReplySeen,
+    InventorySeen,
+    PresenceSeen,
+    ReportSeen,
+    RunRequested,
+    SaveSweep,
+    SendAck,
+    StoreRuns,
+    SweepAbortRequested,
+    SweepRequested,
+    Ticked,
+)
+from muster_coordinator.group import CalledOff, GroupEvent, MemberLost
+from muster_coordinator.intake import take
+from muster_coordinator.orders import Orders
+from muster_coordinator.records import NodeView, Saved, SweepRecord, SweepState
+from muster_coordinator.recovery import interrupted, release
+from muster_coordinator.requests import check_run, plan_sweep
+from muster_coordinator.roster import Roster
+from muster_coordinator.sweep import Sweep
+
+RUN_ORDER_TTL_S = 30.0
+"""Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
+
+ENDED_SWEEPS_KEPT = 100
+"""Sweeps that have just ended are still answered from memory; older ones only by the store."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened since the start, for metrics."""
+
+    reports: int = 0
+    runs: int = 0
+    duplicates: int = 0
+    gaps: int = 0
+    sweeps: int = 0
+    groups: int = 0
+
+
+class Fleet:
+    """All nodes and all sweeps of the fleet `name`, under the leadership that `epoch` numbers."""
+
+    def __init__(self, *, name: str, epoch: int, heartbeat_s: float = 10.0) -> None:
+        self.name = name
+        self.epoch = epoch
+        self.counts = Counts()
+        self._orders = Orders(epoch)
+        self._roster = Roster(self._orders, heartbeat_s)
+        self._streams: dict[tuple[str, str], int] = {}
+        self._sweeps: dict[str, Sweep] = {}
+        self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
+        self._busy: dict[str, str] = {}  # the sweep that each of its nodes takes part in
+
+    def restore(self, saved: Saved, now: float) -> list[Command]:
+        """Takes over what is stored; to be called once, before anything else. Ends the sweeps that were under way."""
+        self._roster.restore(saved.nodes, saved.runs, now)
+        self._streams = dict(saved.streams)
+        commands: list[Command] = []
+        for record in saved.sweeps:
+            ended = interrupted(record, now)
+            commands += [SaveSweep(ended), Announce("sweep", ended), *self._settle(ended, now)]
+            commands += release(record, self._orders, now)
+        return commands
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
+        match event:
+            case ReportSeen(message):
+                commands = self._take_report(message, now)
+            case PresenceSeen(message):
+                commands = self._note_presence(message, now)
+            case GroupReplySeen(message):
+                commands = self._take_reply(message, now)
+            case InventorySeen(message):
+                commands = self._note_inventory(message, now)
+            case Ticked():
+                commands = self._tick(event, now)
+            case RunRequested():
+                commands = self._request_run(event, now)
+            case SweepRequested():
+                commands = self._begin_sweep(event, now)
+            case SweepAbortRequested(sweep, reason):
+                commands = self._abort_sweep(sweep, reason, now)
+        return commands
+
+    def nodes(self, now: float) -> list[NodeView]:
+        """Every node that was ever heard of, by name."""
+        return [self._roster.view(node, now) for _, node in sorted(self._roster.nodes.items())]
+
+    def node(self, name: str, now: float) -> NodeView | None:
+        """One node; None when it was never heard of."""
+        node = self._roster.nodes.get(name)
+        return None if node is None else self._roster.view(node, now)
+
+    def sweeps(self) -> list[SweepRecord]:
+        """The sweeps that run, as they stand."""
+        return [sweep.record() for sweep in self._sweeps.values()]
+
+    def sweep(self, id: str) -> SweepRecord | None:
+        """A sweep that runs or has ended lately."""
+        running = self._sweeps.get(id)
+        return self._ended.get(id) if running is None else running.record()
+
+    def _take_report(self, message: Report, now: float) -> list[Command]:
+        commands = self._roster.hear(message.node, message.id, now)
+        stream = (message.node, message.stream)
+        intake = take(message, self._streams.get(stream, 0))
+        self.counts.reports += 1
+        self.counts.gaps += intake.gap
+        self.counts.duplicates += intake.duplicates
+        if intake.fresh:
+            self.counts.runs += len(intake.fresh)
+            self._streams[stream] = intake.through
+            commands.append(StoreRuns(message.node, message.stream, intake.through, intake.fresh))
+            for run in intake.fresh:
+                commands += [Announce("run", run), *self._roster.add_run(run, now)]
+        ack = Ack(
+            id=self._orders.new_id(),
+            sent_at=now,
+            stream=message.stream,
+            stored_through=intake.through,
+            gap=intake.gap,
+        )
+        commands.append(SendAck(message.node, ack))
+        return commands
+
+    def _note_presence(self, message: Presence, now: float) -> list[Command]:
+        if message.online:
+            commands = self._roster.hear(message.node, message.id, now)
+            self._roster.nodes[message.node].note_presence(message)
+            return commands
+        node = self._roster.nodes.get(message.node)
+        gone = node is None or not node.online
+        return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
+
+    def _note_inventory(self, message: InventoryReport, now: float) -> list[Command]:
+        return [*self._roster.hear(message.node, message.id, now), *self._roster.equip(message, now)]
+
+    def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
+        commands = self._roster.hear(message.node, message.id, now)
+        sweep = self._sweeps.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
+        return commands if sweep is None else [*commands, *self._drive(sweep, message, now)]
+
+    def _tick(self, event: Ticked, now: float) -> list[Command]:
+        commands: list[Command] = []
+        for name in self._roster.overdue(now):
+            commands += self._lose(name, "its heartbeat has stopped", None, now)
+        for sweep in list(self._sweeps.values()):
+            commands += self._drive(sweep, event, now)
+        return commands
+
+    def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+        commands = self._roster.lose(name, text, cause, now)
+        sweep = self._sweeps.get(self._busy.get(name, ""))
+        return commands if sweep is None else [*commands, *self._drive(sweep, MemberLost(name), now)]
+
+    def _request_run(self, event: RunRequested, now: float) -> list[Command]:
+        check_run(event, self._roster.nodes)
+        content = {"run": event.run, "check": event.check, "params": event.params}
+        order = self._orders.send(event.node, RunCheck, now, ttl_s=RUN_ORDER_TTL_S, cause=event.run, **content)
+        return [self._roster.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
+
+    def _begin_sweep(self, event: SweepRequested, now: float) -> list[Command]:
+        if event.sweep in self._sweeps or event.sweep in self._ended:
+            raise Refused(f"there is a sweep {event.sweep!r} already")
+        plan = plan_sweep(event, self._roster.nodes, self._busy)
+        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, now)
+        self._busy.update(dict.fromkeys(plan.nodes, plan.id))
+        self.counts.sweeps += 1
+        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {event.check}, strategy {plan.strategy}"
+        told = [self._roster.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        return [*told, *sweep.begin(now)]
+
+    def _abort_sweep(self, id: str, reason: str, now: float) -> list[Command]:
+        if id in self._ended:
+            return []
+        if id not in self._sweeps:
+            raise Refused(unknown("sweep", id, self._sweeps))
+        return self._drive(self._sweeps[id], CalledOff(reason), now)
+
+    def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
+        commands = sweep.handle(event, now)
+        if sweep.state is SweepState.RUNNING:
+            return commands
+        del self._sweeps[sweep.plan.id]
+        self.counts.groups += sweep.groups
+        return [*commands, *self._settle(sweep.record(), now)]
+
+    def _settle(self, record: SweepRecord, now: float) -> list[Command]:
+        """Lets the nodes of a sweep that has ended go, and draws the conclusions from what it found."""
+        self._ended[record.id] = record
+        if len(self._ended) > ENDED_SWEEPS_KEPT:
+            self._ended.popitem(last=False)
+        for node in record.nodes:
+            self._busy.pop(node, None)
+        return self._roster.take_findings(record, now)

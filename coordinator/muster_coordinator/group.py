@@ -1,0 +1,298 @@
+"""One group's life, from invitation to release.
+
+    FORMING   every member is invited (Join) and says with how many ranks it takes part and where it listens
+    ELECTED   ranks are given out in the order of the members, which is topology order; the first member has rank 0
+              and the others connect to it; every member takes its lease and spawns its ranks (Prepare)
+    READY     every member has said that it is ready and was told to go (Start)
+    RUNNING   some member has shown a sign of life since; each reports for itself
+    ENDED     nothing can happen any more; whoever has not reported was told to leave (Abort)
+
+What a member says is first noted as a fact about that member. Only when the facts of all members together say
+something about the group do they make a step, and TRANSITIONS says where it leads. Whatever a state does not listen
+to (late, repeated, reordered, from a stranger) changes nothing.
+
+Before the ranks run, a fault ends the group at once and frees the others. Once they run, a member whose ranks ended
+without a result starts a short grace, in which the others may still report what they saw.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from muster.model import Json, Verdict, worst
+from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
+from muster_coordinator.events import Command, SendCommand, Ticked
+from muster_coordinator.member import LOST, SILENT, UNREACHABLE, Member, gravest
+from muster_coordinator.orders import Order, Orders
+from muster_coordinator.records import Blame, Ending, GroupRecord, GroupState
+
+FORMING_S = 5.0
+"""An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there."""
+
+PREPARING_S = 60.0
+"""Importing torch from a cold network disk takes the better part of a minute."""
+
+RUN_GRACE_S = 5.0
+"""An agent ends its ranks itself at the check's timeout; this is for killing them and for its report to arrive."""
+
+ABORT_GRACE_S = 2.0
+"""How long others may still report after the first fault, and how long a member needs to kill what it spawned."""
+
+RELEASE_TTL_S = 300.0
+"""An order to leave stays right for as long as a member that was cut off could still hold the group."""
+
+
+class Step(StrEnum):
+    """What the facts about the members mean for the group."""
+
+    ALL_ACCEPTED = "every member has accepted"
+    ALL_READY = "every member is ready"
+    ALIVE = "a member shows a sign of life"
+    ALL_FINISHED = "every member has finished"
+    FAULT = "a member cannot go on"
+    OVERDUE = "the deadline has passed"
+    CALLED_OFF = "the sweep is over"
+
+
+TRANSITIONS: dict[tuple[GroupState, Step], tuple[GroupState, Ending | None]] = {
+    (GroupState.FORMING, Step.ALL_ACCEPTED): (GroupState.ELECTED, None),
+    (GroupState.FORMING, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.ELECTED, Step.ALL_READY): (GroupState.READY, None),
+    (GroupState.ELECTED, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.ELECTED, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, Step.ALIVE): (GroupState.RUNNING, None),
+    (GroupState.READY, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.READY, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.READY, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.RUNNING, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.RUNNING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLost:
+    """A node's heartbeat has stopped, or its last will has come."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalledOff:
+    """The sweep that the group belongs to is over."""
+
+    reason: str
+
+
+GroupReply = Accepted | Declined | Ready | Progress | Finished
+GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What groups are to run: a check with its parameters and deadline, and the metric that it is about."""
+
+    check: str
+    params: Json
+    timeout_s: float
+    objective: str | None
+    cause: str
+
+
+@dataclass(slots=True)
+class Group:
+    """One group. `members` are in rank order; `reasons` say why it was formed so."""
+
+    id: str
+    task: Task
+    members: tuple[str, ...]
+    reasons: tuple[str, ...]
+    orders: Orders
+    started_at: float
+    state: GroupState = field(default=GroupState.FORMING, init=False)
+    ending: Ending | None = field(default=None, init=False)
+    ended_at: float | None = field(default=None, init=False)
+    blamed: tuple[Blame, ...] = field(default=(), init=False)
+    deadline: float = field(init=False)
+    facts: dict[str, Member] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.facts = {node: Member(node) for node in self.members}
+        self.deadline = self.started_at + FORMING_S
+
+    def begin(self) -> list[Command]:
+        """The invitations."""
+        content = {"check": self.task.check, "params": self.task.params, "timeout_s": self.task.timeout_s}
+        return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
+
+    def handle(self, event: GroupEvent, now: float) -> list[Command]:
+        """What is to be done about `event`."""
+        step = self._note(event, now) if self.state is not GroupState.ENDED else None
+        return [] if step is None else self._take(step, now)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst that any member says; UNKNOWN when not all could, None until the group has ended."""
+        if self.ending is None:
+            return None
+        said = [member.verdict for member in self.facts.values() if member.verdict is not None]
+        return worst(said) if self.ending is Ending.FINISHED else worst([*said, Verdict.UNKNOWN])
+
+    @property
+    def objective(self) -> float | None:
+        """The least that any member measured of the metric that the task is about."""
+        if (metric := self.task.objective) is None:
+            return None
+        return min((v for m in self.facts.values() if (v := m.least(metric)) is not None), default=None)
+
+    def record(self) -> GroupRecord:
+        members = self.facts.values()
+        return GroupRecord(
+            id=self.id,
+            members=self.members,
+            state=self.state,
+            ending=self.ending,
+            verdict=self.verdict,
+            objective=self.objective,
+            measurements={member.node: member.results[0].metrics for member in members if member.results},
+            places=tuple(member.place() for member in members),
+            blamed=self.blamed,
+            reasons=self.reasons,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+        )
+
+    def _note(self, event: GroupEvent, now: float) -> Step | None:
+        """Notes the event as a fact; the step that all facts together make, if any."""
+        match event:
+            case Ticked():
+                return self._tick(now)
+            case CalledOff():
+                return Step.CALLED_OFF
+        member = self.facts.get(event.node)
+        listener = LISTENERS.get((self.state, type(event)))
+        return listener(self, member, event, now) if member is not None and listener is not None else None
+
+    def _tick(self, now: float) -> Step | None:
+        if now < self.deadline:
+            return None
+        if any(member.fault for member in self.facts.values()):
+            return Step.FAULT
+        for member in self.facts.values():
+            if not member.has_answered(self.state):
+                member.fault = Blame(node=member.node, reason=SILENT, detail=f"said nothing while {self.state}")
+        return Step.OVERDUE
+
+    def _take(self, step: Step, now: float) -> list[Command]:
+        self.state, self.ending = TRANSITIONS[self.state, step]
+        match self.state:
+            case GroupState.ELECTED:
+                return self._elect(now)
+            case GroupState.READY:
+                self.deadline = now + self.task.timeout_s + RUN_GRACE_S
+                return [self._order(node, Start, now, self.task.timeout_s) for node in self.members]
+            case GroupState.ENDED:
+                return self._end(step, now)
+        return []
+
+    def _elect(self, now: float) -> list[Command]:
+        self.deadline = now + PREPARING_S
+        places = [(member, member.accepted) for member in self.facts.values() if member.accepted is not None]
+        world_size = 0
+        for member, accepted in places:
+            member.first_rank = world_size
+            world_size += accepted.ranks
+        master = places[0][1]
+        content = {"world_size": world_size, "master_addr": master.address, "master_port": master.port}
+        return [
+            self._order(member.node, Prepare, now, PREPARING_S, first_rank=member.first_rank, **content)
+            for member, _ in places
+        ]
+
+    def _end(self, step: Step, now: float) -> list[Command]:
+        self.ended_at = now
+        self.blamed = () if step is Step.CALLED_OFF else self._culprits()
+        reason = "; ".join(f"{blame.node}: {blame.reason}" for blame in self.blamed) or str(step)
+        held = [member.node for member in self.facts.values() if not member.released]
+        return [self._order(node, Abort, now, RELEASE_TTL_S, reason=reason) for node in held]
+
+    def _culprits(self) -> tuple[Blame, ...]:
+        blamed = gravest(member.fault for member in self.facts.values() if member.fault)
+        if self.nobody_reaches_first():
+            return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
+        return blamed
+
+    def nobody_reaches_first(self) -> bool:
+        """Whether all others say that they cannot reach rank 0."""
+        others = [self.facts[node].fault for node in self.members[1:]]
+        return bool(others) and all(fault is not None and fault.reason == UNREACHABLE for fault in others)
+
+    def hurry(self, now: float) -> None:
+        """Leaves the others only a short grace to say something."""
+        self.deadline = min(self.deadline, now + ABORT_GRACE_S)
+
+    def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
+        return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
+
+
+def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
+    member.accepted = member.accepted or event
+    return Step.ALL_ACCEPTED if all(other.accepted for other in group.facts.values()) else None
+
+
+def _on_ready(group: Group, member: Member, event: Ready, now: float) -> Step | None:
+    member.ready = member.fault is None
+    return Step.ALL_READY if all(other.ready for other in group.facts.values()) else None
+
+
+def _on_alive(group: Group, member: Member, event: Progress, now: float) -> Step | None:
+    return Step.ALIVE
+
+
+def _on_finished(group: Group, member: Member, event: Finished, now: float) -> Step | None:
+    if member.results is None:
+        member.finish(event.ranks)
+    if all(other.results is not None for other in group.facts.values()):
+        return Step.ALL_FINISHED
+    if member.fault is not None:
+        if group.state is GroupState.ELECTED:
+            return Step.FAULT
+        group.hurry(now)
+    return Step.ALIVE if group.state is GroupState.READY else None
+
+
+def _on_declined(group: Group, member: Member, event: Declined, now: float) -> Step | None:
+    if member.results is not None:
+        return None
+    member.fault = Blame(node=member.node, reason=event.reason, detail=event.detail)
+    if event.reason == UNREACHABLE and not group.nobody_reaches_first():
+        group.hurry(now)  # whether the others reach rank 0 tells whose fault it is
+        return None
+    return Step.FAULT
+
+
+def _on_lost(group: Group, member: Member, event: MemberLost, now: float) -> Step | None:
+    if member.results is not None:
+        return None
+    member.fault = Blame(node=member.node, reason=LOST, detail="its agent has vanished")
+    return Step.FAULT
+
+
+Listener = Callable[[Group, Member, Any, float], Step | None]
+
+LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
+    (GroupState.FORMING, Accepted): _on_accepted,
+    (GroupState.ELECTED, Ready): _on_ready,
+    (GroupState.READY, Progress): _on_alive,
+    **{(state, Finished): _on_finished for state in (GroupState.ELECTED, GroupState.READY, GroupState.RUNNING)},
+    **{(state, Declined): _on_declined for state in GroupState if state is not GroupState.ENDED},
+    **{(state, MemberLost): _on_lost for state in GroupState if state is not GroupState.ENDED},
+}
+"""What each state listens to, apart from time and the sweep's end, which every state but ENDED heeds."""

@@ -1,0 +1,186 @@
+"""What the evidence says about a node.
+
+Each check of a node keeps a standing, which its runs move through the table below:
+
+- the first FAIL makes the check SUSPECT, the second FAILED, unless a PASS came between them; a FAIL that asks for
+  hands on the hardware counts as the second even after one PASS, because what comes and goes is still broken
+- a PASS must come twice in a row to leave SUSPECT or FAILED, once to leave anything else
+- WARN says DEGRADED but never lessens a failure
+- UNKNOWN never improves anything: a check that cannot tell leaves a failure standing and undoes what is good
+- SKIPPED says nothing at all
+
+A node's health is the worst of its checks' standings; a node without any is UNKNOWN. Runs that a node took part in as
+a member of a group say nothing about the node: a group's failure indicts nobody. A sweep's conviction does, and makes
+the node FAILED until a sweep with the same check clears it.
+
+Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
+what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
+that a node is silent shows as lost; neither is health.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from muster.model import Action, Health, Run, Severity, Verdict
+from muster_coordinator.records import NodeFinding
+
+
+class Outcome(StrEnum):
+    """What a run says as far as health is concerned; BROKEN is a FAIL that asks for hands on the hardware."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    BROKEN = "BROKEN"
+    UNKNOWN = "UNKNOWN"
+
+
+class Standing(StrEnum):
+    """What the runs of one check have come to."""
+
+    UNSURE = "UNSURE"
+    GOOD = "GOOD"
+    DEGRADED = "DEGRADED"
+    SUSPECT = "SUSPECT"
+    SUSPECT_PASSED = "SUSPECT_PASSED"
+    FAILED = "FAILED"
+    FAILED_PASSED = "FAILED_PASSED"
+
+
+_TABLE = """
+                PASS            WARN      FAIL     BROKEN   UNKNOWN
+UNSURE          GOOD            DEGRADED  SUSPECT  SUSPECT  UNSURE
+GOOD            GOOD            DEGRADED  SUSPECT  SUSPECT  UNSURE
+DEGRADED        GOOD            DEGRADED  SUSPECT  SUSPECT  DEGRADED
+SUSPECT         SUSPECT_PASSED  SUSPECT   FAILED   FAILED   SUSPECT
+SUSPECT_PASSED  GOOD            SUSPECT   SUSPECT  FAILED   SUSPECT
+FAILED          FAILED_PASSED   FAILED    FAILED   FAILED   FAILED
+FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
+"""
+
+
+def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
+    head, *rows = (line.split() for line in table.strip().splitlines())
+    return {
+        (Standing(before), Outcome(outcome)): Standing(after)
+        for before, *cells in rows
+        for outcome, after in zip(head, cells, strict=True)
+    }
+
+
+MOVES = _parse(_TABLE)
+
+HEALTH: dict[Standing, Health] = {
+    Standing.UNSURE: Health.UNKNOWN,
+    Standing.GOOD: Health.HEALTHY,
+    Standing.DEGRADED: Health.DEGRADED,
+    Standing.SUSPECT: Health.SUSPECT,
+    Standing.SUSPECT_PASSED: Health.SUSPECT,
+    Standing.FAILED: Health.FAILED,
+    Standing.FAILED_PASSED: Health.FAILED,
+}
+
+_REASONS: dict[Standing, str] = {
+    Standing.UNSURE: "could not tell",
+    Standing.DEGRADED: "warned in its last run",
+    Standing.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
+    Standing.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
+    Standing.FAILED: "failed and was confirmed; two passes in a row clear it",
+    Standing.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
+}
+
+_BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
+
+_HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
+
+_STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
+
+
+def outcome_of(run: Run) -> Outcome | None:
+    """What `run` says about its node's health; None when it says nothing."""
+    if run.group is not None or run.verdict is Verdict.SKIPPED:
+        return None
+    if run.verdict is Verdict.FAIL and any(finding.action in _HARDWARE for finding in run.findings):
+        return Outcome.BROKEN
+    return Outcome(run.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEvidence:
+    """The standing of one check, and the findings that hold it there."""
+
+    standing: Standing = Standing.UNSURE
+    findings: tuple[NodeFinding, ...] = ()
+
+    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+        standing = MOVES[self.standing, outcome]
+        found = _standing_findings(run, self.findings)
+        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
+            again = {(finding.code, finding.device) for finding in found}
+            found += tuple(old for old in self.findings if (old.code, old.device) not in again)
+        return CheckEvidence(standing, found)
+
+
+_GOOD = CheckEvidence(Standing.GOOD)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything that speaks for or against one node."""
+
+    checks: dict[str, CheckEvidence] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    convictions: dict[str, NodeFinding] = field(default_factory=dict)
+
+    def add(self, run: Run) -> bool:
+        """Takes a run into account; whether anything about the node has changed, other than its last verdicts."""
+        self.verdicts[run.check] = run.verdict
+        outcome = outcome_of(run)
+        before = self.checks.get(run.check)
+        if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
+            return False
+        after = (before or CheckEvidence()).after(run, outcome)
+        self.checks[run.check] = _GOOD if after == _GOOD else after
+        return after != before
+
+    def convict(self, finding: NodeFinding) -> None:
+        self.convictions[finding.check] = finding
+
+    def clear(self, check: str) -> bool:
+        """Takes back what a sweep with `check` has found; whether there was anything."""
+        return self.convictions.pop(check, None) is not None
+
+    @property
+    def health(self) -> Health:
+        if self.convictions:
+            return Health.FAILED
+        standings = (HEALTH[check.standing] for check in self.checks.values())
+        return max(standings, key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
+
+    @property
+    def findings(self) -> tuple[NodeFinding, ...]:
+        """What stands against the node, convictions first."""
+        own = (finding for check in self.checks.values() for finding in check.findings)
+        return (*self.convictions.values(), *own)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the node is not healthy, a sentence for each reason."""
+        convicted = (finding.summary for finding in self.convictions.values())
+        bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
+        return (*convicted, *bad) if self.checks or self.convictions else ("nothing has been measured yet",)
+
+
+def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+    """The findings of `run` that stand against its node; one that was there before keeps the time it came."""
+    since = {(finding.code, finding.device): finding.since for finding in before}
+    return tuple(
+        NodeFinding(
+            **dict(finding),
+            check=run.check,
+            run=run.id,
+            since=since.get((finding.code, finding.device), run.started_at),
+        )
+        for finding in run.findings
+        if finding.severity in _STANDING_SEVERITIES
+    )

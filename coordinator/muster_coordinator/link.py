@@ -1,0 +1,197 @@
+"""The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
+
+Whatever a peer sends either becomes an event or is counted by kind, logged once per kind, and dropped. What cannot be
+sent while the broker is away is dropped too: agents send again what was not acknowledged, and commands expire.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import aiomqtt
+import structlog
+from paho.mqtt.reasoncodes import ReasonCode
+
+from muster.config import Settings
+from muster.errors import RemoteError
+from muster.mqtt import connection_options, pause_s
+from muster.wire.codec import decode_from_node, encode
+from muster.wire.messages import CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report, new_id
+from muster.wire.topics import FROM_NODE, NodeTopic, Topics
+from muster_coordinator.events import (
+    Event,
+    GroupReplySeen,
+    InventorySeen,
+    PresenceSeen,
+    ReportSeen,
+    SendAck,
+    SendCommand,
+)
+
+HEARTBEAT_S = 10.0
+KEEPALIVE_S = 15
+INBOX = 10_000
+"""Messages that may wait to be read; more are dropped, and agents send them again."""
+
+CHUNK = 200
+"""Messages that are decoded before others in this process get their turn."""
+
+SENDS_AT_ONCE = 64
+
+RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
+
+_EVENTS: dict[type[NodeMessage], Callable[[Any], Event]] = {
+    Presence: PresenceSeen,
+    InventoryReport: InventorySeen,
+    Report: ReportSeen,
+}
+
+log = structlog.get_logger()
+
+
+class Inbox(asyncio.Queue[Any]):
+    """Gives away all that waits at once, as a list: aiomqtt starts a task for each `get`, dearer than the message."""
+
+    _queue: deque[aiomqtt.Message]
+
+    def _get(self) -> list[aiomqtt.Message]:
+        batch = list(self._queue)
+        self._queue.clear()
+        return batch
+
+
+class Link:
+    """The connection to the broker, kept up for ever.
+
+    `deliver` gets the events of a batch of messages and may wait; nothing more is decoded meanwhile. `received` counts
+    messages, `refused` those that were dropped, by kind.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        broker_url: str,
+        api_url: str,
+        epoch: int,
+        deliver: Callable[[Sequence[Event]], Awaitable[None]],
+    ) -> None:
+        self.received = 0
+        self.refused: Counter[str] = Counter()
+        self._options = connection_options(settings.broker, broker_url)
+        self._topics = Topics(settings.fleet)
+        self._broker_url = broker_url
+        self._api_url = api_url
+        self._epoch = epoch
+        self._deliver = deliver
+        self._outbox: asyncio.Queue[tuple[str, bytes]] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether messages come in and go out at this moment."""
+        return self._outbox is not None
+
+    def send(self, command: SendAck | SendCommand) -> None:
+        """Queues a message to a node; without a connection it is dropped."""
+        if self._outbox is None:
+            return
+        match command:
+            case SendAck(node, ack):
+                self._outbox.put_nowait((self._topics.node(node, NodeTopic.ACK), encode(ack)))
+            case SendCommand(node, order):
+                self._outbox.put_nowait((self._topics.node(node, NodeTopic.COMMAND), encode(order)))
+
+    async def run(self) -> None:
+        """Connects, and connects again whenever the connection is lost, until it is cancelled."""
+        attempt = 0
+        while True:
+            try:
+                async with self._client() as client:
+                    attempt = 0
+                    await self._serve(client)
+            except* aiomqtt.MqttError as group:
+                log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
+            await asyncio.sleep(pause_s(attempt))
+            attempt += 1
+
+    def _client(self) -> aiomqtt.Client:
+        will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
+        return aiomqtt.Client(
+            **self._options,
+            identifier=f"muster-coordinator-{new_id()[:8]}",
+            keepalive=KEEPALIVE_S,
+            will=will,
+            queue_type=Inbox,
+            max_queued_incoming_messages=INBOX,
+        )
+
+    async def _serve(self, client: aiomqtt.Client) -> None:
+        client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning
+        await self._subscribe(client)
+        self._outbox = asyncio.Queue()
+        log.info("broker_connected", broker=self._broker_url)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive(client), name="link-receive")
+                tasks.create_task(_transmit(client, self._outbox), name="link-transmit")
+                tasks.create_task(self._beat(client), name="link-heartbeat")
+        finally:
+            self._outbox = None
+            with suppress(aiomqtt.MqttError):
+                await self._announce(client, online=False, timeout=1)
+
+    async def _subscribe(self, client: aiomqtt.Client) -> None:
+        for topic in FROM_NODE:
+            pattern = self._topics.every_node(topic)
+            codes = await client.subscribe(pattern, qos=1)
+            if any(isinstance(code, ReasonCode) and code.is_failure for code in codes):
+                log.error("subscription_refused", topic=pattern, broker=self._broker_url)
+
+    async def _receive(self, client: aiomqtt.Client) -> None:
+        batch: list[aiomqtt.Message]
+        async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
+            self.received += len(batch)
+            for start in range(0, len(batch), CHUNK):
+                found = map(self._event, batch[start : start + CHUNK])
+                await self._deliver([event for event in found if event is not None])
+                await asyncio.sleep(0)
+
+    def _event(self, message: aiomqtt.Message) -> Event | None:
+        try:
+            node, topic = self._topics.parse_node(str(message.topic))
+            if not message.payload and topic in RETAINED:
+                return None  # somebody has cleared what the broker kept
+            decoded = decode_from_node(topic, node, message.payload)
+        except RemoteError as error:
+            self._refuse(error, str(message.topic))
+            return None
+        return _EVENTS.get(type(decoded), GroupReplySeen)(decoded)
+
+    def _refuse(self, error: RemoteError, topic: str) -> None:
+        self.refused[error.kind] += 1
+        if self.refused[error.kind] == 1:
+            log.warning("message_refused", kind=error.kind, detail=error.detail[:500], topic=topic[:500])
+
+    async def _beat(self, client: aiomqtt.Client) -> None:
+        while True:
+            await self._announce(client, online=True)
+            await asyncio.sleep(HEARTBEAT_S)
+
+    async def _announce(self, client: aiomqtt.Client, *, online: bool, timeout: float | None = None) -> None:
+        payload = self._presence(online=online)
+        await client.publish(self._topics.coordinator, payload, qos=1, retain=True, timeout=timeout)
+
+    def _presence(self, *, online: bool) -> bytes:
+        return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
+
+
+async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[tuple[str, bytes]]) -> None:
+    """Sends in order, without waiting for one message's confirmation before the next is sent."""
+    while True:
+        batch = [await outbox.get()]
+        while len(batch) < SENDS_AT_ONCE and not outbox.empty():
+            batch.append(outbox.get_nowait())
+        await asyncio.gather(*(client.publish(topic, payload, qos=1) for topic, payload in batch))

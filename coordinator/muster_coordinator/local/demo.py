@@ -1,0 +1,203 @@
+"""`muster demo`: a small fleet on this host with two faults put into it, and whether muster names exactly those.
+
+Broker, coordinator and agents are real processes, and the work of the checks is real work of the CPU. Only the devices
+and their faults are simulated. Every step is a function of the same shape: it says what it waits for, and waits.
+"""
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from muster.errors import Unavailable
+from muster_coordinator.client import Client
+from muster_coordinator.local import processes
+from muster_coordinator.local.demo_plan import (
+    BACKGROUND_CHECKS,
+    SWEEP_CHECK,
+    SWEEP_PARAMS,
+    Addresses,
+    Plan,
+    agent_settings,
+    coordinator_settings,
+    named,
+)
+from muster_coordinator.records import NodeView, SweepRecord
+from muster_coordinator.text import node_table, sweep_news, sweep_report
+
+DEADLINE_S = 85.0
+"""The demo ends within 90 s, one way or the other; stopping takes up to 4 s."""
+
+POLL_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `--json` writes: the faults put in, the codes by which nodes were named, and whether these match."""
+
+    ok: bool
+    injected: dict[str, str]
+    named: dict[str, list[str]]
+    nodes: list[dict[str, Any]]
+    sweep: dict[str, Any] | None
+    duration_s: float
+
+
+class Demo:
+    """One run of the demo. The fleet lives as long as the context; `directory` gets its logs and databases.
+
+    `config` is a settings file that every part reads; what the demo sets itself goes over it.
+    """
+
+    def __init__(self, plan: Plan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
+        self._plan = plan
+        self._directory = directory
+        self._options = [] if config is None else ["--config", str(config)]
+        self._out = out
+        self._addresses = Addresses(broker=_free_address(), http=_free_address())
+        self._client = Client(self.url)
+        self._stack = ExitStack()
+        self._parts: list[processes.Part] = []
+        self._started = time.monotonic()
+
+    @property
+    def url(self) -> str:
+        """Where the demo's API answers."""
+        return f"http://{self._addresses.http}"
+
+    async def __aenter__(self) -> "Demo":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await processes.stop(self._parts)
+        self._stack.close()
+
+    async def run(self) -> Outcome:
+        """Goes through the whole demo and says so as it goes; Unavailable when it takes too long or a part dies."""
+        self._introduce()
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await self._start_coordinator()
+                await self._start_agents()
+                await self._check_in_the_background()
+                sweep = await self._sweep()
+        except TimeoutError:
+            raise Unavailable(f"the demo did not end within {DEADLINE_S:g} s; logs are in {self._directory}") from None
+        return await self._conclude(sweep)
+
+    def _introduce(self) -> None:
+        self._line(
+            f"muster demo: {len(self._plan.nodes)} nodes on this host. Their devices are SIMULATED; matrix products, "
+            "training and collectives run for real, on the CPU."
+        )
+        for node, fault in self._plan.injected.items():
+            self._line(f"  put into {node}: {fault.replace('_', ' ')} (simulated)")
+
+    async def _start_coordinator(self) -> None:
+        await self._start("coordinator", coordinator_settings(self._addresses, self._directory))
+        while not await self._coordinator_answers():
+            self._check_parts()
+            await asyncio.sleep(POLL_S)
+        self._step(f"broker and coordinator are up: {self.url}")
+
+    async def _start_agents(self) -> None:
+        for node in self._plan.nodes:
+            await self._start(node, agent_settings(node, self._plan, self._addresses, self._directory))
+        await self._until("agents have joined", lambda node: bool(node.devices))
+
+    async def _check_in_the_background(self) -> None:
+        self._step(f"background checks: {', '.join(BACKGROUND_CHECKS)}")
+        wanted = set(BACKGROUND_CHECKS)
+        await self._until("nodes have run them", lambda node: wanted <= set(node.checks))
+        for node in await self._nodes():
+            for finding in node.findings:
+                self._line(f"           {node.name} {node.health}: {finding.summary} ({finding.code})")
+
+    async def _sweep(self) -> SweepRecord:
+        body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS}
+        sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.post, "sweeps", body=body))
+        self._step(f"sweep of {len(sweep.nodes)} nodes in pairs: {SWEEP_CHECK}")
+        told: set[str] = set()
+        while True:
+            for line in sweep_news(sweep, told):
+                self._line(f"           {line}")
+            if sweep.ended_at is not None:
+                return sweep
+            await asyncio.sleep(POLL_S)
+            self._check_parts()
+            sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.get, "sweeps", sweep.id))
+
+    async def _conclude(self, sweep: SweepRecord) -> Outcome:
+        nodes = await self._nodes()
+        self._step("what the fleet looks like now")
+        self._line(f"\n{sweep_report(sweep)}\n\n{node_table(nodes)}\n")
+        as_served = [node.model_dump(mode="json") for node in nodes]
+        codes = named(nodes, sweep)
+        outcome = Outcome(
+            ok=set(codes) == set(self._plan.injected),
+            injected=self._plan.injected,
+            named=codes,
+            nodes=as_served,
+            sweep=sweep.model_dump(mode="json"),
+            duration_s=round(time.monotonic() - self._started, 1),
+        )
+        self._verdict(outcome)
+        return outcome
+
+    def _verdict(self, outcome: Outcome) -> None:
+        for node, codes in outcome.named.items():
+            fault = self._plan.injected.get(node, "nothing was put into it")
+            self._line(f"named {node} ({fault}): {', '.join(codes)}")
+        for node in sorted(set(self._plan.injected) - set(outcome.named)):
+            self._line(f"missed {node} ({self._plan.injected[node]})")
+        said = "named exactly the nodes with a fault" if outcome.ok else "did NOT name exactly the nodes with a fault"
+        self._line(f"muster {said}, in {outcome.duration_s:.0f} s")
+
+    async def _start(self, name: str, settings: dict[str, Any]) -> None:
+        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        command = "coordinator" if name == "coordinator" else "agent"
+        self._parts.append(await processes.start(name, [command, *self._options], processes.environment(settings), log))
+
+    async def _until(self, what: str, done: Callable[[NodeView], bool]) -> None:
+        """Waits until `done` holds for every node, and says how many there are whenever that changes."""
+        told = 0
+        while told < len(self._plan.nodes):
+            self._check_parts()
+            count = sum(map(done, await self._nodes()))
+            if count != told:
+                self._step(f"{count} of {len(self._plan.nodes)} {what}")
+                told = count
+            await asyncio.sleep(POLL_S)
+
+    async def _coordinator_answers(self) -> bool:
+        try:
+            await self._nodes()
+        except Unavailable:
+            return False
+        return True
+
+    async def _nodes(self) -> list[NodeView]:
+        answer = await asyncio.to_thread(self._client.pages, "nodes")
+        return [NodeView.model_validate(item) for item in answer["items"]]
+
+    def _check_parts(self) -> None:
+        for part in self._parts:
+            if part.process.returncode is not None:
+                raise Unavailable(f"{part.name} ended early; its log is {self._directory / part.name}.log")
+
+    def _step(self, text: str) -> None:
+        self._line(f"{time.monotonic() - self._started:6.1f} s  {text}")
+
+    def _line(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+
+def _free_address() -> str:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -1,0 +1,95 @@
+"""What the demo's fleet looks like, which faults it is given, and whether muster named exactly those."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muster.errors import Refused
+from muster.model import Health, Json, Severity
+from muster_coordinator.records import NodeView, SweepRecord
+
+LEAST_NODES = 2
+LEAST_NODES_WITH_FAULTS = 6
+MOST_NODES = 64
+"""With fewer than six nodes two faulty ones can leave no pair that passes, and so nobody to compare with."""
+
+BACKGROUND_CHECKS = ("simulated", "gemm", "training")
+SWEEP_CHECK = "collective"
+SWEEP_PARAMS: Json = {"size_bytes": 4 << 20}
+"""Less than the default, because all pairs share one host's few cores."""
+
+FAULTS: dict[str, list[Json]] = {
+    "gpu": [{"kind": "ecc", "device": 0}, {"kind": "corrupt", "device": 0}],
+    "slow_link": [{"kind": "slow_link", "factor": 20}],
+}
+"""By the name under which the demo reports it, what the simulated devices of a node are told to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The names of the nodes, and which of them has which fault."""
+
+    nodes: tuple[str, ...]
+    injected: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the parts of the demo listen, all on loopback."""
+
+    broker: str
+    http: str
+
+
+def plan(count: int, with_faults: bool) -> Plan:
+    """A fleet of `count` nodes; Refused when that is too few to tell the faults apart, or too many for one host."""
+    least = LEAST_NODES_WITH_FAULTS if with_faults else LEAST_NODES
+    if not least <= count <= MOST_NODES:
+        raise Refused(f"--nodes {count}: the demo needs {least} to {MOST_NODES} nodes")
+    nodes = tuple(f"node-{number}" for number in range(1, count + 1))
+    injected = {nodes[count // 3]: "gpu", nodes[2 * count // 3]: "slow_link"} if with_faults else {}
+    return Plan(nodes, injected)
+
+
+def coordinator_settings(addresses: Addresses, directory: Path) -> dict[str, Any]:
+    """The coordinator's settings: embedded broker, SQLite in the demo's directory."""
+    return {
+        "fleet": "demo",
+        "data_dir": str(directory / "coordinator"),
+        "broker": {"listen": addresses.broker},
+        "http": {"listen": addresses.http},
+    }
+
+
+def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path) -> dict[str, Any]:
+    """One agent's settings: a simulated device with the node's fault, and background checks at a demo's pace.
+
+    Only the cheap check comes round often. The others run once: their interval is longer than the demo.
+    """
+    fault = fleet.injected.get(node)
+    return {
+        "fleet": "demo",
+        "node": node,
+        "data_dir": str(directory / node),
+        "expected_gpus": 1,
+        "broker": {"url": f"mqtt://{addresses.broker}"},
+        "agent": {"listen": "127.0.0.1:0", "heartbeat_s": 2},
+        "checks": {"simulated": {"interval_s": 2}},
+        "plugins": {
+            "disabled": ["nvml"],
+            "simulated": {"enabled": True, "devices": 1, "faults": FAULTS[fault] if fault else []},
+        },
+    }
+
+
+def named(nodes: list[NodeView], sweep: SweepRecord) -> dict[str, list[str]]:
+    """By node, the codes of the errors that stand against the nodes that muster names as bad.
+
+    A node is named when it is FAILED or the sweep convicted it.
+    """
+    convicted = {failed.node for failed in sweep.failed_nodes}
+    return {
+        node.name: sorted({finding.code for finding in node.findings if finding.severity is Severity.ERROR})
+        for node in nodes
+        if node.health is Health.FAILED or node.name in convicted
+    }

@@ -1,0 +1,115 @@
+"""The facts about one member of a group, and who is to blame when a group could not go on.
+
+A fault is what keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so of all
+faults in a group only the gravest kind is blamed: who vanished, before whose rank was killed, before who declined,
+before who only saw its peers fail.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from muster.model import Finding, RankResult, Severity, Verdict, worst
+from muster.wire.messages import Accepted
+from muster_coordinator.records import Blame, GroupState, MemberRecord
+
+LOST = "lost"
+SILENT = "silent"
+UNREACHABLE = "unreachable"
+
+CRASHED = frozenset({"run.killed", "run.exited", "run.out_of_memory"})
+"""Findings of a member whose own rank was ended; its peers report run.raised or run.timeout."""
+
+PREVENTED = frozenset({"run.skipped", "run.preempted", "run.not_idle", "run.refused"})
+"""Findings of a member that had nothing to measure or had to make way for work: no evidence of anything."""
+
+DECLINED = PREVENTED | {
+    "busy",
+    "unknown_check",
+    "bad_params",
+    "too_few_devices",
+    "not_idle",
+    "preempted",
+    "expired",
+    "stopping",
+    "failed_to_start",
+}
+
+GRAVEST_FIRST = (frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
+"""Reasons that stand nowhere here (run.raised, run.timeout and others that may be echoes) come next, silence last."""
+
+
+def gravest(faults: Iterable[Blame]) -> tuple[Blame, ...]:
+    """Those of the gravest kind that occurs."""
+    rest = tuple(faults)
+    for kind in GRAVEST_FIRST:
+        if chosen := tuple(fault for fault in rest if fault.reason in kind):
+            return chosen
+    return tuple(fault for fault in rest if fault.reason != SILENT) or rest
+
+
+def may_be_echo(reason: str) -> bool:
+    """Whether ranks end so, too, when only those of a peer have failed."""
+    return reason.startswith("run.") and reason not in CRASHED | PREVENTED
+
+
+@dataclass(slots=True)
+class Member:
+    """What one member has said so far, and its fault if it has one."""
+
+    node: str
+    accepted: Accepted | None = None
+    first_rank: int | None = None
+    ready: bool = False
+    results: tuple[RankResult, ...] | None = None
+    fault: Blame | None = None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None until it has reported."""
+        return None if self.results is None else worst([rank.verdict for rank in self.results])
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for rank in self.results or () for finding in rank.findings)
+
+    @property
+    def released(self) -> bool:
+        """Whether it holds nothing for the group any more, by its own word."""
+        declined = self.fault is not None and self.fault.reason not in (LOST, SILENT)
+        return self.results is not None or declined
+
+    def has_answered(self, state: GroupState) -> bool:
+        """Whether it has said what a group in `state` waits for."""
+        match state:
+            case GroupState.FORMING:
+                return self.accepted is not None
+            case GroupState.ELECTED:
+                return self.ready
+        return self.results is not None
+
+    def least(self, metric: str) -> float | None:
+        """The least value of `metric` over its ranks and their devices; None when it reported none."""
+        reported = [rank.metrics.get(metric) for rank in self.results or ()]
+        flat = [value for item in reported for value in (item if isinstance(item, list) else [item])]
+        return min((value for value in flat if value is not None), default=None)
+
+    def place(self) -> MemberRecord:
+        return MemberRecord(
+            node=self.node,
+            address=None if self.accepted is None else self.accepted.address,
+            first_rank=self.first_rank,
+            ranks=None if self.accepted is None else self.accepted.ranks,
+            verdict=self.verdict,
+            findings=self.findings,
+        )
+
+    def finish(self, results: tuple[RankResult, ...]) -> None:
+        """Notes what its ranks report; ranks that ended without having measured are a fault."""
+        self.results = results
+        if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
+            self.fault = self._fault_of_ranks()
+
+    def _fault_of_ranks(self) -> Blame:
+        kinds = (Severity.UNKNOWN, Severity.SKIPPED)
+        blames = [Blame(node=self.node, reason=f.code, detail=f.summary) for f in self.findings if f.severity in kinds]
+        return gravest(blames)[0] if blames else Blame(node=self.node, reason="run.no_result")

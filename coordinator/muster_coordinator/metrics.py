@@ -1,0 +1,64 @@
+"""The coordinator's figures for Prometheus, read from the live parts whenever somebody asks."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from muster_coordinator.link import Link
+from muster_coordinator.notices import Notices
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.stream import Stream
+
+
+class Figures(Collector):
+    """Collects from the parts of one coordinator."""
+
+    def __init__(self, pipeline: Pipeline, link: Link, stream: Stream, notices: Notices) -> None:
+        self._pipeline = pipeline
+        self._link = link
+        self._stream = stream
+        self._notices = notices
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def exposition(self) -> bytes:
+        """Everything in the text format of Prometheus."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_the_fleet()
+        yield _gauge(
+            "muster_broker_connected", "Whether the coordinator is connected to the broker", self._link.connected
+        )
+        yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
+        yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
+        yield _counter("muster_messages", "Messages from nodes", self._link.received)
+        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notices.dropped)
+        refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
+        for kind, count in self._link.refused.items():
+            refused.add_metric([kind], count)
+        yield refused
+
+    def _of_the_fleet(self) -> Iterator[Metric]:
+        fleet = self._pipeline.fleet
+        views = fleet.nodes(self._pipeline.clock())
+        nodes = GaugeMetricFamily("muster_nodes", "Nodes by health and service state", labels=["health", "service"])
+        for (health, service), count in Counter((view.health, view.service) for view in views).items():
+            nodes.add_metric([health, service], count)
+        yield nodes
+        yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", sum(view.lost for view in views))
+        yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
+        for name, count in asdict(fleet.counts).items():
+            yield _counter(f"muster_{name}", f"{name.capitalize()} since the start", count)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, value=value)

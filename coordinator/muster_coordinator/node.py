@@ -1,0 +1,77 @@
+"""What the coordinator knows of one node just now."""
+
+from dataclasses import dataclass, field
+
+from muster.check import CheckInfo
+from muster.model import Health, Inventory, ServiceState
+from muster.wire.messages import InventoryReport, PluginInfo, Presence
+from muster_coordinator.health import Evidence
+from muster_coordinator.records import NodeRecord, NodeView
+
+
+@dataclass(slots=True)
+class Node:
+    """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence."""
+
+    name: str
+    first_seen: float
+    last_seen: float
+    online: bool = True
+    service: ServiceState = ServiceState.ACCEPTING
+    health: Health = Health.UNKNOWN
+    evidence: Evidence = field(default_factory=Evidence)
+    inventory: Inventory = field(default_factory=Inventory)
+    checks: dict[str, CheckInfo] = field(default_factory=dict)
+    plugins: tuple[PluginInfo, ...] = ()
+    outbox: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_record(cls, record: NodeRecord) -> "Node":
+        node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
+        node.inventory, node.plugins = record.inventory, record.plugins
+        node.checks = {check.name: check for check in record.checks}
+        node.evidence.convictions = {finding.check: finding for finding in record.convictions}
+        return node
+
+    def note_presence(self, message: Presence) -> None:
+        self.outbox, self.dropped = message.outbox, message.dropped
+
+    def note_inventory(self, message: InventoryReport) -> bool:
+        """Takes over what the node says it is made of; whether that is news."""
+        checks = {check.name: check for check in message.checks}
+        before = (self.inventory, self.checks, self.plugins)
+        self.inventory, self.checks, self.plugins = message.inventory, checks, message.plugins
+        return before != (message.inventory, checks, message.plugins)
+
+    def record(self) -> NodeRecord:
+        return NodeRecord(
+            name=self.name,
+            online=self.online,
+            first_seen=self.first_seen,
+            last_seen=self.last_seen,
+            service=self.service,
+            inventory=self.inventory,
+            checks=tuple(self.checks.values()),
+            plugins=self.plugins,
+            convictions=tuple(self.evidence.convictions.values()),
+        )
+
+    def view(self, *, lost: bool) -> NodeView:
+        return NodeView(
+            name=self.name,
+            health=self.health,
+            service=self.service,
+            lost=lost,
+            last_seen=self.last_seen,
+            devices=self.inventory.devices,
+            findings=self.evidence.findings,
+            reasons=self.evidence.reasons,
+            topology=self.inventory.topology,
+            machine_type=self.inventory.machine_type,
+            software=self.inventory.software,
+            checks=dict(self.evidence.verdicts),
+            plugins=self.plugins,
+            outbox=self.outbox,
+            dropped=self.dropped,
+        )

@@ -1,0 +1,27 @@
+"""Orders and ids: whatever the coordinator sends or tells gets its id, time, epoch and expiry here."""
+
+from typing import Any, TypeVar
+
+from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start
+from muster_coordinator.events import SendCommand
+
+Order = TypeVar("Order", RunCheck, Join, Prepare, Start, Abort)
+
+
+class Orders:
+    """Writes orders of one leadership. Ids are the epoch and a count, so that a replayed log gives the same ones."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._count = 0
+
+    def new_id(self) -> str:
+        self._count += 1
+        return f"{self.epoch}-{self._count}"
+
+    def send(
+        self, node: str, order: type[Order], now: float, *, ttl_s: float, cause: str | None, **content: Any
+    ) -> SendCommand:
+        """An order to `node` that it must refuse when it comes later than `ttl_s` seconds after `now`."""
+        command = order(id=self.new_id(), sent_at=now, epoch=self.epoch, expires_at=now + ttl_s, cause=cause, **content)
+        return SendCommand(node, command)

@@ -1,0 +1,76 @@
+"""Between the fleet's decisions and the world: first everything is stored, then it is said.
+
+Events go in through `feed`. The commands that the fleet answers with wait in a queue; one task commits all that waits
+in a single transaction and then carries the rest out in order. While it commits, the next batch gathers, so that the
+batches grow with the load and the number of commits does not. A failed commit ends the daemon: the agents still have
+every run that was not acknowledged, and a coordinator that cannot remember must not go on giving orders.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from muster_coordinator.events import Announce, Command, Event, Notify, SendAck, SendCommand
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.store import Store
+
+BACKLOG = 5_000
+"""Commands that may wait to be stored before whoever has much to feed should wait as well."""
+
+Outgoing = SendAck | SendCommand | Announce | Notify
+
+
+class Pipeline:
+    """The one way to the fleet, and from it to the store and then to an outlet."""
+
+    def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self.fleet = fleet
+        self.clock = clock
+        self._store = store
+        self._waiting: list[Command] = []
+        self._arrived = asyncio.Event()
+        self._flushed = asyncio.Event()
+
+    @property
+    def backlog(self) -> int:
+        """Commands that wait to be stored."""
+        return len(self._waiting)
+
+    def feed(self, event: Event) -> asyncio.Event:
+        """Lets the fleet decide at once; may raise Refused. What it returns is set when all is stored and said."""
+        return self.submit(self.fleet.handle(event, self.clock()))
+
+    def submit(self, commands: Iterable[Command]) -> asyncio.Event:
+        """Queues commands that the fleet has given already."""
+        self._waiting.extend(commands)
+        self._arrived.set()
+        return self._flushed
+
+    async def take(self, events: Iterable[Event]) -> None:
+        """Feeds what nodes have said, and returns when the backlog is small enough for more."""
+        for event in events:
+            self.feed(event)
+        while self.backlog > BACKLOG:
+            await self._flushed.wait()
+
+    async def run(self, outlet: Callable[[Outgoing], None]) -> None:
+        """Stores and says what is fed, for ever; raises what the store raises.
+
+        `outlet` carries out a command that is not for the store; it is called between two commits and must not block.
+        """
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            commands, self._waiting = self._waiting, []
+            flushed, self._flushed = self._flushed, asyncio.Event()
+            await self._store.write(commands)
+            for command in outgoing(commands):
+                outlet(command)
+            flushed.set()
+
+
+def outgoing(commands: list[Command]) -> list[Outgoing]:
+    """What is not for the store, in order. Of the acks for one stream only the last is left: it covers the others."""
+    said = [command for command in commands if isinstance(command, Outgoing)]
+    last = {(it.node, it.ack.stream): index for index, it in enumerate(said) if isinstance(it, SendAck)}
+    return [it for index, it in enumerate(said) if not isinstance(it, SendAck) or last[it.node, it.ack.stream] == index]

@@ -1,0 +1,169 @@
+"""The nodes of the fleet: who is there, what the evidence says about each, and what is told about it.
+
+Whatever changes here is answered with commands: the node's record to store, its view to announce, and an entry in its
+story with the id of what caused it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from muster.check import Transition
+from muster.model import Action, Json, Run, ServiceState, Severity
+from muster.wire.messages import InventoryReport
+from muster_coordinator import quarantine
+from muster_coordinator.events import Announce, Command, Notify, SaveNode, Tell
+from muster_coordinator.node import Node
+from muster_coordinator.orders import Orders
+from muster_coordinator.records import FailedNode, NodeFinding, NodeRecord, NodeView, StoryEntry, SweepRecord
+
+LOST_AFTER_HEARTBEATS = 3
+"""One heartbeat may be lost on the way and one may be late."""
+
+
+class Roster:
+    """All nodes that were ever heard of, by name in `nodes`."""
+
+    def __init__(self, orders: Orders, heartbeat_s: float) -> None:
+        self.nodes: dict[str, Node] = {}
+        self._orders = orders
+        self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
+        self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
+
+    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> None:
+        """Takes over stored nodes with their last runs. Who was there has three heartbeats to be heard again."""
+        self.nodes = {record.name: Node.from_record(record) for record in records}
+        for run in runs:
+            self.nodes[run.node].evidence.add(run)
+        for node in self.nodes.values():
+            node.health = node.evidence.health
+            if node.online:
+                self._heard[node.name] = now
+
+    def view(self, node: Node, now: float) -> NodeView:
+        return node.view(lost=self._is_lost(node.name, now))
+
+    def hear(self, name: str, cause: str, now: float) -> list[Command]:
+        """Notes a sign of life; afterwards the node is known."""
+        self._heard[name] = now
+        self._heard.move_to_end(name)
+        node = self.nodes.get(name)
+        if node is not None and node.online:
+            node.last_seen = now
+            return []
+        if node is None:
+            node = self.nodes[name] = Node(name, first_seen=now, last_seen=now)
+            told = self.tell(name, "joined", "heard of for the first time", cause, now)
+        else:
+            told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
+            node.online, node.last_seen = True, now
+        return [told, *self._changed(node, now)]
+
+    def overdue(self, now: float) -> list[str]:
+        """The nodes whose heartbeat has stopped since this was asked last; looks at no others."""
+        silent = []
+        for name in self._heard:
+            if not self._is_lost(name, now):
+                break
+            silent.append(name)
+        return silent
+
+    def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+        """Notes that a node is lost."""
+        del self._heard[name]
+        node = self.nodes[name]
+        node.online = False
+        return [self.tell(name, "lost", text, cause, now), *self._changed(node, now)]
+
+    def equip(self, message: InventoryReport, now: float) -> list[Command]:
+        """Takes over what a node says it is made of."""
+        node = self.nodes[message.node]
+        failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
+        if not node.note_inventory(message):
+            return []
+        told = [
+            self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
+            for plugin in message.plugins
+            if plugin.status == "failed" and plugin.name not in failed_before
+        ]
+        return [*told, *self._changed(node, now)]
+
+    def add_run(self, run: Run, now: float) -> list[Command]:
+        """Takes a run as evidence about its node."""
+        node = self.nodes[run.node]
+        return self._judge(node, run.id, now) if node.evidence.add(run) else []
+
+    def take_findings(self, record: SweepRecord, now: float) -> list[Command]:
+        """Takes what a sweep that has ended found as evidence about its nodes."""
+        commands: list[Command] = []
+        for failed in record.failed_nodes:
+            commands += self._convict(failed, record, now)
+        for name in record.cleared_nodes:
+            commands += self._clear(name, record, now)
+        for link in record.failed_links:
+            text = f"the link between {' and '.join(link.between)} failed: {'; '.join(link.reasons)}"
+            commands += [self.tell(name, "link_failed", text, record.id, now) for name in link.between]
+        text = f"a sweep with {record.check} could neither clear nor convict it"
+        return commands + [self.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
+
+    def tell(
+        self, node: str, kind: str, text: str, cause: str | None, now: float, *, data: Json | None = None
+    ) -> Command:
+        """The next entry in a node's story."""
+        entry = StoryEntry(
+            id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
+        )
+        return Tell(entry)
+
+    def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
+        node, text = self.nodes[failed.node], "; ".join(failed.reasons)
+        finding = NodeFinding(
+            code=failed.code,
+            summary=text,
+            severity=Severity.ERROR,
+            action=Action.INSPECT_HARDWARE,
+            evidence={"sweep": record.id, "confidence": failed.confidence},
+            check=record.check,
+            run=record.id,
+            since=now,
+        )
+        node.evidence.convict(finding)
+        told = self.tell(node.name, "convicted", f"convicted by a sweep with {record.check}: {text}", record.id, now)
+        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+
+    def _clear(self, name: str, record: SweepRecord, now: float) -> list[Command]:
+        node = self.nodes[name]
+        told = self.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
+        if not node.evidence.clear(record.check):
+            return [told]
+        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+
+    def _judge(self, node: Node, cause: str, now: float) -> list[Command]:
+        """Draws the conclusions from evidence that has changed."""
+        commands: list[Command] = []
+        before, node.health = node.health, node.evidence.health
+        if node.health is not before:
+            because = "; ".join(node.evidence.reasons) or "everything passes"
+            findings = sorted({finding.code for finding in node.evidence.findings})
+            data: Json = {"before": before, "after": node.health, "findings": [*findings]}
+            text = f"{before} to {node.health}: {because}"
+            commands.append(self.tell(node.name, "health", text, cause, now, data=data))
+        service = quarantine.decide(node.service, node.health)
+        if service is not node.service:
+            commands += self._move(node, service, cause, now)
+        return [*commands, Announce("node", self.view(node, now))]
+
+    def _move(self, node: Node, service: ServiceState, cause: str, now: float) -> list[Command]:
+        before, node.service = node.service, service
+        reason = f"health is {node.health}"
+        transition = Transition(
+            id=self._orders.new_id(), node=node.name, before=before, after=service, reason=reason, at=now
+        )
+        told = self.tell(node.name, "service", f"{before} to {service}: {reason}", cause, now)
+        return [told, SaveNode(node.record()), Notify(transition)]
+
+    def _changed(self, node: Node, now: float) -> list[Command]:
+        return [SaveNode(node.record()), Announce("node", self.view(node, now))]
+
+    def _is_lost(self, name: str, now: float) -> bool:
+        heard = self._heard.get(name)
+        return heard is None or now - heard > self._lost_after_s

@@ -1,0 +1,227 @@
+"""What the coordinator remembers. Whatever it has said to anybody was written here first.
+
+`write` commits all that a batch of commands wants stored at once; everything else reads. SQLite and PostgreSQL are
+served by the same statements; only the upsert is built by dialect.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import ColumnElement, Select, Table, func, insert, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from muster.config import Settings
+from muster.errors import Refused
+from muster.model import Data, Run, Verdict
+from muster_coordinator.database import Database, open_database
+from muster_coordinator.events import Command, SaveNode, SaveSweep, StoreRuns, Tell
+from muster_coordinator.records import NodeRecord, Saved, StoryEntry, SweepRecord, SweepState
+from muster_coordinator.tables import META, NODES, RUNS, STORY, STREAMS, SWEEPS
+
+RUNS_TO_RESTORE = 5
+"""Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
+
+Item = TypeVar("Item", bound=BaseModel)
+Rows = list[dict[str, Any]]
+
+
+class Page(Data, Generic[Item]):
+    """One page of a list; `next_cursor` asks for the page after it, None when there is none."""
+
+    items: tuple[Item, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs to list; None leaves a condition out. `since` is in seconds since the epoch."""
+
+    node: str | None = None
+    check: str | None = None
+    verdict: Verdict | None = None
+    since: float | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        equal = {"node": self.node, "check": self.check, "verdict": self.verdict and self.verdict.value}
+        found = [RUNS.c[name] == value for name, value in equal.items() if value is not None]
+        return found if self.since is None else [*found, RUNS.c.started_at >= self.since]
+
+
+class Store:
+    """The tables of one coordinator, read and written as records."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._engine = database.engine
+        self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+
+    @classmethod
+    async def open(cls, settings: Settings) -> "Store":
+        """The store of these settings, migrated; errors as in `open_database`."""
+        return cls(await open_database(settings))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def next_epoch(self, now: float) -> int:
+        """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
+        async with self._engine.begin() as connection:
+            stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
+            epoch = max(int(stored or 0) + 1, int(now))
+            await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
+        return epoch
+
+    async def check_writable(self) -> None:
+        """Commits a row; raises what the database raises when it cannot."""
+        async with self._engine.begin() as connection:
+            await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
+
+    async def write(self, commands: Sequence[Command]) -> None:
+        """Commits everything that these commands want stored, or nothing. A run that is there already stays as is."""
+        rows = _rows(commands)
+        if not any(rows.values()):
+            return
+        async with self._engine.begin() as connection:
+            for table in (STREAMS, NODES, SWEEPS):
+                await self._upsert(connection, table, rows[table])
+            if rows[RUNS]:
+                await connection.execute(self._insert(RUNS).on_conflict_do_nothing(), rows[RUNS])
+            if rows[STORY]:
+                await connection.execute(insert(STORY), rows[STORY])
+
+    async def saved(self) -> Saved:
+        """What the fleet starts from."""
+        async with self._engine.connect() as connection:
+            nodes = await connection.scalars(select(NODES.c.body).order_by(NODES.c.name))
+            runs = await connection.scalars(_last_runs())
+            streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
+            live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
+            sweeps = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+        return Saved(
+            nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
+            runs=tuple(map(Run.model_validate_json, runs)),
+            streams={(node, stream): through for node, stream, through in streams},
+            sweeps=tuple(map(SweepRecord.model_validate_json, sweeps)),
+        )
+
+    async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
+        """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
+        query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
+        return await self._page(Run, query, limit, cursor)
+
+    async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
+        """All sweeps, the latest first; Refused when the cursor is none of ours."""
+        query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
+        return await self._page(SweepRecord, query, limit, cursor)
+
+    async def sweep(self, sweep: str) -> SweepRecord | None:
+        """One sweep; None when there is none with this id."""
+        async with self._engine.connect() as connection:
+            body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
+        return None if body is None else SweepRecord.model_validate_json(body)
+
+    async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
+        """A node's story, the latest step first; Refused when the cursor is none of ours."""
+        query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
+        return await self._page(StoryEntry, query, limit, cursor)
+
+    async def _page(self, kind: type[Item], query: Select[Any], limit: int, cursor: str | None) -> Page[Item]:
+        """One page of a query whose columns are the sort key, then the body; latest first."""
+        *key, _body = query.selected_columns
+        if cursor is not None:
+            query = query.where(
+                tuple_(*key) < tuple_(*read_cursor(cursor, [column.type.python_type for column in key]))
+            )
+        query = query.order_by(*(column.desc() for column in key)).limit(limit + 1)
+        async with self._engine.connect() as connection:
+            rows = (await connection.execute(query)).all()
+        last = rows[limit - 1][:-1] if len(rows) > limit else None
+        items = tuple(kind.model_validate_json(row[-1]) for row in rows[:limit])
+        return Page(items=items, next_cursor=None if last is None else make_cursor(*last))
+
+    async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
+        if not rows:
+            return
+        statement = self._insert(table)
+        values = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
+        await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
+
+
+def make_cursor(*key: str | float) -> str:
+    """The place behind the item with this sort key, as a word that fits into a URL."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
+    """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
+    try:
+        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except ValueError:
+        key = None
+    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
+        raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
+    return key
+
+
+def _last_runs() -> Select[Any]:
+    """The bodies of each node's last runs of each check that said anything, oldest first."""
+    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
+    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check), order_by=newest_first)
+    ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value).subquery()
+    chosen = select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
+    return select(RUNS.c.body).where(RUNS.c.id.in_(chosen)).order_by(RUNS.c.started_at, RUNS.c.seq)
+
+
+def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
+    """The rows to write, by table. Of what is written over, only the last state is."""
+    runs: Rows = []
+    story: Rows = []
+    streams, nodes, sweeps = {}, {}, {}
+    for command in commands:
+        match command:
+            case StoreRuns(node, stream, through, stored):
+                streams[node, stream] = {"node": node, "stream": stream, "through": through}
+                runs.extend(_run_row(run, stream) for run in stored)
+            case SaveNode(record):
+                nodes[record.name] = record
+            case SaveSweep(sweep):
+                sweeps[sweep.id] = sweep
+            case Tell(entry):
+                story.append({"node": entry.node, "body": entry.model_dump_json()})
+    return {
+        STREAMS: list(streams.values()),
+        NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
+        SWEEPS: [_sweep_row(sweep) for sweep in sweeps.values()],
+        RUNS: runs,
+        STORY: story,
+    }
+
+
+def _run_row(run: Run, stream: str) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "node": run.node,
+        "check": run.check,
+        "verdict": run.verdict.value,
+        "started_at": run.started_at,
+        "duration_s": run.duration_s,
+        "stream": stream,
+        "seq": run.seq,
+        "group": run.group,
+        "cause": run.cause,
+        "body": run.model_dump_json(),
+    }
+
+
+def _sweep_row(sweep: SweepRecord) -> dict[str, Any]:
+    return {
+        "id": sweep.id,
+        "state": sweep.state.value,
+        "created_at": sweep.created_at,
+        "body": sweep.model_dump_json(),
+    }

@@ -1,0 +1,225 @@
+"""One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
+
+`single` tries each node alone, `whole` all nodes in one group, `pairs` every node with another one and then whoever
+has not been cleared with one that has, round by round. A round ends when all its groups have; members that had to be
+told to leave get the time to kill what they spawned before they are invited again.
+
+A group that could not be formed is formed again in the same round: once with another member as rank 0 if nobody
+could reach the first, and, in a whole sweep, without the members that were to blame. What its groups showed becomes
+the sweep's evidence, which `localize` judges; a member that vanished, declined or stayed silent is absent from then
+on, and inconclusive unless it was cleared before.
+"""
+
+from collections.abc import Iterable
+
+from muster.model import Verdict
+from muster_coordinator.events import Announce, Command, SaveSweep, Ticked
+from muster_coordinator.formation import Formation, Plan, Strategy, first_round, form_again
+from muster_coordinator.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
+from muster_coordinator.localize import Case, Conviction
+from muster_coordinator.member import may_be_echo
+from muster_coordinator.orders import Orders
+from muster_coordinator.records import (
+    Ending,
+    FailedLink,
+    FailedNode,
+    GroupRecord,
+    GroupState,
+    RoundRecord,
+    SweepRecord,
+    SweepState,
+)
+from muster_coordinator.trial import Outcome, Trial, trial_of
+
+MAX_ROUNDS = 6
+"""Two rounds settle almost everything; the others are for suspects that outnumber partners and for links."""
+
+SAVE_EVERY_S = 1.0
+"""Rounds are saved when they begin and end; in between, whoever watches sees what is at most this old."""
+
+
+class Sweep:
+    """A sweep from its first round to its verdict."""
+
+    def __init__(self, plan: Plan, orders: Orders, now: float) -> None:
+        self.plan = plan
+        self.state = SweepState.RUNNING
+        self._orders = orders
+        self._created_at = self._resume_at = self._saved_at = now
+        self._ended_at: float | None = None
+        self._reason: str | None = None
+        self._rounds: list[list[Group]] = []
+        self._formations: dict[str, Formation] = {}
+        self._live: dict[str, Group] = {}
+        self._again: list[Formation] = []
+        self._trials: dict[str, Trial] = {}
+        self._absent: dict[str, str] = {}
+        self._changed = False
+
+    def begin(self, now: float) -> list[Command]:
+        """The first round."""
+        return [*self._next_round(first_round(self.plan), now), *self._save(now)]
+
+    def handle(self, event: GroupEvent, now: float) -> list[Command]:
+        """What is to be done about `event`."""
+        if self.state is not SweepState.RUNNING:
+            return []
+        commands: list[Command] = []
+        for group in self._concerned(event):
+            commands += group.handle(event, now)
+            self._changed |= not isinstance(event, Ticked) or bool(commands)
+            if group.state is GroupState.ENDED:
+                self._conclude(group, now)
+        match event:
+            case MemberLost(node):
+                self._absent.setdefault(node, "lost: its agent has vanished")
+            case CalledOff(reason):
+                self._end(SweepState.ABORTED, reason, now)
+        following = self._advance(now)
+        at_boundary = following or self.state is not SweepState.RUNNING or now >= self._saved_at + SAVE_EVERY_S
+        return [*commands, *following, *(self._save(now) if self._changed and at_boundary else ())]
+
+    @property
+    def groups(self) -> int:
+        """How many groups it has formed."""
+        return len(self._formations)
+
+    def record(self) -> SweepRecord:
+        """The sweep as it stands."""
+        case = self._case()
+        failed = {node for conviction in case.failed_nodes for node in conviction.of}
+        unsettled = [node for node in case.open if node in self._absent or self.state is not SweepState.RUNNING]
+        return SweepRecord(
+            id=self.plan.id,
+            state=self.state,
+            strategy=self.plan.strategy,
+            check=self.plan.task.check,
+            params=self.plan.task.params,
+            nodes=self.plan.nodes,
+            verdict=self._verdict(case, unsettled),
+            rounds=tuple(self._round_record(number, case) for number in range(1, len(self._rounds) + 1)),
+            suspects=case.suspects,
+            failed_nodes=tuple(self._failed_node(conviction) for conviction in case.failed_nodes),
+            failed_links=tuple(self._failed_link(conviction) for conviction in case.failed_links),
+            cleared_nodes=tuple(node for node in self.plan.nodes if node in case.cleared and node not in failed),
+            inconclusive=tuple(unsettled),
+            created_at=self._created_at,
+            ended_at=self._ended_at,
+            reason=self._reason,
+            notes=self._notes(case, unsettled),
+        )
+
+    def _concerned(self, event: GroupEvent) -> list[Group]:
+        match event:
+            case Ticked() | CalledOff():
+                return list(self._live.values())
+            case MemberLost(node):
+                return [group for group in self._live.values() if node in group.facts]
+        group = self._live.get(event.group)
+        return [] if group is None else [group]
+
+    def _advance(self, now: float) -> list[Command]:
+        """Goes on once every group of the round has ended and its members have had the time to let go."""
+        if self._live or now < self._resume_at or self.state is not SweepState.RUNNING:
+            return []
+        if self._again:
+            formations, self._again = self._again, []
+            return self._form(formations, now)
+        if formations := self._further_pairs():
+            return self._next_round(formations, now)
+        self._end(SweepState.FINISHED, None, now)
+        return []
+
+    def _further_pairs(self) -> list[Formation]:
+        if self.plan.strategy is not Strategy.PAIRS or len(self._rounds) >= MAX_ROUNDS:
+            return []
+        pairings = self._case().next_pairs(self._absent.keys())
+        return [Formation(pairing.members, pairing.reason) for pairing in pairings]
+
+    def _next_round(self, formations: Iterable[Formation], now: float) -> list[Command]:
+        self._rounds.append([])
+        return self._form(formations, now)
+
+    def _form(self, formations: Iterable[Formation], now: float) -> list[Command]:
+        commands: list[Command] = []
+        for formation in formations:
+            name = f"{self.plan.id}-{len(self._formations) + 1}"
+            group = Group(name, self.plan.task, formation.members, (formation.reason,), self._orders, now)
+            self._formations[name] = formation
+            self._live[name] = group
+            self._rounds[-1].append(group)
+            commands += group.begin()
+        self._changed = True
+        return commands
+
+    def _conclude(self, group: Group, now: float) -> None:
+        """Takes what an ended group showed as evidence, or plans to form it again."""
+        del self._live[group.id]
+        if group.ending is not Ending.FINISHED:
+            self._resume_at = max(self._resume_at, now + ABORT_GRACE_S)
+        again = form_again(group, self._formations[group.id], self.plan.strategy)
+        trial = trial_of(group)
+        if again is None:
+            self._trials[group.id] = trial
+        else:
+            self._again.append(again)
+        for blame in group.blamed:
+            left_out = again is not None and blame.node not in again.members
+            # Whoever may only have seen its peers fail is still there for another try.
+            gone = again is None and trial.outcome is Outcome.VOID and not may_be_echo(blame.reason)
+            if left_out or gone:
+                self._absent.setdefault(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+
+    def _end(self, state: SweepState, reason: str | None, now: float) -> None:
+        self.state, self._reason, self._ended_at = state, reason, now
+        self._changed = True
+
+    def _case(self) -> Case:
+        return Case(self.plan.nodes, tuple(self._trials.values()), self.plan.task.objective)
+
+    def _save(self, now: float) -> list[Command]:
+        self._changed, self._saved_at = False, now
+        record = self.record()
+        return [SaveSweep(record), Announce("sweep", record)]
+
+    def _verdict(self, case: Case, unsettled: list[str]) -> Verdict | None:
+        if self.state is SweepState.RUNNING:
+            return None
+        if case.failed_nodes or case.failed_links:
+            return Verdict.FAIL
+        return Verdict.UNKNOWN if unsettled or self.state is SweepState.ABORTED else Verdict.PASS
+
+    def _notes(self, case: Case, unsettled: list[str]) -> tuple[str, ...]:
+        seen_last = {node: trial.detail for trial in self._trials.values() for node in trial.members if trial.detail}
+        reasons = {**seen_last, **self._absent}
+        why = [f"{node}: {reasons.get(node, 'no partner could tell')}" for node in unsettled]
+        seen = [f"the link between {' and '.join(link)} was bad once only" for link in case.intermittent_links]
+        return (*why, *seen)
+
+    def _round_record(self, number: int, case: Case) -> RoundRecord:
+        groups = self._rounds[number - 1]
+        return RoundRecord(number=number, groups=tuple(self._group_record(group, case) for group in groups))
+
+    def _group_record(self, group: Group, case: Case) -> GroupRecord:
+        record, trial = group.record(), self._trials.get(group.id)
+        if trial is None or not case.is_slow(trial):
+            return record
+        return record.model_copy(update={"verdict": Verdict.FAIL, "reasons": (*record.reasons, case.why_slow(trial))})
+
+    def _failed_node(self, conviction: Conviction) -> FailedNode:
+        (node,) = conviction.of
+        return FailedNode(
+            node=node, code=self._code(conviction), confidence=conviction.confidence, reasons=conviction.reasons
+        )
+
+    def _failed_link(self, conviction: Conviction) -> FailedLink:
+        one, other = conviction.of
+        return FailedLink(
+            between=(one, other),
+            code=self._code(conviction),
+            confidence=conviction.confidence,
+            reasons=conviction.reasons,
+        )
+
+    def _code(self, conviction: Conviction) -> str:
+        return f"{self.plan.task.check}.{'slow' if conviction.slow else 'failed'}"

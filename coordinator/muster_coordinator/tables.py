@@ -1,0 +1,58 @@
+"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON."""
+
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table, Text, UniqueConstraint
+
+METADATA = MetaData()
+
+META = Table("meta", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+
+NODES = Table("nodes", METADATA, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
+
+STREAMS = Table(
+    "streams",
+    METADATA,
+    Column("node", Text, primary_key=True),
+    Column("stream", Text, primary_key=True),
+    Column("through", BigInteger, nullable=False),
+)
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("node", Text, nullable=False),
+    Column("check", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("duration_s", Double, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("group", Text),
+    Column("cause", Text),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("node", "stream", "seq", name="runs_once"),
+    Index("runs_by_time", "started_at", "id"),
+    Index("runs_by_node", "node", "started_at", "id"),
+    Index("runs_by_check", "check", "started_at", "id"),
+    Index("runs_by_verdict", "verdict", "started_at", "id"),
+)
+
+SWEEPS = Table(
+    "sweeps",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("sweeps_by_time", "created_at", "id"),
+)
+
+STORY = Table(
+    "story",
+    METADATA,
+    # SQLite counts up by itself only in a column of exactly this type.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("node", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("story_by_node", "node", "number"),
+)

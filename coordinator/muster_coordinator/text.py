@@ -1,0 +1,81 @@
+"""The fleet's records as text for people: the same words in every command."""
+
+import time
+from collections.abc import Iterable
+
+from muster.table import table
+from muster_coordinator.records import GroupRecord, GroupState, NodeView, SweepRecord
+
+
+def node_table(nodes: Iterable[NodeView]) -> str:
+    """A line for every node."""
+    return table(("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"), map(_node_row, nodes))
+
+
+def _node_row(node: NodeView) -> tuple[str, ...]:
+    codes = ", ".join(dict.fromkeys(finding.code for finding in node.findings))
+    return node.name, node.health, node.service, seen(node), devices(node), codes or "-"
+
+
+def seen(node: NodeView) -> str:
+    """How long ago a node was heard of, and whether it is lost."""
+    return f"{max(0.0, time.time() - node.last_seen):.0f} s ago{' (lost)' if node.lost else ''}"
+
+
+def devices(node: NodeView) -> str:
+    """How many devices of which model."""
+    names = [device.model for device in node.devices]
+    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
+
+
+def sweep_news(sweep: SweepRecord, told: set[str]) -> list[str]:
+    """A line for every group that has ended and is not in `told`, which it joins."""
+    lines = []
+    for it in sweep.rounds:
+        ended = [group for group in it.groups if group.state == GroupState.ENDED]
+        for group in ended:
+            if group.id not in told:
+                told.add(group.id)
+                lines.append(f"round {it.number} ({len(ended)} of {len(it.groups)}): {group_line(group)}")
+    return lines
+
+
+def sweep_report(sweep: SweepRecord) -> str:
+    """What came of a sweep: who failed and why, which links, who is cleared, who is left open."""
+    rounds = f"{len(sweep.rounds)} round{'' if len(sweep.rounds) == 1 else 's'}"
+    lines = [
+        f"sweep {sweep.id} {sweep.state}: {sweep.verdict or 'no verdict yet'} "
+        f"({sweep.check}, {sweep.strategy}, {len(sweep.nodes)} nodes, {rounds})"
+    ]
+    if sweep.reason:
+        lines.append(f"  {sweep.reason}")
+    for failed in sweep.failed_nodes:
+        lines += [f"failed node {failed.node} (confidence {failed.confidence:.2f})", *indented(failed.reasons)]
+    for link in sweep.failed_links:
+        lines += [f"failed link {' - '.join(link.between)} (confidence {link.confidence:.2f})", *indented(link.reasons)]
+    for word, names in (("suspects", sweep.suspects), ("inconclusive", sweep.inconclusive)):
+        if names:
+            lines.append(f"{word}: {', '.join(names)}")
+    lines.append(f"cleared: {len(sweep.cleared_nodes)} of {len(sweep.nodes)} nodes")
+    return "\n".join(lines)
+
+
+def sweep_rounds(sweep: SweepRecord) -> str:
+    """Every group of every round."""
+    lines = []
+    for it in sweep.rounds:
+        lines += ["", f"round {it.number}", *indented(map(group_line, it.groups))]
+    return "\n".join(lines)
+
+
+def group_line(group: GroupRecord) -> str:
+    """One line: the members in rank order, what came of them, the number they are compared by."""
+    outcome = group.verdict or group.ending or group.state
+    objective = "" if group.objective is None else f" {group.objective:.4g}"
+    blamed = "".join(f"; {blame.node}: {blame.reason} {blame.detail}".rstrip() for blame in group.blamed)
+    return f"{' + '.join(group.members)}: {outcome}{objective}{blamed}"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """The lines, two spaces further to the right."""
+    return [f"  {line}" for line in lines]

@@ -1,0 +1,83 @@
+"""Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug."""
+
+import json
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import BaseModel, ValidationError
+
+from muster.errors import Refused, unknown
+
+log = structlog.get_logger()
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Problem(Exception):
+    """A request that gets an error: the HTTP status and a sentence for the person who sent it."""
+
+    def __init__(self, status: HTTPStatus, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+@web.middleware
+async def as_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turns whatever a route raises into a problem; a bug is logged and told without its details."""
+    try:
+        return await handler(request)
+    except Problem as problem:
+        return _response(problem.status, problem.detail, problem.headers)
+    except Refused as refused:
+        return _response(HTTPStatus.UNPROCESSABLE_ENTITY, str(refused))
+    except web.HTTPException as error:
+        return _response(HTTPStatus(error.status), _sentence(request, error), _kept(error))
+    except Exception:
+        log.exception("request_failed", method=request.method, path=request.path)
+        return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "the coordinator made a mistake; its log has the details")
+
+
+def validated(kind: type[M], values: Any, *, what: str, status: HTTPStatus) -> M:
+    """`values` as `kind`; a Problem that names each wrong `what`, and for unknown ones those that are valid."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise Problem(status, "; ".join(_explanations(kind, error, what))) from None
+
+
+def _explanations(kind: type[BaseModel], error: ValidationError, what: str) -> Iterable[str]:
+    for item in error.errors(include_url=False):
+        name = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            yield unknown(what, name, kind.model_fields)
+        else:
+            yield f"{what} {name!r}: {item['msg'].removeprefix('Value error, ')}"
+
+
+def _response(status: HTTPStatus, detail: str, headers: dict[str, str] | None = None) -> web.Response:
+    body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+    return web.Response(
+        status=status, text=json.dumps(body), content_type="application/problem+json", headers=headers or {}
+    )
+
+
+def _sentence(request: web.Request, error: web.HTTPException) -> str:
+    match error:
+        case web.HTTPNotFound():
+            return f"there is nothing at {request.path}"
+        case web.HTTPMethodNotAllowed():
+            return f"{request.method} is not possible here, only {', '.join(sorted(error.allowed_methods))}"
+        case web.HTTPRequestEntityTooLarge():
+            return f"the body is larger than {request.client_max_size} bytes"
+        case _:
+            return error.reason
+
+
+def _kept(error: web.HTTPException) -> dict[str, str]:
+    return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

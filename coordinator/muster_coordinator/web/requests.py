@@ -1,0 +1,83 @@
+"""What may stand in queries and bodies. Anything else is refused, with what is valid."""
+
+from http import HTTPStatus
+from typing import Annotated, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+from muster.model import Instant, Json, Name, Verdict
+from muster_coordinator.store import RunFilter
+from muster_coordinator.web.problems import Problem, validated
+
+MAX_ITEMS = 1_000
+
+
+class Request(BaseModel):
+    """Base of queries and bodies: unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NoQuery(Request):
+    """For routes that take no query parameters."""
+
+
+class PageQuery(Request):
+    """Which page of a list."""
+
+    limit: int = Field(100, ge=1, le=MAX_ITEMS)
+    cursor: str | None = None
+
+
+class RunQuery(PageQuery):
+    """Which runs. `since` is ISO 8601 with a time zone."""
+
+    node: Name | None = None
+    check: Name | None = None
+    verdict: Verdict | None = None
+    since: Instant | None = None
+
+    def filter(self) -> RunFilter:
+        return RunFilter(node=self.node, check=self.check, verdict=self.verdict, since=self.since)
+
+
+class NewRun(Request):
+    """The body of POST /nodes/{node}/runs."""
+
+    check: Name
+    params: Json = {}
+
+
+class NewSweep(Request):
+    """The body of POST /sweeps; without `nodes`, every node that is there takes part."""
+
+    check: Name
+    params: Json = {}
+    strategy: str = "pairs"
+    nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+
+
+R = TypeVar("R", bound=Request)
+
+
+def query(request: web.Request, kind: type[R]) -> R:
+    """The query parameters as `kind`; a Problem when they are not valid."""
+    given = request.query
+    for name in given:
+        if len(given.getall(name)) > 1:
+            raise Problem(HTTPStatus.BAD_REQUEST, f"query parameter {name!r} is given more than once")
+    return validated(kind, dict(given), what="query parameter", status=HTTPStatus.BAD_REQUEST)
+
+
+async def body(request: web.Request, kind: type[R]) -> R:
+    """The JSON body as `kind`; a Problem when it is not JSON or not valid."""
+    if request.content_type != "application/json":
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
+    try:
+        values = await request.json()
+    except ValueError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
+    return validated(kind, values, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY)

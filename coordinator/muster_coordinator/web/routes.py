@@ -1,0 +1,140 @@
+"""What each route answers. A request that changes something is answered when the change has been stored."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+
+from muster.wire.messages import new_id
+from muster_coordinator.events import Event, RunRequested, SweepAbortRequested, SweepRequested
+from muster_coordinator.link import Link
+from muster_coordinator.metrics import Figures
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.records import NodeView, SweepRecord
+from muster_coordinator.store import Page, Store, make_cursor, read_cursor
+from muster_coordinator.stream import Stream
+from muster_coordinator.web.listening import send_events
+from muster_coordinator.web.problems import Problem
+from muster_coordinator.web.requests import NewRun, NewSweep, NoQuery, PageQuery, RunQuery, body, query
+
+ROOT = "/api/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """The parts that the routes speak to."""
+
+    pipeline: Pipeline
+    store: Store
+    stream: Stream
+    link: Link
+    figures: Figures
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(f"{ROOT}/nodes", self.nodes),
+            web.get(f"{ROOT}/nodes/{{node}}", self.node),
+            web.get(f"{ROOT}/nodes/{{node}}/story", self.story),
+            web.post(f"{ROOT}/nodes/{{node}}/runs", self.start_run),
+            web.get(f"{ROOT}/runs", self.runs),
+            web.get(f"{ROOT}/sweeps", self.sweeps),
+            web.post(f"{ROOT}/sweeps", self.start_sweep),
+            web.get(f"{ROOT}/sweeps/{{sweep}}", self.sweep),
+            web.delete(f"{ROOT}/sweeps/{{sweep}}", self.abort_sweep),
+            web.get(f"{ROOT}/events", self.events, allow_head=False),
+            web.get("/healthz", self.healthz),
+            web.get("/readyz", self.readyz),
+            web.get("/metrics", self.metrics),
+        ]
+
+    async def nodes(self, request: web.Request) -> web.Response:
+        wanted = query(request, PageQuery)
+        views = self.pipeline.fleet.nodes(self.pipeline.clock())
+        if wanted.cursor is not None:
+            (after,) = read_cursor(wanted.cursor, [str])
+            views = views[bisect_right(views, after, key=lambda view: view.name) :]
+        items = tuple(views[: wanted.limit])
+        more = len(views) > wanted.limit
+        return _answer(Page(items=items, next_cursor=make_cursor(items[-1].name) if more else None))
+
+    async def node(self, request: web.Request) -> web.Response:
+        query(request, NoQuery)
+        return _answer(self._node(request))
+
+    async def story(self, request: web.Request) -> web.Response:
+        wanted = query(request, PageQuery)
+        return _answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
+
+    async def runs(self, request: web.Request) -> web.Response:
+        wanted = query(request, RunQuery)
+        return _answer(await self.store.runs(wanted.filter(), wanted.limit, wanted.cursor))
+
+    async def start_run(self, request: web.Request) -> web.Response:
+        query(request, NoQuery)
+        node = self._node(request).name
+        wanted = await body(request, NewRun)
+        run = new_id()
+        await self._handle(RunRequested(run, node, wanted.check, wanted.params))
+        return web.json_response({"id": run}, status=HTTPStatus.ACCEPTED)
+
+    async def sweeps(self, request: web.Request) -> web.Response:
+        wanted = query(request, PageQuery)
+        return _answer(await self.store.sweeps(wanted.limit, wanted.cursor))
+
+    async def start_sweep(self, request: web.Request) -> web.Response:
+        query(request, NoQuery)
+        wanted = await body(request, NewSweep)
+        sweep = new_id()
+        await self._handle(SweepRequested(sweep, wanted.check, wanted.params, wanted.strategy, wanted.nodes))
+        location = f"{ROOT}/sweeps/{sweep}"
+        return _answer(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
+
+    async def sweep(self, request: web.Request) -> web.Response:
+        query(request, NoQuery)
+        return _answer(await self._sweep(request.match_info["sweep"]))
+
+    async def abort_sweep(self, request: web.Request) -> web.Response:
+        query(request, NoQuery)
+        sweep = await self._sweep(request.match_info["sweep"])
+        if sweep.ended_at is None:
+            await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
+        return _answer(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        query(request, NoQuery)
+        return await send_events(request, self.stream)
+
+    async def healthz(self, _request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def readyz(self, _request: web.Request) -> web.Response:
+        if not self.link.connected:
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker")
+        await self.store.check_writable()
+        return web.json_response({"status": "ok"})
+
+    async def metrics(self, _request: web.Request) -> web.Response:
+        return web.Response(body=self.figures.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _handle(self, event: Event) -> None:
+        await self.pipeline.feed(event).wait()
+
+    def _node(self, request: web.Request) -> NodeView:
+        name = request.match_info["node"]
+        view = self.pipeline.fleet.node(name, self.pipeline.clock())
+        if view is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is no node {name!r}; {ROOT}/nodes lists those there are")
+        return view
+
+    async def _sweep(self, sweep: str) -> SweepRecord:
+        record = await self.store.sweep(sweep)
+        if record is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
+        return record
+
+
+def _answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
+    return web.Response(text=data.model_dump_json(), status=status, content_type="application/json", headers=headers)

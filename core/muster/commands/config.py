@@ -1,0 +1,55 @@
+"""`muster config`: the settings as they are in effect, and whether they are right."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from muster import logs, plugins
+from muster.check import AnyCheck, valid_params
+from muster.commands.options import ConfigOption, JsonOption, load_settings
+from muster.config import Config, Settings
+from muster.errors import MusterError, SettingsError, unknown
+from muster.toml import to_toml
+
+app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
+
+_PASSWORD_IN_URL = re.compile(r"(?<=://)([^:/@\s\"]*):[^@/\s\"]*@")
+
+
+@app.command()
+def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Prints the settings in effect: file, environment and defaults together. Of secrets only the file names."""
+    settings = load_settings(config)
+    text = settings.model_dump_json(indent=2) if as_json else to_toml(settings.model_dump(mode="json"))
+    print(_PASSWORD_IN_URL.sub(r"\1:***@", text))
+
+
+@app.command()
+def check(config: ConfigOption = None) -> None:
+    """Says whether file, environment, plugin tables, files and check parameters are right, and what is not."""
+    settings = load_settings(config)
+    logs.configure(settings.log)
+    checks = plugins.collect_checks(plugins.load(Config(settings)))
+    if problems := [*_missing_files(settings), *_wrong_checks(settings, checks)]:
+        raise SettingsError("\n".join(problems))
+    print("OK")
+
+
+def _missing_files(settings: Settings) -> Iterator[str]:
+    for table in ("broker", "http"):
+        for key, value in getattr(settings, table):
+            if isinstance(value, Path) and not value.is_file():
+                yield f"setting '{table}.{key}': there is no file {value}"
+
+
+def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck]) -> Iterator[str]:
+    for name, wanted in settings.checks.items():
+        if name not in checks:
+            yield unknown("check", f"checks.{name}", [f"checks.{valid}" for valid in checks])
+            continue
+        try:
+            valid_params(checks[name], wanted.params)
+        except MusterError as error:
+            yield str(error)

@@ -1,0 +1,40 @@
+"""`muster plugin`: which plugins there are, where they come from, what they bring and what failed."""
+
+import json
+
+import typer
+
+from muster import logs, plugins
+from muster.commands.options import ConfigOption, JsonOption, load_settings
+from muster.config import Config
+from muster.table import table
+from muster.wire.messages import PluginInfo
+
+app = typer.Typer(help="Plugins that are installed.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Lists every plugin that was found: loaded, disabled, or failed and why.
+
+    Exits with 0 also when a plugin failed: that is what the list is there to tell.
+    """
+    settings = load_settings(config)
+    logs.configure(settings.log)
+    found = plugins.load(Config(settings))
+    plugins.collect_checks(found)
+    if as_json:
+        print(json.dumps({"items": [info.model_dump(mode="json") for info in found.infos], "next_cursor": None}))
+    else:
+        print(table(("NAME", "DISTRIBUTION", "VERSION", "STATUS", "CHECKS", "ERROR"), map(_row, found.infos)))
+
+
+def _row(info: PluginInfo) -> tuple[str, ...]:
+    return (
+        info.name,
+        info.distribution or "-",
+        info.version or "-",
+        info.status,
+        ",".join(info.checks) or "-",
+        info.error or "",
+    )

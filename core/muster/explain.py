@@ -1,0 +1,50 @@
+"""Says in one line what is wrong with a value that a person gave: the key, what was wrong and what would be right."""
+
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from muster.errors import unknown
+
+_IN_OUR_WORDS = {
+    "dict_type": "must be a table",
+    "list_type": 'must be a list, for example ["a", "b"]',
+    "missing": "must be given",
+    "model_type": "must be a table",
+    "path_type": "must be a path",
+    "tuple_type": 'must be a list, for example ["a", "b"]',
+}
+
+
+def explain(
+    model: type[BaseModel], error: ValidationError, prefix: tuple[str, ...] = (), what: str = "setting"
+) -> list[str]:
+    """One line for each thing that is wrong in a table that `model` describes and that stands below `prefix`."""
+    return [_line(model, item, prefix, what) for item in error.errors(include_url=False)]
+
+
+def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], what: str) -> str:
+    location = tuple(str(part) for part in item["loc"])
+    key = ".".join((*prefix, *location))
+    if item["type"] == "extra_forbidden":
+        table = _table_at(model, location[:-1])
+        return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
+    message = _IN_OUR_WORDS.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+    given = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
+    return f"{what} {key!r}: {message}{given}"
+
+
+def _table_at(model: type[BaseModel], location: tuple[str, ...]) -> type[BaseModel]:
+    """The model of the table at `location`; names of entries and indices in it are passed over."""
+    for part in location:
+        if part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model in an annotation such as `Model`, `Model | None`, `list[Model]` or `dict[str, Model]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for found in map(_model_in, get_args(annotation)) if found), None)

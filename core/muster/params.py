@@ -1,0 +1,33 @@
+"""Parameters of a check as they are written on the command line."""
+
+from collections.abc import Iterable
+
+import pydantic_core
+from pydantic import JsonValue
+
+from muster.errors import Refused
+from muster.model import Json
+
+
+def parse_params(pairs: Iterable[str]) -> Json:
+    """The parameters in `KEY=VALUE` pairs; a VALUE that is JSON is taken as JSON, any other as a string.
+
+    Raises Refused for a pair without a key or without `=`, and for a key that is given twice.
+    """
+    params: Json = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise Refused(f"parameter {pair!r} is not KEY=VALUE, for example size=1024")
+        if key in params:
+            raise Refused(f"parameter {key!r} is given twice")
+        params[key] = _value(value)
+    return params
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        value: JsonValue = pydantic_core.from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
+    return value

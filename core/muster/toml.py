@@ -1,0 +1,33 @@
+"""Writes settings as TOML; the standard library only reads it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def to_toml(table: Mapping[str, Any]) -> str:
+    """The table as TOML that reads back the same. None, which TOML lacks, stands there as a comment."""
+    return "\n".join(_table(table, ())).strip()
+
+
+def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    if path:
+        yield f"\n[{'.'.join(map(_key, path))}]"
+    tables = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    for name, value in table.items():
+        if name not in tables:
+            yield f"# {_key(name)} is not set" if value is None else f"{_key(name)} = {_value(value)}"
+    for name, value in tables.items():
+        yield from _table(value, (*path, name))
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("-", "_").isidentifier() else json.dumps(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value)

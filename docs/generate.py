@@ -1,0 +1,149 @@
+"""Writes docs/reference/*.md from the code. Each page is one function; a test compares its text with the file."""
+
+import ast
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from muster import hookspecs, plugins
+from muster.check import AnyCheck
+from muster.config import ENVIRONMENT_PREFIX, Config, Settings
+
+REFERENCE = Path(__file__).parent / "reference"
+NOTE = "<!-- Generated from the code by `make docs`; edit the code instead. -->"
+
+
+def hooks() -> str:
+    """Every hook with its signature and its docstring."""
+    lines = [
+        NOTE,
+        "# Hooks",
+        inspect.cleandoc(hookspecs.__doc__ or ""),
+        "Mark an implementation with `@muster.hookimpl`. It takes those of the parameters, by name, that it needs.",
+    ]
+    for title, names in (("Contribute", hookspecs.CONTRIBUTE), ("Notify", hookspecs.NOTIFY)):
+        lines.append(f"## {title}")
+        for name in names:
+            hook = getattr(hookspecs, name)
+            lines += [f"### {name}", f"```python\n{_signature(hook)}\n```", inspect.cleandoc(hook.__doc__)]
+    return _page(lines)
+
+
+def checks() -> str:
+    """Every check of the built-in plugins with its parameters."""
+    lines = [NOTE, "# Checks", "The checks that the built-in plugins bring; `muster check list` shows those of a node."]
+    loaded = plugins.load(Config(Settings()))
+    for name, check in sorted(plugins.collect_checks(loaded).items()):
+        lines += [f"## {name}", f"{check.summary}.", _facts(check)]
+        if check.params.model_fields:
+            lines += ["Parameters:", _table(_fields(check.params, ""), ("Parameter", "Type", "Default", "Meaning"))]
+    return _page(lines)
+
+
+def settings() -> str:
+    """Every setting with its environment variable, default and meaning; plugins' own sections too."""
+    config = Config(Settings())
+    plugins.load(config)
+    lines = [
+        NOTE,
+        "# Settings",
+        "A TOML file (`--config FILE` or `MUSTER_CONFIG`), overlaid by the environment, then defaults. In the "
+        "environment, `__` stands between levels, and lists and tables are given as JSON. `muster config show` prints "
+        "what is in effect, `muster config check` says what is wrong.",
+        _settings_table(Settings, ""),
+    ]
+    for name, section in sorted(config.claimed.items()):
+        lines += [f"## Plugin {name}", _settings_table(type(section), f"plugins.{name}.")]
+    return _page(lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {"checks.md": checks, "hooks.md": hooks, "settings.md": settings}
+
+
+def _page(blocks: list[str]) -> str:
+    return "\n\n".join(blocks) + "\n"
+
+
+def _signature(hook: Any) -> str:
+    """The hook's `def` line as it is written in the source, in one line."""
+    definition = ast.parse(inspect.getsource(hook)).body[0]
+    assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+    definition.body, definition.decorator_list = [], []
+    return ast.unparse(definition)
+
+
+def _facts(check: AnyCheck) -> str:
+    cadence = "on demand only" if check.cadence_s is None else f"every {check.cadence_s:g} s"
+    rows = [
+        ("Scope", check.scope),
+        ("Needs", check.needs),
+        ("Runs", cadence),
+        ("Timeout", f"{check.timeout_s:g} s"),
+        ("Objective in sweeps", f"`{check.objective}`" if check.objective else "none"),
+        ("`--quick` sets", f"`{json.dumps(dict(check.quick))}`" if check.quick else "nothing"),
+    ]
+    return _table(iter(rows), ("", ""))
+
+
+def _settings_table(model: type[BaseModel], prefix: str) -> str:
+    rows = (
+        (key, f"`{ENVIRONMENT_PREFIX}{key.strip('`').upper().replace('.', '__')}`", *rest)
+        for key, *rest in _fields(model, prefix)
+    )
+    return _table(rows, ("Setting", "Environment", "Type", "Default", "Meaning"))
+
+
+def _fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        key = prefix + name
+        nested = _model_in(field.annotation)
+        if nested is None:
+            yield f"`{key}`", f"`{_type(field.annotation)}`", _default(field), field.description or ""
+        else:
+            step = ".<name>." if get_origin(field.annotation) is dict else "."
+            yield from _fields(nested, key + step)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of a table, or of every table in a table."""
+    candidate = get_args(annotation)[1] if get_origin(annotation) is dict else annotation
+    return candidate if isinstance(candidate, type) and issubclass(candidate, BaseModel) else None
+
+
+def _type(annotation: Any) -> str:
+    if get_origin(annotation) in (Union, UnionType):
+        return " or ".join(_type(part) for part in get_args(annotation) if part is not type(None))
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(json.dumps, get_args(annotation)))
+    return str((get_origin(annotation) or annotation).__name__)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default_factory is not None or field.default is None:
+        return ""  # the description says what an unset value means
+    if field.default is PydanticUndefined:
+        return "required"
+    default = field.default if isinstance(field.default, bool | int | float | str) else _plain(field.default)
+    return f"`{json.dumps(default)}`"
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+
+
+def _table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+if __name__ == "__main__":
+    REFERENCE.mkdir(exist_ok=True)
+    for file_name, page in PAGES.items():
+        (REFERENCE / file_name).write_text(page(), encoding="utf-8")

@@ -1,0 +1,252 @@
+"""The check `collective`: all ranks of a group add up a buffer, every element is checked, bandwidth is measured.
+
+busbw = algbw x 2(n-1)/n and algbw = size / time, as nccl-tests define them, with GB = 1e9 bytes.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Params,
+    Reference,
+    Rendezvous,
+    Scope,
+    Severity,
+    hookimpl,
+    judge_value,
+)
+from muster.model import Json, Metric
+from muster_plugins.torch_device import Choice, Place, device_index, median, places_in_group, settle, working_on
+
+if TYPE_CHECKING:
+    import torch
+    from torch.distributed.distributed_c10d import Store
+
+NAME = "collective"
+
+LARGE_BYTES = 1 << 30
+"""From here on bandwidth is what is measured, not latency; references for links hold from this size."""
+
+_DEFAULT_BYTES = {"nccl": 1 << 30, "gloo": 16 << 20}
+
+_PERIOD = 97
+"""Of the pattern in the buffers: a prime, so that no chunk of a power of two looks like its neighbour."""
+
+
+class CollectiveParams(Params):
+    """What is left out is chosen to suit the backend."""
+
+    collective: Literal["all_reduce"] = "all_reduce"
+    size_bytes: int | None = Field(None, ge=4, multiple_of=4, description="Buffer; 1 GiB with NCCL, 16 MiB with gloo")
+    iterations: int = Field(10, ge=1, le=100_000, description="Measured rounds; their median counts")
+    warmup: int = Field(2, ge=0, description="Rounds before that")
+    timeout_s: float = Field(30.0, gt=0, description="How long a rank waits for the others in one operation")
+    device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Wrong elements are an error wherever they arrive; bandwidth is judged against references."""
+    findings = []
+    wrong, busbw = (measurement.metrics.get(name) for name in ("wrong_elements", "busbw_gbps"))
+    if isinstance(wrong, float) and wrong:
+        findings.append(
+            Finding(
+                code="collective.wrong_elements",
+                summary=f"{wrong:.0f} elements of the sums are wrong on rank {measurement.facts['rank']}",
+                severity=Severity.ERROR,
+                device=device_index(measurement.facts["device"]),
+                action=Action.INSPECT_HARDWARE,
+                evidence={"wrong_elements": wrong, "rank": measurement.facts["rank"]},
+            )
+        )
+    if isinstance(busbw, float):
+        findings += judge_value(busbw, references.get("busbw_gbps"), code="collective.slow")
+    return findings
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
+    machine_type = config.settings.agent.machine_type
+    return [
+        Check(
+            name=NAME,
+            summary="All-reduce over all devices of a group: bus bandwidth, and that every element is right",
+            scope=Scope.GROUP,
+            params=CollectiveParams,
+            measure=lambda params, context: measure(params, context, machine_type),
+            judge=judge,
+            timeout_s=120.0,
+            needs=Needs.IDLE_NODE,
+            objective="busbw_gbps",
+            quick={"iterations": 3, "warmup": 1},
+        )
+    ]
+
+
+class _Group(NamedTuple):
+    """What the ranks have told each other before they start."""
+
+    backend: str
+    nodes: int
+
+
+class _Rounds(NamedTuple):
+    """What this rank measured: seconds of each round, seconds it waited for the others before it, wrong elements."""
+
+    seconds: list[float]
+    waited: list[float]
+    wrong: int
+
+
+def measure(params: CollectiveParams, context: Context, machine_type: str | None) -> Measurement:
+    """Median bandwidth as this rank saw it."""
+    import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
+
+    found = places_in_group(context, params.device)
+    meeting = context.rendezvous()
+    place = found[meeting.local_rank]
+    with working_on(place), _joined(params, context, meeting, place) as group:
+        if group.backend == "gloo":
+            place = replace(place, torch_name="cpu")
+        size = params.size_bytes or _DEFAULT_BYTES[group.backend]
+        context.progress(f"{params.collective} of {size} bytes over {meeting.world_size} ranks with {group.backend}")
+        rounds = _all_reduce(params, meeting, place, size)
+    return Measurement(
+        metrics=_metrics(rounds, size, meeting.world_size),
+        facts=_facts(params, group, meeting, place, size) | {"machine_type": machine_type},
+    )
+
+
+def _metrics(rounds: _Rounds, size: int, world_size: int) -> dict[str, Metric]:
+    """A single rank sends nothing over any bus, so it has no busbw."""
+    seconds = median(rounds.seconds)
+    algbw = size / seconds / 1e9
+    metrics: dict[str, Metric] = {
+        "algbw_gbps": algbw,
+        "time_s": seconds,
+        "waited_s": median(rounds.waited),
+        "wrong_elements": float(rounds.wrong),
+    }
+    if world_size > 1:
+        metrics["busbw_gbps"] = algbw * 2 * (world_size - 1) / world_size
+    return metrics
+
+
+def _facts(params: CollectiveParams, group: _Group, meeting: Rendezvous, place: Place, size: int) -> Json:
+    return {
+        "collective": params.collective,
+        "backend": group.backend,
+        "nodes": group.nodes,
+        "world_size": meeting.world_size,
+        "rank": meeting.rank,
+        "device": place.index,
+        "size_bytes": size,
+        "large": size >= LARGE_BYTES,
+        "gpu_model": place.model,
+        "simulated": place.simulated,
+    }
+
+
+@contextmanager
+def _joined(params: CollectiveParams, context: Context, meeting: Rendezvous, place: Place) -> Iterator[_Group]:
+    """The process group, from meeting the others at rank 0's store until every rank has left it."""
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    timeout = timedelta(seconds=min(params.timeout_s, context.timeout_s))
+    store = dist.TCPStore(  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
+        meeting.master_addr,
+        meeting.master_port,
+        meeting.world_size,
+        is_master=meeting.rank == 0,
+        master_listen_fd=meeting.listen_fd,
+        timeout=timeout,
+        wait_for_workers=False,
+    )
+    group = _introduce(store, context.node, meeting, place)
+    device = _torch_device(place) if group.backend == "nccl" else None
+    dist.init_process_group(
+        group.backend,
+        store=store,
+        rank=meeting.rank,
+        world_size=meeting.world_size,
+        timeout=timeout,
+        device_id=device,
+    )
+    try:
+        yield group
+    finally:
+        dist.destroy_process_group()
+    _leave(store, meeting)
+
+
+def _torch_device(place: Place) -> "torch.device":
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    return torch.device(place.torch_name)
+
+
+def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place) -> _Group:
+    """Every rank says where it is and what it works on: NCCL needs a GPU on each."""
+    store.set(f"rank/{meeting.rank}", json.dumps([node, place.backend]))
+    answers = [json.loads(answer) for answer in store.multi_get([f"rank/{rank}" for rank in range(meeting.world_size)])]
+    everywhere_cuda = all(backend == "cuda" for _, backend in answers)
+    return _Group(backend="nccl" if everywhere_cuda else "gloo", nodes=len({node for node, _ in answers}))
+
+
+def _leave(store: "Store", meeting: Rendezvous) -> None:
+    """Rank 0 goes last: the store that the others may still speak to dies with it."""
+    store.set(f"left/{meeting.rank}", "")
+    if meeting.rank == 0:
+        store.wait([f"left/{rank}" for rank in range(meeting.world_size)])
+
+
+def _all_reduce(params: CollectiveParams, meeting: Rendezvous, place: Place, size: int) -> _Rounds:
+    """Refills the buffer before every round, because the sum is left in it; checks every element after it."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+    import torch.distributed as dist  # noqa: PLC0415
+
+    mine, known = _patterns(meeting.rank, meeting.world_size, size // 4, place)
+    buffer = torch.empty_like(mine)
+    rounds = _Rounds(seconds=[], waited=[], wrong=0)
+    for _ in range(params.warmup + params.iterations):
+        buffer.copy_(mine)
+        settle(place)
+        arrived = time.perf_counter()
+        dist.barrier()
+        settle(place)
+        start = time.perf_counter()
+        dist.all_reduce(buffer)
+        settle(place)
+        rounds.seconds.append(time.perf_counter() - start)
+        rounds.waited.append(start - arrived)
+        rounds = rounds._replace(wrong=rounds.wrong + int(torch.count_nonzero(buffer != known)))
+    return rounds._replace(seconds=rounds.seconds[params.warmup :], waited=rounds.waited[params.warmup :])
+
+
+def _patterns(rank: int, world_size: int, count: int, place: Place) -> tuple["torch.Tensor", "torch.Tensor"]:
+    """What this rank puts in and what the sum must be: whole numbers, exact in any order of addition."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    def of_rank(rank: int) -> list[int]:
+        return [(position + rank) % _PERIOD for position in range(_PERIOD)]
+
+    total = [sum((position + other) % _PERIOD for other in range(world_size)) for position in range(_PERIOD)]
+    mine, known = (
+        torch.tensor(pattern, dtype=torch.float32, device=place.torch_name).repeat(count // _PERIOD + 1)[:count]
+        for pattern in (of_rank(rank), total)
+    )
+    return mine, known

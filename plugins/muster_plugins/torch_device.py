@@ -1,0 +1,224 @@
+"""Where torch works: on which devices a check of this node multiplies, trains and sends.
+
+On real GPUs that is CUDA, one place for each. On simulated devices it is the CPU, again one place for each, so that a
+check goes the same way on both. torch is imported inside the functions: they run in a child process.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from pydantic import JsonValue
+
+from muster import Action, Context, Finding, Measurement, Severity, Skip
+from muster.model import Json
+
+Choice = Literal["auto", "cpu"]
+"""`auto`: the node's devices; `cpu`: the CPU on purpose, whatever devices there are."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A device as torch names it. `index` is the device index of the inventory, None for the CPU itself."""
+
+    index: int | None
+    torch_name: str
+    model: str
+    simulated: bool = False
+
+    @property
+    def backend(self) -> str:
+        return "cpu" if self.torch_name == "cpu" else "cuda"
+
+
+_CPU = Place(index=None, torch_name="cpu", model="CPU")
+
+_working: ContextVar[int | None] = ContextVar("working_device", default=None)
+
+
+def working_device() -> int | None:
+    """The index of the device that the caller works on, also where torch cannot tell because it is simulated."""
+    return _working.get()
+
+
+@contextmanager
+def working_on(place: Place) -> Iterator[None]:
+    """Makes `place` the current device of this thread."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    token = _working.set(place.index)
+    try:
+        with torch.cuda.device(place.torch_name if place.backend == "cuda" else -1):
+            yield
+    finally:
+        _working.reset(token)
+
+
+def places(context: Context, choice: Choice) -> list[Place]:
+    """Every place of this node, in device order; Skip when it has none and none is expected."""
+    found = [_CPU] if choice == "cpu" else _devices(context)
+    if not found and not context.expected_gpus:
+        raise Skip("no GPU here, none expected")
+    return found
+
+
+def places_in_group(context: Context, choice: Choice) -> list[Place]:
+    """A place for each rank of this node; a node without devices brings one rank, which works on the CPU.
+
+    RuntimeError when a device that should be there cannot be used: the group would be measured on the wrong hardware.
+    """
+    found = [] if choice == "cpu" else _devices(context)
+    needed = 0 if choice == "cpu" else max(len(context.devices), context.expected_gpus or 0)
+    if len(found) < needed:
+        raise RuntimeError(f"only {len(found)} of {needed} devices can be used")
+    return found or [_CPU] * max(1, len(context.devices))
+
+
+def _devices(context: Context) -> list[Place]:
+    simulated = [device for device in context.devices if device.simulated]
+    if simulated:
+        return [Place(device.index, "cpu", device.model, simulated=True) for device in simulated]
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if torch.version.cuda is None and context.devices:
+        raise RuntimeError("this torch is built without CUDA: install one that can use the GPUs of this node")
+    indices = {device.uuid: device.index for device in context.devices}
+    return sorted((_cuda_place(number, indices) for number in range(torch.cuda.device_count())), key=_by_index)
+
+
+def _cuda_place(number: int, indices: Mapping[str, int]) -> Place:
+    """CUDA numbers devices as it likes, so the inventory's index is found by uuid."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    device = torch.cuda.get_device_properties(number)
+    return Place(indices.get(f"GPU-{device.uuid}", number), f"cuda:{number}", device.name)
+
+
+def _by_index(place: Place) -> int:
+    assert place.index is not None, "only the CPU has no index"
+    return place.index
+
+
+def facts(context: Context, found: list[Place], choice: Choice) -> Json:
+    """What references are chosen by, and which devices should be there and are not."""
+    expected = len(context.devices) if context.expected_gpus is None else context.expected_gpus
+    present = {place.index for place in found}
+    missing = [] if choice == "cpu" else [index for index in range(expected) if index not in present]
+    return {
+        "backend": found[0].backend if found else None,
+        "gpu_model": ", ".join(sorted({place.model for place in found})),
+        "simulated": any(place.simulated for place in found),
+        "devices": [place.index for place in found],
+        "missing": list(missing),
+    }
+
+
+def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
+    """The finding that devices are missing, if the facts of `measurement` say so."""
+    missing = measurement.facts["missing"]
+    if not isinstance(missing, list) or not missing:
+        return []
+    return [
+        Finding(
+            code=f"{check}.devices_missing",
+            summary=f"no device with index {', '.join(str(index) for index in missing)}",
+            severity=Severity.ERROR,
+            action=Action.INSPECT_HARDWARE,
+            evidence={"missing": missing},
+        )
+    ]
+
+
+def device_metric(measurement: Measurement, name: str) -> list[tuple[int | None, float | None]]:
+    """A metric with one number per device as pairs of device index (None: the CPU) and number."""
+    values, indices = measurement.metrics.get(name), measurement.facts["devices"]
+    if not isinstance(values, list) or not isinstance(indices, list):
+        return []
+    return [(device_index(index), value) for index, value in zip(indices, values, strict=True)]
+
+
+def device_index(fact: JsonValue) -> int | None:
+    """A device index out of facts, which are JSON."""
+    return fact if isinstance(fact, int) else None
+
+
+def on_each(found: list[Place], work: Callable[[Place], T]) -> list[T]:
+    """What `work` gives for every place: GPUs at the same time, simulated devices in turn as they share one CPU."""
+
+    def work_there(place: Place) -> T:
+        with working_on(place):
+            try:
+                return work(place)
+            except Exception as error:
+                error.add_note(f"on device {place.index} ({place.model})")
+                raise
+
+    together = len(found) if found and found[0].backend == "cuda" else 1
+    with ThreadPoolExecutor(max_workers=together) as pool:
+        return list(pool.map(work_there, found))
+
+
+def _nothing() -> None:
+    pass
+
+
+def time_each(
+    place: Place, work: Callable[[], object], times: int, between: Callable[[], object] = _nothing
+) -> list[float]:
+    """Seconds that each of `times` calls of `work` takes on the device; `between` runs before each, untimed."""
+    if place.backend == "cuda":
+        return _time_each_on_cuda(work, times, between)
+    seconds = []
+    for _ in range(times):
+        between()
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _time_each_on_cuda(work: Callable[[], object], times: int, between: Callable[[], object]) -> list[float]:
+    """By the device's own clock, without waiting in between, so that launching does not count."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    def clock() -> "torch.cuda.Event":
+        return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch leaves it without types
+
+    pairs = [(clock(), clock()) for _ in range(times)]
+    for start, end in pairs:
+        between()
+        start.record()
+        work()
+        end.record()
+    torch.cuda.synchronize()
+    return [start.elapsed_time(end) / 1000 for start, end in pairs]
+
+
+def settle(place: Place) -> None:
+    """Waits until the device has done what it was given; the CPU already has."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if place.backend == "cuda":
+        torch.cuda.synchronize()
+
+
+def warm_up(place: Place, work: Callable[[], object], seconds: float) -> None:
+    """Repeats `work` for at least `seconds`, and at least once: clocks rise, kernels load."""
+    until = time.perf_counter() + seconds
+    while True:
+        work()
+        settle(place)
+        if time.perf_counter() >= until:
+            return
+
+
+def median(values: list[float]) -> float:
+    """The median; single times vary several-fold on a shared machine."""
+    return statistics.median(values)

@@ -1,0 +1,132 @@
+"""When background checks are due."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.check import AnyCheck, Check, Params, Scope
+from muster.config import AgentSettings, CheckSettings
+from muster.errors import SettingsError
+from muster.model import Measurement
+from muster_agent.plan import Planned
+from muster_agent.planning import make_plan, memory_limit_bytes
+from muster_agent.schedule import MAX_SPREAD_S, Schedule, spread
+
+
+class Size(Params):
+    size: int = 1
+
+
+def make_check(name: str = "simulated", cadence_s: float | None = None) -> AnyCheck:
+    return Check(
+        name=name,
+        summary="",
+        scope=Scope.NODE,
+        params=Size,
+        measure=lambda _params, _context: Measurement(),
+        judge=lambda _measurement, _references: [],
+        timeout_s=30.0,
+        cadence_s=cadence_s,
+    )
+
+
+def schedule_of(now: float = 0.0, node: str = "n", **intervals: float | None) -> Schedule:
+    plan = {
+        name: Planned(check=make_check(name), params=Size(), timeout_s=30.0, interval_s=interval_s)
+        for name, interval_s in intervals.items()
+    }
+    return Schedule(node, plan, now)
+
+
+def test_the_first_run_is_within_the_spread_and_then_every_interval():
+    """A beat is kept, whatever a run takes, as long as it ends before the next."""
+    schedule = schedule_of(a=100.0)
+    first = schedule.next_due()
+    assert 0 <= first < MAX_SPREAD_S
+    assert schedule.tick(first) == ["a"]
+    schedule.ended("a", first + 7)
+    assert schedule.next_due() == pytest.approx(first + 100)
+
+
+@given(st.text(min_size=1), st.text(min_size=1), st.floats(0.1, 1e6))
+def test_short_intervals_start_soon(node, name, interval_s):
+    """No first run is later than one interval, and none later than the widest spread."""
+    plan = {name: Planned(check=make_check(), params=Size(), timeout_s=1.0, interval_s=interval_s)}
+    assert Schedule(node, plan, 0.0).next_due() <= min(interval_s, MAX_SPREAD_S)
+
+
+def test_nodes_and_checks_are_spread_and_a_restart_changes_nothing():
+    """The share follows from the names only, and many nodes share the time evenly."""
+    assert spread("n1", "gemm") == spread("n1", "gemm") != spread("n1", "nvml")
+    shares = sorted(spread(f"node-{number}", "gemm") for number in range(1000))
+    assert shares[0] < 0.02
+    assert 0.45 < shares[500] < 0.55
+    assert 0.98 < shares[-1] < 1
+
+
+def test_a_check_never_runs_twice_at_once():
+    """While it runs, it is not due."""
+    schedule = schedule_of(a=10.0)
+    assert schedule.tick(50.0) == ["a"]
+    assert schedule.tick(100.0) == []
+    assert schedule.next_due() == math.inf
+
+
+def test_a_run_that_outlasts_its_interval_misses_beats():
+    """The next run is on the next beat, not at once and not for each one missed."""
+    schedule = schedule_of(a=10.0)
+    first = schedule.next_due()
+    schedule.tick(first)
+    schedule.ended("a", first + 34)
+    assert schedule.next_due() == pytest.approx(first + 40)
+
+
+def test_what_is_due_comes_in_the_order_of_its_time():
+    """Several checks may be due at one tick."""
+    schedule = schedule_of(a=10.0, b=10.0, c=10.0)
+    names = schedule.tick(30.0)
+    assert sorted(names) == ["a", "b", "c"]
+    assert names == sorted(names, key=lambda name: spread("n", name))
+
+
+def test_a_check_without_an_interval_never_runs_by_itself():
+    """It is there on demand only."""
+    assert schedule_of(a=None).next_due() == math.inf
+
+
+def test_the_settings_go_before_the_check():
+    """Interval, deadline and parameters are the operator's where they are said, else the check's own."""
+    checks = {"a": make_check("a", cadence_s=60.0), "b": make_check("b", cadence_s=60.0), "c": make_check("c")}
+    settings = {
+        "a": CheckSettings(interval_s=5.0, timeout_s=2.0, params={"size": 3}),
+        "b": CheckSettings(enabled=False),
+    }
+    plan = make_plan(checks, settings, complete=True)
+    assert {name: planned.interval_s for name, planned in plan.items()} == {"a": 5.0, "b": None, "c": None}
+    assert (plan["a"].timeout_s, plan["b"].timeout_s) == (2.0, 30.0)
+    assert plan["a"].params == Size(size=3)
+
+
+def test_an_unknown_check_in_the_settings_is_refused():
+    """The message names the nearest one."""
+    with pytest.raises(SettingsError, match="unknown check 'simulate'; did you mean 'simulated'"):
+        make_plan({"simulated": make_check()}, {"simulate": CheckSettings()}, complete=True)
+
+
+def test_an_unknown_check_is_passed_over_when_a_plugin_failed():
+    """It may be one of that plugin's, and the other checks should run."""
+    assert make_plan({}, {"gemm": CheckSettings()}, complete=False) == {}
+
+
+def test_wrong_parameters_in_the_settings_are_refused():
+    """The message names the table and the parameter."""
+    with pytest.raises(SettingsError, match=r"checks\.simulated\.params: .*sise"):
+        make_plan({"simulated": make_check()}, {"simulated": CheckSettings(params={"sise": 3})}, complete=True)
+
+
+def test_a_run_may_take_what_the_settings_say_else_half_of_the_memory():
+    """The limit is in bytes."""
+    assert memory_limit_bytes(AgentSettings(memory_limit_gib=1.5)) == 1536 * 2**20
+    assert 2**26 < memory_limit_bytes(AgentSettings()) < 2**45

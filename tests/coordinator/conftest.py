@@ -1,0 +1,236 @@
+"""A real coordinator in a process of its own, and nodes that speak to it over MQTT as agents do."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiomqtt
+import pytest
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.config import Settings
+from muster.model import Device, Finding, Inventory, RankResult, Run, Severity, Verdict
+from muster.mqtt import connection_options
+from muster.wire.codec import COMMAND, decode, encode
+from muster.wire.messages import (
+    Accepted,
+    Finished,
+    InventoryReport,
+    Join,
+    Prepare,
+    Presence,
+    Ready,
+    Report,
+    RunCheck,
+    Start,
+)
+from muster.wire.topics import NodeTopic, Topics
+
+TOPICS = Topics("default")
+PARAMS = {"type": "object", "properties": {"size": {"type": "integer"}}, "additionalProperties": False}
+
+
+class Coordinator:
+    """`muster coordinator` on ports of its own. `log` is what it has logged so far."""
+
+    def __init__(self, directory, **settings):
+        self.settings = {
+            "MUSTER_DATA_DIR": str(directory),
+            "MUSTER_HTTP__LISTEN": "127.0.0.1:0",
+            "MUSTER_BROKER__LISTEN": "127.0.0.1:0",
+            "MUSTER_LOG__FORMAT": "json",
+            **settings,
+        }
+        self.log = []
+        self.process = None
+
+    def start(self):
+        """Starts it and waits until it is ready; keeps its ports over restarts."""
+        self.log.clear()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "muster", "coordinator"],
+            env={**os.environ, **self.settings},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        ready = threading.Event()
+        threading.Thread(target=self._read, args=(self.process.stderr, ready), daemon=True).start()
+        assert ready.wait(30), self.log
+        told = next((line for line in self.log if line.get("event") == "coordinator_ready"), None)
+        assert told, self.log
+        self.url, self.broker = told["api"], told["broker"]
+        self.settings["MUSTER_HTTP__LISTEN"] = urlsplit(self.url).netloc
+        self.settings["MUSTER_BROKER__LISTEN"] = urlsplit(self.broker).netloc
+
+    def _read(self, stderr, ready):
+        for line in stderr:
+            try:
+                self.log.append(json.loads(line))
+            except ValueError:
+                self.log.append({"text": line})
+            if self.log[-1].get("event") == "coordinator_ready":
+                ready.set()
+        stderr.close()
+        ready.set()
+
+    def end(self, number=signal.SIGTERM):
+        """Sends a signal and gives the exit code and how long it took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        return self.process.wait(30), time.monotonic() - began
+
+    def ask(self, method, path, body=None, **headers):
+        """The status and the JSON of an answer."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        try:
+            if body is not None:
+                headers.setdefault("Content-Type", "application/json")
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, answer = self.ask("GET", path)
+        assert status == 200, answer
+        return answer
+
+
+@pytest.fixture
+def coordinator(tmp_path):
+    """A coordinator with an embedded broker that is ready."""
+    running = Coordinator(tmp_path / "coordinator")
+    try:
+        running.start()
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.end(signal.SIGKILL)
+
+
+class Node:
+    """What an agent looks like from the coordinator: it joins groups, runs checks at once, keeps what is not acked."""
+
+    def __init__(self, name, *, verdict=Verdict.PASS, objective=10.0, finishes=True):
+        self.name = name
+        self.verdict = verdict
+        self.objective = objective
+        self.finishes = finishes
+        self.kept = []
+        self.seq = 0
+        self.known = asyncio.Event()
+        self._ranks = {}
+
+    async def run(self, url):
+        options = connection_options(Settings().broker, url)
+        async with aiomqtt.Client(**options, identifier=f"node-{self.name}") as self._client:
+            await self._client.subscribe(TOPICS.node(self.name, NodeTopic.COMMAND), qos=1)
+            await self._client.subscribe(TOPICS.node(self.name, NodeTopic.ACK), qos=1)
+            await self._say(NodeTopic.INVENTORY, self._inventory(), retain=True)
+            await self._say(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=self.name, online=True), retain=True)
+            await self.send_report()
+            self.known.set()
+            async for message in self._client.messages:
+                if message.topic.matches("+/+/+/node/+/ack"):
+                    through = json.loads(message.payload)["stored_through"]
+                    self.kept = [run for run in self.kept if run.seq > through]
+                else:
+                    await self._obey(decode(message.payload, COMMAND))
+
+    async def report(self, check, verdict=None, **values):
+        """Keeps a run until it is acknowledged, and sends all that is kept."""
+        self.seq += 1
+        verdict = verdict or self.verdict
+        finding = Finding(code=f"{check}.bad", summary="it is bad", severity=Severity.ERROR)
+        findings = (finding,) if verdict == Verdict.FAIL else ()
+        values = {"id": f"{self.name}-{self.seq}", "metrics": {"busbw_gbps": self.objective}, **values}
+        run = Run(
+            node=self.name, check=check, verdict=verdict, findings=findings, started_at=time.time(), duration_s=0.1,
+            seq=self.seq, **values,
+        )  # fmt: skip
+        self.kept.append(run)
+        await self.send_report()
+
+    async def send_report(self):
+        if self.kept:
+            report = Report(sent_at=time.time(), node=self.name, stream=self.name, after=0, runs=tuple(self.kept))
+            await self._say(NodeTopic.REPORT, report)
+
+    async def _obey(self, command):
+        said = {"sent_at": time.time(), "node": self.name}
+        match command:
+            case RunCheck(run=run, check=check, cause=cause):
+                await self.report(check, id=run, cause=cause)
+            case Join(group=group):
+                reply = Accepted(**said, group=group, address="127.0.0.1", port=5000, ranks=1)
+                await self._say(NodeTopic.GROUP, reply)
+            case Prepare(group=group, first_rank=rank):
+                self._ranks[group] = rank
+                await self._say(NodeTopic.GROUP, Ready(**said, group=group))
+            case Start(group=group) if self.finishes:
+                await self.report("collective", group=group, cause=group)
+                await self._say(NodeTopic.GROUP, Finished(**said, group=group, ranks=(self._result(group),)))
+
+    def _result(self, group):
+        metrics = {"busbw_gbps": self.objective}
+        findings = self.kept[-1].findings
+        return RankResult(
+            rank=self._ranks[group], verdict=self.verdict, findings=findings, metrics=metrics, duration_s=0.1
+        )
+
+    def _inventory(self):
+        device = Device(index=0, uuid=f"{self.name}-0", model="Stand-in", simulated=True)
+        common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 5.0, "params": PARAMS}
+        checks = (
+            CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, **common),
+            CheckInfo(name="collective", scope=Scope.GROUP, needs=Needs.NOTHING, objective="busbw_gbps", **common),
+        )
+        inventory = Inventory(devices=(device,))
+        return InventoryReport(sent_at=time.time(), node=self.name, inventory=inventory, checks=checks)
+
+    async def _say(self, topic, message, retain=False):
+        await self._client.publish(TOPICS.node(self.name, topic), encode(message), qos=1, retain=retain)
+
+
+@pytest.fixture
+def nodes():
+    """Gives a context of nodes that the coordinator knows, by name."""
+
+    @contextlib.asynccontextmanager
+    async def connected(coordinator, *names, **settings):
+        them = {name: Node(name, **settings) for name in names}
+        tasks = [asyncio.create_task(node.run(coordinator.broker), name=node.name) for node in them.values()]
+        async with asyncio.timeout(20):
+            for name, node in them.items():
+                await node.known.wait()
+                while coordinator.ask("GET", f"/api/v1/nodes/{name}")[0] != 200:
+                    await asyncio.sleep(0.02)
+        yield them
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    return connected
+
+
+@pytest.fixture
+def eventually():
+    """Waits until a condition gives something true, and gives that."""
+
+    async def wait(condition, deadline_s=30.0):
+        async with asyncio.timeout(deadline_s):
+            while not (found := condition()):
+                await asyncio.sleep(0.02)
+            return found
+
+    return wait

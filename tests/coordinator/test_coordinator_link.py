@@ -1,0 +1,211 @@
+import asyncio
+import contextlib
+import json
+
+import aiomqtt
+import pytest
+import structlog
+
+from muster.config import Settings
+from muster.model import Inventory, Run, Verdict
+from muster.mqtt import connection_options
+from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, decode, encode
+from muster.wire.messages import Ack, Finished, InventoryReport, Presence, Report, Start
+from muster.wire.topics import NodeTopic, Topics
+from muster_coordinator.broker import embedded_broker
+from muster_coordinator.events import GroupReplySeen, InventorySeen, PresenceSeen, ReportSeen, SendAck, SendCommand
+from muster_coordinator.link import Link
+
+TOPICS = Topics("default")
+
+
+def client(url: str, **options) -> aiomqtt.Client:
+    return aiomqtt.Client(**connection_options(Settings().broker, url), **options)
+
+
+async def eventually(condition, deadline_s=20.0):
+    async with asyncio.timeout(deadline_s):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def linked(url: str):
+    """A link that has connected, and the list that its events go to."""
+    events = []
+
+    async def deliver(batch):
+        events.extend(batch)
+
+    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver)
+    task = asyncio.create_task(link.run())
+    try:
+        await eventually(lambda: link.connected)
+        yield link, events
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture(params=["embedded", "mosquitto"])
+async def url(request):
+    if request.param == "mosquitto":
+        yield request.getfixturevalue("mosquitto").url
+    else:
+        async with embedded_broker("127.0.0.1:0") as url:
+            yield url
+
+
+def presence(node="n1") -> Presence:
+    return Presence(sent_at=1000.0, node=node, online=True)
+
+
+def report(node="n1", first=1, count=1) -> Report:
+    runs = tuple(
+        Run(id=f"{node}-{n}", node=node, check="gemm", verdict=Verdict.PASS, started_at=1.0, duration_s=1.0, seq=n)
+        for n in range(first, first + count)
+    )
+    return Report(sent_at=1000.0, node=node, stream="s", after=0, runs=runs)
+
+
+async def test_every_kind_of_message_becomes_its_event(url):
+    """Presence, inventory, report and group reply arrive as events with the message inside."""
+    at = 1000.0
+    messages = {
+        NodeTopic.PRESENCE: (presence(), PresenceSeen),
+        NodeTopic.INVENTORY: (InventoryReport(sent_at=at, node="n1", inventory=Inventory(), checks=()), InventorySeen),
+        NodeTopic.REPORT: (report(), ReportSeen),
+        NodeTopic.GROUP: (Finished(sent_at=at, node="n1", group="g", ranks=()), GroupReplySeen),
+    }
+    async with linked(url) as (link, events), client(url) as node:
+        for topic, (message, _) in messages.items():
+            await node.publish(TOPICS.node("n1", topic), encode(message), qos=1)
+        await eventually(lambda: len(events) == len(messages))
+        assert sorted(events, key=repr) == sorted((kind(message) for message, kind in messages.values()), key=repr)
+        assert link.received == len(messages)
+
+
+async def test_what_was_retained_before_is_heard(url):
+    """Presence that was published while the coordinator was away arrives when it connects."""
+    async with client(url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
+    async with linked(url) as (_, events):
+        await eventually(lambda: [event.message.node for event in events] == ["n1"])
+
+
+REFUSED = {
+    "not JSON": (NodeTopic.REPORT, b"\xff\x00garbage", "malformed"),
+    "nothing": (NodeTopic.REPORT, b"", "malformed"),
+    "an array": (NodeTopic.GROUP, b"[]", "malformed"),
+    "missing fields": (NodeTopic.PRESENCE, b'{"schema": 1}', "malformed"),
+    "deep nesting": (NodeTopic.REPORT, b"[" * 100_000, "malformed"),
+    "another version": (NodeTopic.PRESENCE, b'{"schema": 2}', "unknown_version"),
+    "another node's name": (NodeTopic.PRESENCE, encode(presence("n2")), "wrong_node"),
+    "another node's runs": (NodeTopic.REPORT, encode(report("n2")), "wrong_node"),
+    "too much": (NodeTopic.REPORT, b" " * (MAX_MESSAGE_BYTES + 1), "oversized"),
+}
+
+
+async def test_bad_messages_are_counted_logged_once_and_dropped(mosquitto):
+    """Each kind is counted every time and logged the first time; good messages after them arrive."""
+    with structlog.testing.capture_logs() as logs:
+        async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
+            for topic, payload, _ in [*REFUSED.values(), *REFUSED.values()]:
+                await node.publish(TOPICS.node("n1", topic), payload, qos=1)
+            await node.publish(TOPICS.node("bad name!", NodeTopic.REPORT), b"{}", qos=1)
+            await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+            await eventually(lambda: events)
+    kinds = [kind for _, _, kind in REFUSED.values()]
+    expected = {kind: 2 * kinds.count(kind) for kind in set(kinds)}
+    expected["malformed"] += 1
+    assert dict(link.refused) == expected
+    told = [entry["kind"] for entry in logs if entry["event"] == "message_refused"]
+    assert sorted(told) == sorted(expected)
+
+
+async def test_a_cleared_retained_message_is_nothing(url):
+    """Somebody who clears what the broker kept of a node has said nothing about it."""
+    async with linked(url) as (link, events), client(url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.INVENTORY), b"", qos=1, retain=True)
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+        await eventually(lambda: events)
+        assert not link.refused
+
+
+async def test_acks_and_commands_reach_their_node_in_order(url):
+    """Each goes to its node's own topic, in the order in which they were sent."""
+    async with client(url) as node, linked(url) as (link, _):
+        await node.subscribe(TOPICS.node("n1", NodeTopic.ACK), qos=1)
+        await node.subscribe(TOPICS.node("n1", NodeTopic.COMMAND), qos=1)
+        for n in range(200):
+            link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=n)))
+            link.send(SendAck("n2", Ack(sent_at=1.0, stream="s", stored_through=n)))
+        link.send(SendCommand("n1", Start(sent_at=1.0, epoch=7, expires_at=2.0, group="g")))
+        through, orders = [], []
+        async with asyncio.timeout(20):
+            async for message in node.messages:
+                body = json.loads(message.payload)
+                if str(message.topic).endswith("/command"):
+                    orders.append(body["kind"])
+                    break
+                through.append(body["stored_through"])
+        assert through == list(range(200))
+        assert orders == ["start"]
+
+
+async def test_a_burst_is_taken_completely(mosquitto):
+    """Thousands of reports at once all arrive, in order."""
+    async with linked(mosquitto.url) as (_, events), client(mosquitto.url) as node:
+        payload = [encode(report(first=n)) for n in range(1, 3001)]
+        for start in range(0, len(payload), 500):
+            sends = (
+                node.publish(TOPICS.node("n1", NodeTopic.REPORT), it, qos=1) for it in payload[start : start + 500]
+            )
+            await asyncio.gather(*sends)
+        await eventually(lambda: len(events) >= 3000)
+        assert [event.message.runs[0].seq for event in events] == list(range(1, 3001))
+
+
+async def said_by_coordinator(watcher: aiomqtt.Client):
+    async with asyncio.timeout(20):
+        message = await anext(aiter(watcher.messages))
+    return decode(message.payload, COORDINATOR)
+
+
+async def test_the_coordinator_says_who_leads_and_says_goodbye(url):
+    """The epoch and the API's address stand retained; a clean stop says offline."""
+    async with client(url) as watcher:
+        async with linked(url):
+            await watcher.subscribe(TOPICS.coordinator, qos=1)
+            said = await said_by_coordinator(watcher)
+            assert (said.online, said.epoch, said.url) == (True, 7, "http://127.0.0.1:1")
+        assert not (await said_by_coordinator(watcher)).online
+
+
+async def test_the_link_comes_back_after_the_broker(mosquitto):
+    """While the broker is away nothing can be sent; afterwards messages flow as before."""
+    async with linked(mosquitto.url) as (link, events):
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=1)))
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        async with client(mosquitto.url) as node:
+            await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+            await eventually(lambda: events)
+
+
+async def test_what_the_receiver_raises_ends_the_link(mosquitto):
+    """A bug behind the link is not taken for a lost connection."""
+
+    async def deliver(_batch):
+        raise RuntimeError("a bug")
+
+    link = Link(Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver)
+    task = asyncio.create_task(link.run())
+    await eventually(lambda: link.connected)
+    async with client(mosquitto.url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+    with pytest.raises(ExceptionGroup) as raised:
+        await asyncio.wait_for(task, 20)
+    assert raised.group_contains(RuntimeError, match="a bug")

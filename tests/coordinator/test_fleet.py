@@ -1,0 +1,324 @@
+"""The fleet: what each event leads to, and what people may ask for."""
+
+from typing import Any
+
+import pytest
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.errors import Refused
+from muster.model import Action, Finding, Health, Inventory, Run, ServiceState, Severity, Topology, Verdict
+from muster.wire.messages import InventoryReport, PluginInfo, Presence, Report
+from muster_coordinator.events import (
+    Announce,
+    Command,
+    InventorySeen,
+    Notify,
+    PresenceSeen,
+    ReportSeen,
+    RunRequested,
+    SaveNode,
+    SaveSweep,
+    SendAck,
+    SendCommand,
+    StoreRuns,
+    SweepAbortRequested,
+    SweepRequested,
+    Tell,
+    Ticked,
+)
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.records import FailedNode, NodeRecord, Saved, SweepRecord, SweepState
+
+
+def check(name: str, scope: Scope, **params: Any) -> CheckInfo:
+    return CheckInfo(
+        name=name,
+        summary=name,
+        scope=scope,
+        needs=Needs.NOTHING,
+        cadence_s=None,
+        timeout_s=20.0,
+        objective=None,
+        params={"type": "object", "properties": params, "additionalProperties": False},
+    )
+
+
+CHECKS = (check("gemm", Scope.NODE, size={"type": "integer", "minimum": 1}), check("collective", Scope.GROUP))
+
+
+def head(node: str) -> dict[str, Any]:
+    return {"id": f"m-{node}", "sent_at": 1.0, "node": node}
+
+
+def inventory(node: str, rack: str | None = None, **more: Any) -> InventorySeen:
+    made = Inventory(topology=Topology(rack=rack))
+    return InventorySeen(InventoryReport(**head(node), inventory=made, checks=CHECKS, **more))
+
+
+def presence(node: str, *, online: bool = True) -> PresenceSeen:
+    return PresenceSeen(Presence(**head(node), online=online, outbox=3))
+
+
+def run(seq: int, verdict: Verdict = Verdict.PASS, node: str = "a") -> Run:
+    finding = Finding(code="gemm.slow", summary="slow", severity=Severity.ERROR, action=Action.REPLACE)
+    findings = (finding,) if verdict is Verdict.FAIL else ()
+    return Run(
+        id=f"r{seq}",
+        node=node,
+        check="gemm",
+        verdict=verdict,
+        findings=findings,
+        started_at=float(seq),
+        duration_s=0.1,
+        seq=seq,
+    )
+
+
+def report(*runs: Run, after: int = 0) -> ReportSeen:
+    return ReportSeen(Report(**head(runs[0].node), stream="s", after=after, runs=runs))
+
+
+def fleet(*nodes: str) -> Fleet:
+    made = Fleet(name="test", epoch=7)
+    for node in nodes:
+        made.handle(inventory(node), 0.0)
+    return made
+
+
+def kinds(commands: list[Command]) -> list[str]:
+    """The commands in short: their names, with the kind of what they tell, announce or send."""
+    words = []
+    for command in commands:
+        match command:
+            case Tell(entry):
+                words.append(f"tell {entry.kind}")
+            case Announce(kind):
+                words.append(f"announce {kind}")
+            case SendCommand(node, order):
+                words.append(f"{order.kind} {node}")
+            case _:
+                words.append(type(command).__name__)
+    return words
+
+
+def test_a_new_node_joins() -> None:
+    """The first sign of life makes a node known; the next ones change nothing that is stored."""
+    made = Fleet(name="test", epoch=7)
+    assert kinds(made.handle(presence("a"), 5.0)) == ["tell joined", "SaveNode", "announce node"]
+    assert made.handle(presence("a"), 6.0) == []
+    view = made.node("a", 6.0)
+    assert view is not None
+    assert (view.health, view.service, view.lost, view.last_seen, view.outbox) == (
+        Health.UNKNOWN,
+        ServiceState.ACCEPTING,
+        False,
+        6.0,
+        3,
+    )
+    assert made.node("b", 6.0) is None
+
+
+def test_the_will_of_an_unknown_node_means_nothing() -> None:
+    """A broker may still hold the will of a node that this fleet never met."""
+    made = Fleet(name="test", epoch=7)
+    assert made.handle(presence("a", online=False), 5.0) == []
+    assert made.nodes(5.0) == []
+
+
+def test_a_node_is_lost_after_three_heartbeats_and_comes_back() -> None:
+    """Each step is told once; lost says nothing about health."""
+    made = fleet("a")
+    assert made.handle(Ticked(), 30.0) == []
+    assert kinds(made.handle(Ticked(), 30.1)) == ["tell lost", "SaveNode", "announce node"]
+    assert made.handle(Ticked(), 31.0) == []
+    assert [view.lost for view in made.nodes(31.0)] == [True]
+    assert kinds(made.handle(presence("a"), 40.0)) == ["tell back", "SaveNode", "announce node"]
+    assert kinds(made.handle(presence("a", online=False), 41.0)) == ["tell lost", "SaveNode", "announce node"]
+    assert made.handle(presence("a", online=False), 42.0) == []
+
+
+def test_the_first_healthy_run_puts_a_node_into_service() -> None:
+    """The run is stored before it is acknowledged, and the story names it as the cause."""
+    made = fleet("a")
+    commands = made.handle(report(run(1)), 1.0)
+    assert kinds(commands) == [
+        "StoreRuns",
+        "announce run",
+        "tell health",
+        "tell service",
+        "SaveNode",
+        "Notify",
+        "announce node",
+        "SendAck",
+    ]
+    assert commands[0] == StoreRuns("a", "s", 1, (run(1),))
+    told = [command.entry for command in commands if isinstance(command, Tell)]
+    assert [(entry.cause, entry.text) for entry in told] == [
+        ("r1", "UNKNOWN to HEALTHY: everything passes"),
+        ("r1", "ACCEPTING to IN_SERVICE: health is HEALTHY"),
+    ]
+    (transition,) = (command.transition for command in commands if isinstance(command, Notify))
+    assert (transition.before, transition.after) == ("ACCEPTING", "IN_SERVICE")
+
+
+def test_another_pass_is_stored_and_acknowledged_and_nothing_else() -> None:
+    """The usual case does the least."""
+    made = fleet("a")
+    made.handle(report(run(1)), 1.0)
+    commands = made.handle(report(run(2), after=1), 2.0)
+    assert kinds(commands) == ["StoreRuns", "announce run", "SendAck"]
+
+
+def test_duplicates_and_gaps_are_answered_and_counted() -> None:
+    """A duplicate is acknowledged again, a gap asks for everything from the oldest."""
+    made = fleet("a")
+    made.handle(report(run(1)), 1.0)
+    answers = [made.handle(report(run(1)), 2.0), made.handle(report(run(9), after=8), 3.0)]
+    acks = [command.ack for commands in answers for command in commands if isinstance(command, SendAck)]
+    assert [(ack.stored_through, ack.gap) for ack in acks] == [(1, False), (1, True)]
+    assert [kinds(commands) for commands in answers] == [["SendAck"], ["SendAck"]]
+    assert (made.counts.runs, made.counts.duplicates, made.counts.gaps) == (1, 1, 1)
+
+
+def test_a_failure_is_told_with_its_findings() -> None:
+    """The story says from what to what, why, and which findings."""
+    made = fleet("a")
+    told = [command.entry for command in made.handle(report(run(1, Verdict.FAIL)), 1.0) if isinstance(command, Tell)]
+    assert [(entry.kind, entry.data["findings"], entry.cause) for entry in told] == [("health", ["gemm.slow"], "r1")]
+    view = made.node("a", 1.0)
+    assert view is not None
+    assert (view.health, [finding.code for finding in view.findings]) == (Health.SUSPECT, ["gemm.slow"])
+
+
+def test_a_plugin_that_failed_is_told_once() -> None:
+    """The same inventory again is no news."""
+    broken = PluginInfo(name="bad", distribution=None, version=None, status="failed", error="boom")
+    made = fleet("a")
+    assert kinds(made.handle(inventory("a", plugins=(broken,)), 1.0)) == [
+        "tell plugin_failed",
+        "SaveNode",
+        "announce node",
+    ]
+    assert made.handle(inventory("a", plugins=(broken,)), 2.0) == []
+
+
+def test_a_run_is_ordered_under_the_id_that_was_asked_for() -> None:
+    """The order expires, carries the epoch, and names the request as its cause."""
+    told, order = fleet("a").handle(RunRequested("run-1", "a", "gemm", {"size": 8}), 10.0)
+    assert kinds([told, order]) == ["tell run_requested", "run_check a"]
+    assert isinstance(order, SendCommand)
+    assert (order.command.epoch, order.command.cause, order.command.expires_at) == (7, "run-1", 40.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (RunRequested("r", "x", "gemm", {}), "unknown node 'x'"),
+        (RunRequested("r", "lost", "gemm", {}), "node 'lost' is lost"),
+        (RunRequested("r", "a", "gem", {}), "did you mean 'gemm'"),
+        (RunRequested("r", "a", "collective", {}), "strategy single"),
+        (RunRequested("r", "a", "gemm", {"sise": 1}), "did you mean 'size'"),
+        (RunRequested("r", "a", "gemm", {"size": 0}), "parameter 'size' of check 'gemm': 0 is less than"),
+        (SweepRequested("s", "collective", {}, "pear", None), "did you mean 'pairs'"),
+        (SweepRequested("s", "colective", {}, "pairs", None), "did you mean 'collective'"),
+        (SweepRequested("s", "gemm", {}, "pairs", None), "its only valid strategy is single"),
+        (SweepRequested("s", "collective", {}, "pairs", ("a",)), "needs at least 2 nodes"),
+        (SweepRequested("s", "collective", {}, "pairs", ("a", "lost")), "node 'lost' is lost"),
+        (SweepRequested("s", "collective", {}, "pairs", ("a", "x")), "unknown node 'x'"),
+        (SweepRequested("s", "collective", {}, "pairs", ("a", "c")), "takes part in sweep running already"),
+        (SweepRequested("s", "collective", {"x": 1}, "pairs", None), "unknown parameter"),
+        (SweepRequested("running", "collective", {}, "pairs", None), "there is a sweep 'running' already"),
+        (SweepAbortRequested("other", "enough"), "unknown sweep 'other'"),
+    ],
+)
+def test_requests_that_are_not_valid_are_refused(event: Any, message: str) -> None:
+    """The refusal says what would be valid, and nothing has changed."""
+    made = fleet("a", "b", "c", "d", "lost")
+    made.handle(presence("lost", online=False), 1.0)
+    made.handle(SweepRequested("running", "collective", {}, "pairs", ("c", "d")), 1.0)
+    before = (made.nodes(1.0), made.sweeps())
+    with pytest.raises(Refused, match=message):
+        made.handle(event, 1.0)
+    assert (made.nodes(1.0), made.sweeps()) == before
+
+
+def test_a_broken_schema_from_a_node_is_refused_and_fetches_nothing() -> None:
+    """A reference to somewhere else is not followed."""
+    made = Fleet(name="test", epoch=7)
+    bad = check("gemm", Scope.NODE, size={"$ref": "http://127.0.0.1:1/schema"})
+    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(bad,))), 0.0)
+    with pytest.raises(Refused, match="broken schema"):
+        made.handle(RunRequested("r", "a", "gemm", {"size": 1}), 0.0)
+
+
+def test_a_sweep_takes_whoever_is_free_in_topology_order() -> None:
+    """Without names, lost and busy nodes are left out; neighbours stand next to each other."""
+    made = Fleet(name="test", epoch=7)
+    for node, rack in (("a", "r2"), ("b", "r1"), ("c", "r2"), ("d", "r1"), ("lost", "r1"), ("busy", "r1")):
+        made.handle(inventory(node, rack), 0.0)
+    made.handle(presence("lost", online=False), 1.0)
+    made.handle(SweepRequested("other", "collective", {}, "single", ("busy",)), 1.0)
+    commands = made.handle(SweepRequested("s", "collective", {}, "whole", None), 1.0)
+    assert kinds(commands) == ["tell sweep_begun"] * 4 + ["join b", "join d", "join a", "join c"] + [
+        "SaveSweep",
+        "announce sweep",
+    ]
+    record = made.sweep("s")
+    assert record is not None
+    assert (record.nodes, record.state) == (("b", "d", "a", "c"), SweepState.RUNNING)
+
+
+def test_an_aborted_sweep_frees_its_nodes() -> None:
+    """Its members are told to leave, its record stays to be asked for, and aborting again does nothing."""
+    made = fleet("a", "b")
+    made.handle(SweepRequested("s", "collective", {}, "pairs", None), 1.0)
+    commands = made.handle(SweepAbortRequested("s", "enough"), 2.0)
+    assert kinds(commands) == [
+        "abort a",
+        "abort b",
+        "SaveSweep",
+        "announce sweep",
+        "tell inconclusive",
+        "tell inconclusive",
+    ]
+    record = made.sweep("s")
+    assert record is not None
+    assert (record.state, record.verdict, record.reason) == (SweepState.ABORTED, Verdict.UNKNOWN, "enough")
+    assert made.handle(SweepAbortRequested("s", "enough"), 3.0) == []
+    made.handle(SweepRequested("s2", "collective", {}, "pairs", ("a", "b")), 3.0)
+
+
+def test_a_restart_ends_what_was_under_way_and_keeps_what_it_found() -> None:
+    """Members are released, convictions stand, streams go on where they were, lost nodes stay lost."""
+    old = fleet("a", "b", "c")
+    begun = old.handle(SweepRequested("s", "collective", {}, "pairs", ("a", "b")), 1.0)
+    (record,) = (command.record for command in begun if isinstance(command, SaveSweep))
+    failed = FailedNode(node="c", code="collective.slow", confidence=0.75, reasons=("slow with everyone",))
+    saved = Saved(
+        nodes=tuple(_stored(name, online=name != "b") for name in ("a", "b", "c")),
+        runs=(run(1, Verdict.FAIL), run(2, Verdict.FAIL)),
+        streams={("a", "s"): 2},
+        sweeps=(record.model_copy(update={"failed_nodes": (failed,), "nodes": ("a", "b", "c")}),),
+    )
+    new = Fleet(name="test", epoch=8)
+    commands = new.restore(saved, 100.0)
+    assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b"]
+    ended = new.sweep("s")
+    assert isinstance(ended, SweepRecord)
+    assert (ended.state, ended.verdict, ended.inconclusive) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
+    assert {view.name: (view.health, view.lost) for view in new.nodes(100.0)} == {
+        "a": (Health.FAILED, False),
+        "b": (Health.UNKNOWN, True),
+        "c": (Health.FAILED, False),
+    }
+    assert kinds(new.handle(report(run(3), after=2), 101.0))[0] == "StoreRuns"
+    (stored,) = (c.record for c in commands if isinstance(c, SaveNode) and c.record.name == "c")
+    again = Fleet(name="test", epoch=9)
+    again.restore(Saved(nodes=(stored,)), 200.0)
+    assert [(view.health, view.findings[0].code) for view in again.nodes(200.0)] == [(Health.FAILED, "collective.slow")]
+
+
+def _stored(name: str, *, online: bool) -> NodeRecord:
+    return NodeRecord(
+        name=name, online=online, first_seen=0.0, last_seen=1.0, service=ServiceState.IN_SERVICE, checks=CHECKS
+    )

@@ -1,0 +1,251 @@
+"""One group's life: every event in every state, and who is to blame."""
+
+from typing import Any
+
+import pytest
+
+from muster.model import Finding, RankResult, Severity, Verdict
+from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress, Ready
+from muster_coordinator.events import Command, SendCommand, Ticked
+from muster_coordinator.group import (
+    ABORT_GRACE_S,
+    FORMING_S,
+    LISTENERS,
+    PREPARING_S,
+    RUN_GRACE_S,
+    TRANSITIONS,
+    CalledOff,
+    Group,
+    GroupEvent,
+    MemberLost,
+    Step,
+    Task,
+)
+from muster_coordinator.orders import Orders
+from muster_coordinator.records import Ending, GroupState
+
+TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
+
+
+def head(node: str) -> dict[str, Any]:
+    return {"id": "m", "sent_at": 1.0, "node": node, "group": "g"}
+
+
+def accepted(node: str) -> Accepted:
+    return Accepted(**head(node), address=f"10.0.0.{node}", port=4000, ranks=8)
+
+
+def ready(node: str) -> Ready:
+    return Ready(**head(node))
+
+
+def progress(node: str) -> Progress:
+    return Progress(**head(node))
+
+
+def declined(node: str, reason: str = "busy") -> Declined:
+    return Declined(**head(node), reason=reason, detail="because")
+
+
+def finished(node: str, verdict: Verdict = Verdict.PASS, code: str | None = None, gbps: float = 1.5) -> Finished:
+    findings = (Finding(code=code, summary="it ended", severity=Severity.UNKNOWN),) if code else ()
+    result = RankResult(
+        rank=0, verdict=verdict, findings=findings, metrics={"busbw_gbps": [gbps, gbps * 2]}, duration_s=1.0
+    )
+    return Finished(**head(node), ranks=(result,))
+
+
+def group(state: GroupState = GroupState.FORMING, members: tuple[str, ...] = ("1", "2", "3")) -> Group:
+    """A group of three that has come to `state` by the shortest way, everything at time 0."""
+    made = Group("g", TASK, members, ("paired by lot",), Orders(7), 0.0)
+    steps: dict[GroupState, list[GroupEvent]] = {
+        GroupState.FORMING: [],
+        GroupState.ELECTED: [accepted(node) for node in members],
+        GroupState.READY: [ready(node) for node in members],
+        GroupState.RUNNING: [progress(members[0])],
+        GroupState.ENDED: [CalledOff("enough")],
+    }
+    for reached, events in steps.items():
+        for event in events:
+            made.handle(event, 0.0)
+        assert made.state is reached
+        if reached is state:
+            break
+    return made
+
+
+def sent(commands: list[Command]) -> list[tuple[str, str]]:
+    """Node and kind of every order."""
+    return [(command.node, command.command.kind) for command in commands if isinstance(command, SendCommand)]
+
+
+EVENTS: dict[str, GroupEvent] = {
+    "accepted": accepted("2"),
+    "ready": ready("2"),
+    "progress": progress("2"),
+    "finished": finished("2"),
+    "failed": finished("2", Verdict.UNKNOWN, "run.killed"),
+    "declined": declined("2"),
+    "unreachable": declined("2", "unreachable"),
+    "lost": MemberLost("2"),
+    "called off": CalledOff("enough"),
+    "tick": Ticked(),
+    "stranger": ready("9"),
+}
+FREE_TWO = [("1", "abort"), ("3", "abort")]
+FREE_ALL = [("1", "abort"), ("2", "abort"), ("3", "abort")]
+END_EARLY: dict[str, tuple[GroupState, list[tuple[str, str]]]] = {
+    "declined": (GroupState.ENDED, FREE_TWO),
+    "lost": (GroupState.ENDED, FREE_ALL),
+    "called off": (GroupState.ENDED, FREE_ALL),
+}
+EXPECTED: dict[GroupState, dict[str, tuple[GroupState, list[tuple[str, str]]]]] = {
+    GroupState.FORMING: END_EARLY,
+    GroupState.ELECTED: {**END_EARLY, "failed": (GroupState.ENDED, FREE_TWO)},
+    GroupState.READY: {
+        **END_EARLY,
+        "progress": (GroupState.RUNNING, []),
+        "finished": (GroupState.RUNNING, []),
+        "failed": (GroupState.RUNNING, []),
+    },
+    GroupState.RUNNING: END_EARLY,
+    GroupState.ENDED: {},
+}
+"""What an event of one of three members does at once; whatever is not listed changes neither state nor anybody."""
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@pytest.mark.parametrize("state", GroupState)
+def test_every_event_in_every_state(state: GroupState, name: str) -> None:
+    """Each event does in each state exactly what the table says, and nothing where it says nothing."""
+    made = group(state)
+    commands = made.handle(EVENTS[name], 0.0)
+    assert (made.state, sent(commands)) == EXPECTED[state].get(name, (state, []))
+
+
+def test_every_live_state_has_its_way_out() -> None:
+    """Faults, deadlines and the sweep's end lead to ENDED from everywhere, and ENDED listens to nothing."""
+    for state in GroupState:
+        for step in (Step.FAULT, Step.OVERDUE, Step.CALLED_OFF):
+            assert ((state, step) in TRANSITIONS) == (state is not GroupState.ENDED)
+    assert not any(state is GroupState.ENDED for state, _ in [*TRANSITIONS, *LISTENERS])
+
+
+def test_the_whole_way_through() -> None:
+    """Invited, ranks given out in the order of the members, told to go, finished: the record says it all."""
+    made = group(GroupState.FORMING)
+    assert sent(made.begin()) == [("1", "join"), ("2", "join"), ("3", "join")]
+    for node in ("3", "1"):
+        assert made.handle(accepted(node), 1.0) == []
+    prepared = [command.command for command in made.handle(accepted("2"), 1.0) if isinstance(command, SendCommand)]
+    assert [
+        (order.first_rank, order.world_size, order.master_addr) for order in prepared if isinstance(order, Prepare)
+    ] == [(0, 24, "10.0.0.1"), (8, 24, "10.0.0.1"), (16, 24, "10.0.0.1")]
+    assert all(order.epoch == 7 and order.expires_at == 1.0 + PREPARING_S for order in prepared)
+    started = [commands for node in ("1", "2", "3") if (commands := made.handle(ready(node), 2.0))]
+    assert [sent(commands) for commands in started] == [[("1", "start"), ("2", "start"), ("3", "start")]]
+    for node, gbps in (("1", 1.5), ("2", 1.2), ("3", 1.4)):
+        assert made.handle(finished(node, gbps=gbps), 3.0) == []
+    record = made.record()
+    assert (record.state, record.ending, record.verdict) == (GroupState.ENDED, Ending.FINISHED, Verdict.PASS)
+    assert (record.objective, record.blamed, record.ended_at) == (1.2, (), 3.0)
+    assert record.measurements["2"] == {"busbw_gbps": [1.2, 2.4]}
+    assert [(place.node, place.first_rank, place.ranks) for place in record.places] == [
+        ("1", 0, 8),
+        ("2", 8, 8),
+        ("3", 16, 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "within_s", "ending"),
+    [
+        (GroupState.FORMING, FORMING_S, Ending.NOT_FORMED),
+        (GroupState.ELECTED, PREPARING_S, Ending.NOT_FORMED),
+        (GroupState.READY, TASK.timeout_s + RUN_GRACE_S, Ending.TIMED_OUT),
+        (GroupState.RUNNING, TASK.timeout_s + RUN_GRACE_S, Ending.TIMED_OUT),
+    ],
+)
+def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: float, ending: Ending) -> None:
+    """Whoever has not said what the phase waits for is blamed, and everybody is told to leave."""
+    made = group(state)
+    answers: dict[GroupState, GroupEvent] = {GroupState.FORMING: accepted("1"), GroupState.ELECTED: ready("1")}
+    answer = answers.get(state, finished("1"))
+    made.handle(answer, 0.0)
+    assert made.handle(Ticked(), within_s - 0.01) == []
+    commands = made.handle(Ticked(), within_s)
+    assert (made.state, made.ending) == (GroupState.ENDED, ending)
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "silent"), ("3", "silent")]
+    assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is Ending.TIMED_OUT else ["1", "2", "3"])
+
+
+def run_to_end(*events: tuple[float, GroupEvent], state: GroupState = GroupState.RUNNING) -> Group:
+    made = group(state)
+    for at, event in events:
+        made.handle(event, at)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("events", "blamed"),
+    [
+        ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.killed")], {"2"}),
+        ([finished("1", Verdict.UNKNOWN, "run.killed"), MemberLost("2")], {"2"}),
+        ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.timeout")], {"1", "2"}),
+        ([finished("1", Verdict.UNKNOWN, "run.raised"), declined("2", "preempted")], {"2"}),
+        ([finished("1", Verdict.UNKNOWN)], {"1"}),
+    ],
+)
+def test_only_the_gravest_fault_is_blamed(events: list[GroupEvent], blamed: set[str]) -> None:
+    """Vanished before crashed before declined before what may be an echo, whatever came first."""
+    made = run_to_end(*((0.0, event) for event in events), (ABORT_GRACE_S, Ticked()))
+    assert made.ending is Ending.ABORTED
+    assert {blame.node for blame in made.blamed} == blamed
+    assert made.verdict is Verdict.UNKNOWN
+
+
+def test_the_first_failure_gives_the_others_a_short_grace() -> None:
+    """They may report what they saw; then they are told to leave, and whoever reported is not."""
+    made = group(GroupState.RUNNING)
+    made.handle(finished("1", Verdict.UNKNOWN, "run.killed"), 1.0)
+    made.handle(finished("2", Verdict.UNKNOWN, "run.raised"), 1.5)
+    assert made.handle(Ticked(), 2.9) == []
+    assert sent(made.handle(Ticked(), 3.0)) == [("3", "abort")]
+    assert [(blame.node, blame.reason, blame.detail) for blame in made.blamed] == [("1", "run.killed", "it ended")]
+
+
+def test_if_nobody_reaches_rank_0_it_is_to_blame() -> None:
+    """The others decline one by one; only when all have is it rank 0's fault."""
+    made = run_to_end((0.0, declined("2", "unreachable")), state=GroupState.ELECTED)
+    assert made.state is GroupState.ELECTED
+    made.handle(declined("3", "unreachable"), 1.0)
+    assert made.ending is Ending.NOT_FORMED
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("1", "unreachable")]
+
+
+def test_a_member_that_alone_cannot_reach_rank_0_is_to_blame() -> None:
+    """When the grace is over and another member was silent or ready, whoever declined is blamed."""
+    made = run_to_end(
+        (0.0, declined("2", "unreachable")), (0.5, ready("3")), (ABORT_GRACE_S, Ticked()), state=GroupState.ELECTED
+    )
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "unreachable")]
+
+
+def test_repeated_messages_count_once() -> None:
+    """A second acceptance or result does not replace the first."""
+    made = group(GroupState.RUNNING)
+    made.handle(finished("1", gbps=1.5), 0.0)
+    made.handle(finished("1", Verdict.FAIL, gbps=0.1), 0.0)
+    made.handle(declined("1"), 0.0)
+    made.handle(MemberLost("1"), 0.0)
+    assert made.state is GroupState.RUNNING
+    assert made.facts["1"].verdict is Verdict.PASS
+
+
+def test_ranks_that_end_before_the_start_can_finish_a_group() -> None:
+    """When every member has nothing to measure, the group has finished."""
+    made = run_to_end((0.0, finished("1", Verdict.SKIPPED)), state=GroupState.ELECTED)
+    assert made.ending is Ending.NOT_FORMED
+    alone = group(GroupState.ELECTED, ("1",))
+    alone.handle(finished("1", Verdict.SKIPPED), 0.0)
+    assert (alone.ending, alone.verdict) == (Ending.FINISHED, Verdict.SKIPPED)

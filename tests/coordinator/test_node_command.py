@@ -1,0 +1,121 @@
+import asyncio
+import json
+import socket
+import threading
+
+import pytest
+
+
+@pytest.fixture
+async def told(coordinator, nodes, eventually, muster):
+    """Runs `muster node …` against a coordinator that knows a good node and a bad one."""
+    async with nodes(coordinator, "good", "bad") as them:
+        await them["good"].report("gemm")
+        for _ in range(3):
+            await them["bad"].report("gemm", "FAIL")
+        await eventually(lambda: not them["good"].kept and not them["bad"].kept)
+
+        async def run(*arguments, **environment):
+            env = {"MUSTER_URL": coordinator.url, **environment}
+            return await asyncio.to_thread(muster, "node", *arguments, env=env)
+
+        yield run
+
+
+async def test_list_shows_a_line_for_each_node(told):
+    """Name, health, service, devices and findings, in columns."""
+    listed = await told("list")
+    assert listed.returncode == 0, listed.stderr
+    header, bad, good = listed.stdout.splitlines()
+    assert header.split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"]
+    assert bad.startswith("bad ")
+    assert "gemm.bad" in bad
+    assert "1 x Stand-in (simulated)" in good
+    assert header.index("HEALTH") == good.index("HEALTHY")
+
+
+async def test_json_is_what_the_api_answers(told, coordinator):
+    """Nothing but the API's JSON is on stdout."""
+    for arguments, path in {
+        ("list",): "nodes?limit=1000",
+        ("show", "bad"): "nodes/bad",
+        ("story", "bad"): "nodes/bad/story?limit=1000",
+    }.items():
+        answered = await told(*arguments, "--json")
+        assert answered.returncode == 0, answered.stderr
+        assert json.loads(answered.stdout) == coordinator.get(f"/api/v1/{path}")
+
+
+async def test_show_says_what_is_wrong_and_why(told):
+    """State, checks and findings of one node."""
+    shown = await told("show", "bad")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith("bad: ")
+    for text in ("because ", "gemm.bad", "it is bad", "ERROR", "CHECK"):
+        assert text in shown.stdout
+
+
+async def test_story_goes_from_first_to_last(told):
+    """Lines with time, kind and text, in the order in which they happened."""
+    lines = (await told("story", "bad")).stdout.splitlines()
+    times = [line.split()[0] for line in lines]
+    assert len(lines) >= 2
+    assert times == sorted(times)
+
+
+async def test_an_unknown_node_is_refused(told):
+    """One line that says where the nodes are listed; exit code 64."""
+    for command in ("show", "story"):
+        refused = await told(command, "worse")
+        assert (refused.returncode, refused.stdout) == (64, "")
+        assert refused.stderr == "muster: there is no node 'worse'; /api/v1/nodes lists those there are\n"
+
+
+def test_without_a_coordinator(muster):
+    """One line that says what was asked and how to ask elsewhere; exit code 69."""
+    refused = muster("node", "list", "--url", "http://127.0.0.1:1")
+    assert refused.returncode == 69
+    assert "no coordinator answers at http://127.0.0.1:1" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("url", ["localhost", "ftp://x", "http://", "http://x:y"])
+def test_a_url_that_is_none(muster, url):
+    """Wrong usage, in one line."""
+    refused = muster("node", "list", "--url", url)
+    assert refused.returncode == 64
+    assert "--url" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.0 200 OK\r\n\r\n<html>"])
+def test_something_else_than_a_coordinator(muster, said):
+    """Whatever answers in another way is not taken for a coordinator; exit code 69 and one line."""
+
+    def serve():
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        refused = muster("node", "list", "--url", f"http://127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+    assert refused.returncode == 69
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_the_token_comes_from_the_option_or_the_settings(muster, coordinator, tmp_path):
+    """Without it the API refuses; with it, from either place, it answers."""
+    coordinator.end()
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    coordinator.settings["MUSTER_HTTP__TOKEN_FILE"] = str(token)
+    coordinator.start()
+    without = muster("node", "list", "--url", coordinator.url)
+    assert (without.returncode, "http.token_file" in without.stderr) == (64, True)
+    assert muster("node", "list", "--url", coordinator.url, "--token-file", str(token)).returncode == 0
+    settings = {"MUSTER_HTTP__TOKEN_FILE": str(token)}
+    assert muster("node", "list", "--url", coordinator.url, env=settings).returncode == 0

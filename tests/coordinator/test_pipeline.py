@@ -1,0 +1,158 @@
+import asyncio
+import contextlib
+import sqlite3
+
+import pytest
+
+from muster.check import Transition
+from muster.config import Settings
+from muster.model import Run, Verdict
+from muster.wire.messages import Ack, Start
+from muster_coordinator.events import Announce, Notify, SendAck, SendCommand, StoreRuns, Tell, Ticked
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.pipeline import BACKLOG, Outgoing, Pipeline, outgoing
+from muster_coordinator.records import StoryEntry
+from muster_coordinator.store import RunFilter, Store
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = await Store.open(Settings(data_dir=tmp_path))
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def pipeline(store):
+    return Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+
+
+@contextlib.asynccontextmanager
+async def running(pipeline, outlet):
+    task = asyncio.create_task(pipeline.run(outlet))
+    yield task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def run(seq: int, node="n1") -> Run:
+    return Run(
+        id=f"{node}-{seq}", node=node, check="gemm", verdict=Verdict.PASS, started_at=1000.0, duration_s=1.0, seq=seq
+    )
+
+
+def store_and_ack(seq: int, node="n1") -> list:
+    return [StoreRuns(node, "s", seq, (run(seq, node),)), ack(seq, node), Announce("run", run(seq, node))]
+
+
+def ack(through: int, node="n1", stream="s", gap=False) -> SendAck:
+    return SendAck(node, Ack(id="a", sent_at=1.0, stream=stream, stored_through=through, gap=gap))
+
+
+def order(group: str) -> SendCommand:
+    return SendCommand("n1", Start(id=group, sent_at=1.0, epoch=1, expires_at=2.0, group=group))
+
+
+NOTIFY = Notify(Transition(id="t", node="n1", before="ACCEPTING", after="IN_SERVICE", reason="r", at=1.0))
+
+
+def stored_runs(path):
+    with contextlib.closing(sqlite3.connect(path / "muster.db")) as connection:
+        return connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+
+
+async def test_nothing_is_said_before_it_is_stored(pipeline, tmp_path):
+    """When an ack goes out, another reader of the database finds the run already."""
+    seen = []
+
+    def outlet(command):
+        seen.append((command, stored_runs(tmp_path)))
+
+    async with running(pipeline, outlet):
+        for seq in range(1, 4):
+            await asyncio.wait_for(pipeline.submit(store_and_ack(seq)).wait(), 20)
+    said = [(command.ack.stored_through, found) for command, found in seen if isinstance(command, SendAck)]
+    assert said == [(1, 1), (2, 2), (3, 3)]
+
+
+async def test_a_failed_commit_ends_the_pipeline_and_nothing_is_said(pipeline, store):
+    """What could not be stored is not acknowledged."""
+    said: list[Outgoing] = []
+    broken = StoreRuns("n1", "s", 1, (run(1).model_copy(update={"duration_s": None}),))
+    pipeline.submit([broken, ack(1)])
+    with pytest.raises(Exception, match="NOT NULL"):
+        await asyncio.wait_for(pipeline.run(said.append), 20)
+    assert said == []
+
+
+async def test_what_needs_no_storing_goes_through_in_order(pipeline):
+    """Commands without anything to store come out as they went in."""
+    said: list[Outgoing] = []
+    commands = [order("a"), Announce("run", run(1)), NOTIFY, order("b")]
+    async with running(pipeline, said.append):
+        await asyncio.wait_for(pipeline.submit(commands).wait(), 20)
+    assert said == commands
+
+
+async def test_what_waits_is_committed_together(pipeline, store):
+    """A thousand reports that wait cost one commit and one ack for each node."""
+    said: list[Outgoing] = []
+    for seq in range(1, 501):
+        pipeline.submit(store_and_ack(seq))
+        pipeline.submit(store_and_ack(seq, "n2"))
+    assert pipeline.backlog == 3000
+    async with running(pipeline, said.append):
+        await asyncio.wait_for(pipeline.submit(()).wait(), 20)
+    acks = [command for command in said if isinstance(command, SendAck)]
+    assert [(it.node, it.ack.stored_through) for it in acks] == [("n1", 500), ("n2", 500)]
+    assert sum(isinstance(command, Announce) for command in said) == 1000
+    assert (await store.saved()).streams == {("n1", "s"): 500, ("n2", "s"): 500}
+
+
+async def test_whoever_feeds_too_much_waits(pipeline):
+    """With a large backlog `take` returns only after a commit."""
+    pipeline.submit([order("a")] * (BACKLOG + 1))
+    waiting = asyncio.create_task(pipeline.take(()))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    async with running(pipeline, lambda _command: None):
+        await asyncio.wait_for(waiting, 20)
+    assert pipeline.backlog == 0
+
+
+async def test_events_go_to_the_fleet_with_the_time(pipeline, monkeypatch):
+    """Feeding asks the fleet at once, with the clock's time, and queues what it answers."""
+    asked = []
+    entry = StoryEntry(id="e", at=1.0, node="n1", kind="health", text="t")
+
+    def handle(event, now):
+        asked.append((event, now))
+        return [Tell(entry)]
+
+    monkeypatch.setattr(pipeline.fleet, "handle", handle)
+    pipeline.feed(Ticked())
+    assert asked == [(Ticked(), 1000.0)]
+    assert pipeline.backlog == 1
+
+
+@pytest.mark.parametrize(
+    ("commands", "left"),
+    [
+        ([], []),
+        ([ack(1), ack(2)], [ack(2)]),
+        ([ack(1), order("a"), ack(2)], [order("a"), ack(2)]),
+        ([ack(1), ack(1, "n2"), ack(1, stream="t")], [ack(1), ack(1, "n2"), ack(1, stream="t")]),
+        ([ack(2), ack(2, gap=True)], [ack(2, gap=True)]),
+        ([StoreRuns("n1", "s", 1, (run(1),)), order("a")], [order("a")]),
+    ],
+)
+def test_only_the_last_ack_of_a_stream_is_sent(commands, left):
+    """An ack covers those before it; everything else keeps its place."""
+    assert outgoing(commands) == left
+
+
+async def test_the_store_is_asked_only_for_what_it_holds(pipeline, store):
+    """An empty flush touches no table."""
+    async with running(pipeline, lambda _command: None):
+        await asyncio.wait_for(pipeline.submit([order("a")]).wait(), 20)
+    assert (await store.runs(RunFilter(), 1, None)).items == ()

@@ -1,0 +1,125 @@
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+START = ("start", "--check", "collective")
+
+
+@pytest.fixture
+def sweep(coordinator, muster):
+    """Runs `muster sweep …` against the coordinator."""
+
+    async def run(*arguments):
+        return await asyncio.to_thread(muster, "sweep", *arguments, env={"MUSTER_URL": coordinator.url})
+
+    return run
+
+
+async def test_waiting_shows_the_rounds_and_ends_with_the_result(sweep, coordinator, nodes):
+    """Progress on stderr, then who failed and why, and exit code 2."""
+    async with nodes(coordinator, "n1", "n2", "n3", "n4") as them:
+        them["n2"].verdict = "FAIL"
+        done = await sweep(*START, "--wait")
+    assert done.returncode == 2, done.stderr
+    assert "round 1 (1 of 2): " in done.stderr
+    assert "round 2 (2 of 2): " in done.stderr
+    assert "failed node n2 (confidence 0." in done.stdout
+    assert "cleared: 3 of 4 nodes" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+async def test_a_fleet_without_fault_passes(sweep, coordinator, nodes):
+    """Exit code 0, and JSON of the ended sweep on stdout."""
+    async with nodes(coordinator, "n1", "n2"):
+        done = await sweep(*START, "--wait", "--json", "--param", "size=3")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert (record["state"], record["verdict"], record["params"]) == ("finished", "PASS", {"size": 3})
+    assert record == coordinator.get(f"/api/v1/sweeps/{record['id']}")
+
+
+async def test_only_the_named_nodes_take_part(sweep, coordinator, nodes):
+    """--nodes and --strategy are passed on."""
+    async with nodes(coordinator, "n1", "n2", "n3"):
+        done = await sweep(*START, "--wait", "--json", "--nodes", "n1, n3", "--strategy", "whole")
+    record = json.loads(done.stdout)
+    assert (record["nodes"], record["strategy"]) == (["n1", "n3"], "whole")
+
+
+async def test_starting_without_waiting_lists_and_aborts(sweep, coordinator, nodes):
+    """A sweep that goes on is listed, shown and ended by its id."""
+    async with nodes(coordinator, "n1", "n2", finishes=False):
+        started = await sweep(*START)
+        assert started.returncode == 0, started.stderr
+        sweep_id = started.stdout.splitlines()[0]
+        listed = await sweep("list")
+        assert any(line.startswith(sweep_id) and "running" in line for line in listed.stdout.splitlines())
+        assert json.loads((await sweep("list", "--json")).stdout)["items"][0]["id"] == sweep_id
+        shown = await sweep("show", sweep_id)
+        assert "n1 + n2: " in shown.stdout or "n2 + n1: " in shown.stdout
+        aborted = await sweep("abort", sweep_id)
+        assert "aborted: UNKNOWN" in aborted.stdout
+        assert json.loads((await sweep("show", sweep_id, "--json")).stdout)["state"] == "aborted"
+
+
+async def test_an_aborted_sweep_says_nothing_about_the_fleet(sweep, coordinator, nodes, eventually):
+    """Who waits for a sweep that somebody ends gets exit code 3."""
+    async with nodes(coordinator, "n1", "n2", finishes=False):
+        waiting = asyncio.create_task(sweep(*START, "--wait"))
+        (record,) = await eventually(lambda: coordinator.get("/api/v1/sweeps")["items"])
+        await sweep("abort", record["id"])
+        assert (await waiting).returncode == 3
+
+
+async def test_interrupting_the_wait_leaves_the_sweep_alone(coordinator, nodes, eventually):
+    """Ctrl-C ends the command and says how to end the sweep."""
+    async with nodes(coordinator, "n1", "n2", finishes=False):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "muster", "sweep", *START, "--wait"],
+            env={**os.environ, "MUSTER_URL": coordinator.url},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        first = await asyncio.to_thread(process.stderr.readline)
+        process.send_signal(signal.SIGINT)
+        _, rest = await asyncio.to_thread(process.communicate)
+        (record,) = coordinator.get("/api/v1/sweeps")["items"]
+        assert process.returncode == 130
+        assert record["id"] in first
+        assert f"muster sweep abort {record['id']}" in rest
+        assert record["state"] == "running"
+
+
+WRONG = {
+    ("start",): "--check",
+    ("start", "--check", "colective"): "did you mean 'collective'?",
+    (*START, "--strategy", "pair"): "did you mean 'pairs'?",
+    (*START, "--nodes", "n1,n9"): "n9",
+    (*START, "--nodes", ""): "nodes",
+    (*START, "--param", "size"): "KEY=VALUE",
+    (*START, "--param", "siz=3"): "siz",
+    (*START, "--param", "size=big"): "size",
+    ("show", "none"): "no sweep 'none'",
+    ("abort", "none"): "no sweep 'none'",
+}
+
+
+async def test_wrong_usage_is_one_line_and_64(sweep, coordinator, nodes):
+    """The API's sentence, without a traceback."""
+    async with nodes(coordinator, "n1", "n2"):
+        for arguments, message in WRONG.items():
+            refused = await sweep(*arguments)
+            assert (refused.returncode, refused.stdout) == (64, ""), arguments
+            assert message in refused.stderr
+            assert len(refused.stderr.splitlines()) == 1, refused.stderr
+
+
+def test_without_a_coordinator(muster):
+    """Exit code 69."""
+    assert muster("sweep", *START, "--wait", "--url", "http://127.0.0.1:1").returncode == 69

@@ -1,0 +1,100 @@
+"""`muster config`: what is in effect, and whether it is right."""
+
+import json
+import tomllib
+
+import pytest
+
+from muster.toml import to_toml
+
+EVERYTHING = """
+fleet = "lab"
+[store]
+url = "postgresql+asyncpg://muster:hush@db/muster"
+[broker]
+password_file = "{secret}"
+[checks.gemm]
+interval_s = 600
+params = {{ size = 256 }}
+"""
+
+
+@pytest.fixture
+def settings_file(tmp_path):
+    secret = tmp_path / "password"
+    secret.write_text("hush hush\n")
+    path = tmp_path / "muster.toml"
+    path.write_text(EVERYTHING.format(secret=secret))
+    return path
+
+
+def test_show_prints_toml_that_reads_back(muster, settings_file):
+    """What is shown can be used as a settings file; defaults and environment are part of it."""
+    done = muster("config", "show", "--config", str(settings_file), env={"MUSTER_NODE": "n1"})
+    shown = tomllib.loads(done.stdout)
+    assert (shown["fleet"], shown["node"], shown["checks"]["gemm"]["params"]) == ("lab", "n1", {"size": 256})
+    assert shown["http"]["listen"] == "127.0.0.1:8787"
+    assert "# expected_gpus is not set" in done.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_show_tells_no_secret(muster, settings_file, options):
+    """Of secrets in files only the name is shown, of one in a URL nothing."""
+    done = muster("config", "show", "--config", str(settings_file), *options)
+    assert done.returncode == 0
+    assert "hush" not in done.stdout
+    assert "postgresql+asyncpg://muster:***@db/muster" in done.stdout
+
+
+def test_show_as_json(muster, settings_file):
+    """The same settings as JSON; the environment can name the file."""
+    done = muster("config", "show", "--json", env={"MUSTER_CONFIG": str(settings_file)})
+    assert json.loads(done.stdout)["checks"]["gemm"]["interval_s"] == 600
+
+
+def test_check_says_ok(muster, settings_file):
+    """Right settings are answered with OK and exit code 0."""
+    done = muster("config", "check", "--config", str(settings_file))
+    assert (done.returncode, done.stdout) == (0, "OK\n")
+
+
+def test_check_lists_all_that_is_wrong(muster, tmp_path):
+    """Check names, check parameters and files are held against what is there."""
+    path = tmp_path / "muster.toml"
+    path.write_text(
+        '[broker]\nca_file = "/nowhere"\n[checks.gem]\ninterval_s = 1\n[checks.gemm]\nparams = { no_such_param = 1 }'
+    )
+    done = muster("config", "check", "--config", str(path))
+    assert (done.returncode, done.stdout) == (64, "")
+    for problem in (
+        "setting 'broker.ca_file': there is no file /nowhere",
+        "unknown check 'checks.gem'; did you mean 'checks.gemm'?",
+        "unknown parameter of gemm 'no_such_param'",
+    ):
+        assert problem in done.stderr
+
+
+def test_check_refuses_a_plugins_wrong_section(muster):
+    """Plugins' own tables are checked by their models."""
+    done = muster("config", "check", env={"MUSTER_PLUGINS__SIMULATED__ENABLD": "1"})
+    assert done.returncode == 64
+    assert "did you mean 'plugins.simulated.enabled'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {},
+        {"a": 1, "b": 'x\n"ü', "c": [1, 2.5, "y"], "d": True},
+        {"t": {"x": 1, "u": {"y": [{"z": 1, "w": {"v": []}}]}}, "last": False},
+        {"odd key": {"7 of 9": 1, "": 2}},
+    ],
+)
+def test_toml_reads_back_the_same(table):
+    """Tables, lists, inline tables and odd keys survive."""
+    assert tomllib.loads(to_toml(table)) == table
+
+
+def test_toml_has_no_null():
+    """What is not set stands there as a comment."""
+    assert to_toml({"a": None}) == "# a is not set"

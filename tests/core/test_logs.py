@@ -1,0 +1,65 @@
+"""Logs: on stderr, nothing on stdout, and no local variables in tracebacks."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import logging, sys
+import structlog
+from muster import logs
+from muster.config import LogSettings
+
+logs.configure(LogSettings(format=sys.argv[1], level="info"), component="test")
+log = structlog.get_logger()
+log.debug("too_fine")
+log.info("ready", port=80)
+logging.getLogger("a.library").warning("from a library")
+logging.getLogger("a.library").info("too fine")
+
+def connect():
+    password = "hunter" + "2"
+    raise OSError("refused")
+
+try:
+    connect()
+except OSError:
+    log.exception("not_connected")
+    logging.getLogger("a.library").exception("from a library too")
+"""
+
+
+@pytest.fixture(params=["json", "console"])
+def logged(request):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, request.param], capture_output=True, text=True, timeout=60, check=True
+    )
+    return request.param, done
+
+
+def test_logs_go_to_stderr_only(logged):
+    """What is printed to stdout is the answer and nothing else."""
+    _, done = logged
+    assert done.stdout == ""
+    assert "too" not in done.stderr.replace("from a library too", "")
+
+
+def test_tracebacks_hold_no_local_variables(logged):
+    """A secret in a variable stays out of the logs."""
+    _, done = logged
+    assert done.stderr.count("refused") >= 2
+    assert "hunter2" not in done.stderr
+
+
+def test_every_line_of_json_logs_is_json(logged):
+    """Libraries' lines as well as our own are objects with event, level, timestamp and context."""
+    form, done = logged
+    if form == "console":
+        assert "ready" in done.stderr
+        return
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"] for line in lines] == ["ready", "from a library", "not_connected", "from a library too"]
+    assert all({"level", "timestamp"} <= set(line) and line["component"] == "test" for line in lines)
+    assert (lines[0]["port"], lines[1]["logger"]) == (80, "a.library")

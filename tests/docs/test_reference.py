@@ -1,0 +1,41 @@
+"""The reference is generated; the files in the repository are what the code says now."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from muster import hookspecs
+from muster.config import Settings
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+assert spec is not None
+assert spec.loader is not None
+generate = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(generate)
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_page_is_up_to_date(name):
+    """After a change of hooks, checks or settings, `make docs` has been called."""
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == generate.PAGES[name](), "call `make docs`"
+
+
+def test_every_page_is_generated():
+    """Nobody writes a page of the reference by hand."""
+    assert {path.name for path in (DOCS / "reference").glob("*.md")} == set(generate.PAGES)
+
+
+@pytest.mark.parametrize("hook", [*hookspecs.CONTRIBUTE, *hookspecs.NOTIFY])
+def test_every_hook_is_explained(hook):
+    """A hook has a docstring and a place in the reference."""
+    assert getattr(hookspecs, hook).__doc__
+    assert f"### {hook}\n" in (DOCS / "reference" / "hooks.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("setting", Settings.model_fields)
+def test_every_setting_is_in_the_reference(setting):
+    """No setting is left out."""
+    assert f"`{setting}" in (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")

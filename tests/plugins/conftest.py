@@ -1,0 +1,120 @@
+"""Processes that measure for the tests, and the stub of NVML that some of them load."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+class MeasuringChild:
+    """The other end of `measuring_child.py`."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def ask(self, do: str, *nodes: dict[str, Any], **request: Any) -> Any:
+        """What the child answers; each of `nodes` is the settings of one node that takes part."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps({"do": do, "nodes": nodes or [{}], **request}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+@contextmanager
+def measuring_child(*arguments: str, **environment: str) -> Iterator[MeasuringChild]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", HERE / "measuring_child.py", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+    try:
+        yield MeasuringChild(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="session")
+def torch_child() -> Iterator[MeasuringChild]:
+    """A child that has imported torch and forks for each run, so that only the first test waits for the import."""
+    with measuring_child("--torch", GLOO_SOCKET_IFNAME="lo") as child:
+        yield child
+
+
+@pytest.fixture(scope="session")
+def nvml_stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a libnvidia-ml.so.1 that says what a state file tells it to; see `nvml_stub/nvml.c`."""
+    library = tmp_path_factory.mktemp("nvml_stub") / "libnvidia-ml.so.1"
+    source = HERE / "nvml_stub" / "nvml.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, source], check=True)
+    return library.parent
+
+
+class StubbedNode:
+    """A node with NVML's stub: `state` is what NVML says, `ask` what muster makes of it."""
+
+    def __init__(self, child: MeasuringChild, state_file: Path, pci_root: Path) -> None:
+        self._child = child
+        self._state_file = state_file
+        self._pci_root = pci_root
+
+    def state(self, **values: Any) -> None:
+        """Replaces what NVML says; a key `x_1` is about device 1. Written at once, so that no call sees a half."""
+        half = self._state_file.with_suffix(".new")
+        half.write_text("".join(f"{key}={value}\n" for key, value in values.items()), encoding="utf-8")
+        half.replace(self._state_file)
+
+    def plug(self, *addresses: str, vendor: str = "0x10de", kind: str = "0x030200") -> None:
+        """Puts devices on the PCI bus."""
+        for address in addresses:
+            entry = self._pci_root / address
+            entry.mkdir(parents=True)
+            (entry / "vendor").write_text(vendor + "\n", encoding="ascii")
+            (entry / "class").write_text(kind + "\n", encoding="ascii")
+
+    def ask(
+        self, do: str, expected_gpus: int | None = None, plugins: dict[str, Any] | None = None, **request: Any
+    ) -> Any:
+        sections = {"nvml": {"pci_root": str(self._pci_root)}, **(plugins or {})}
+        return self._child.ask(do, {"node": "sim", "expected_gpus": expected_gpus, "plugins": sections}, **request)
+
+
+@pytest.fixture
+def stubbed_node(nvml_stub: Path, tmp_path: Path) -> Iterator[StubbedNode]:
+    """A node whose NVML is the stub, with two healthy devices to begin with and an empty PCI bus."""
+    state_file = tmp_path / "state"
+    state_file.write_text("devices=2\n", encoding="utf-8")
+    with measuring_child(LD_LIBRARY_PATH=str(nvml_stub), STUB_NVML_STATE=str(state_file)) as child:
+        yield StubbedNode(child, state_file, tmp_path / "pci")
+
+
+@pytest.fixture
+def node_without_nvml(tmp_path: Path) -> Iterator[StubbedNode]:
+    """A node on which no NVML is installed, with an empty PCI bus."""
+    with measuring_child() as child:
+        yield StubbedNode(child, tmp_path / "state", tmp_path / "pci")
+
+
+@pytest.fixture(scope="session")
+def simulated_node() -> Callable[..., dict[str, Any]]:
+    """The settings of a node with simulated devices, one unless the test says otherwise."""
+    return lambda **table: {"plugins": {"simulated": {"enabled": True, "devices": 1, **table}}}
+
+
+CodesOf = Callable[[Any], list[tuple[str, str, int | None]]]
+
+
+@pytest.fixture
+def codes() -> CodesOf:
+    """Code, severity and device of each finding of an answer."""
+    return lambda answer: [(each["code"], each["severity"], each["device"]) for each in answer["findings"]]

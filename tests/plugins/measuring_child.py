@@ -1,0 +1,125 @@
+"""Measures for the tests, in a process of its own: one request a line on stdin, one answer a line on stdout, as JSON.
+
+A request names a check, or `inventory` or `probe`, and for each node that takes part its settings. A check runs as an
+agent would run it: found by entry point, prepared by the plugins, measured and judged by shipped references. Resident
+checks run here, each rank of the others in a fork, so that torch is imported once for all of them.
+"""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from muster import Config, Device, Inventory, Rendezvous, Scope, Skip
+from muster.config import Settings
+from muster.plugins import Plugins, collect_checks, load
+from muster.references import applicable, shipped
+
+
+@dataclass(frozen=True)
+class BareContext:
+    """A run's surroundings without an agent: nobody to wait for, nobody to tell."""
+
+    node: str
+    devices: tuple[Device, ...]
+    expected_gpus: int | None
+    scratch: Path
+    meeting: Rendezvous
+    timeout_s: float = 60.0
+
+    def progress(self, text: str) -> None:
+        pass
+
+    def rendezvous(self) -> Rendezvous:
+        return self.meeting
+
+
+def answer(request: dict[str, Any]) -> Any:
+    nodes = [load(Config(Settings.model_validate(settings))) for settings in request.get("nodes", [{}])]
+    if request["do"] == "inventory":
+        return inventory(nodes[0]).model_dump(mode="json")
+    if request["do"] == "probe":
+        probes = [probe for found in nodes[0].contribute("muster_idle_probes") for probe in found.value or ()]
+        return {probe.name: probe.probe(frozenset(request["own"])) for probe in probes}
+    check = collect_checks(nodes[0])[request["do"]]
+    meetings = rendezvous(len(nodes))
+    if check.resident:
+        return run(nodes[0], request, meetings[0])
+    pipes = [in_fork(plugins, request, meeting) for plugins, meeting in zip(nodes, meetings, strict=True)]
+    if meetings[0].listen_fd is not None:
+        os.close(meetings[0].listen_fd)
+    answers = [json.loads(pipe.read() or "null") for pipe in pipes]
+    return answers if check.scope is Scope.GROUP else answers[0]
+
+
+def inventory(plugins: Plugins) -> Inventory:
+    found = (given.value for given in plugins.contribute("muster_inventory") if given.value is not None)
+    return next(found, Inventory())
+
+
+def rendezvous(world_size: int) -> list[Rendezvous]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    port, descriptor = listener.getsockname()[1], listener.detach()
+    return [
+        Rendezvous(
+            rank=rank,
+            local_rank=0,
+            world_size=world_size,
+            master_addr="127.0.0.1",
+            master_port=port,
+            listen_fd=descriptor if rank == 0 else None,
+        )
+        for rank in range(world_size)
+    ]
+
+
+def in_fork(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
+    """A file from which the answer of the fork can be read."""
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        return os.fdopen(reading, encoding="utf-8")
+    os.write(writing, json.dumps(run(plugins, request, meeting)).encode())
+    os._exit(0)
+
+
+def run(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
+    check = collect_checks(plugins)[request["do"]]
+    settings = plugins.config.settings
+    given = tuple(Device.model_validate(device) for device in request.get("devices", ()))
+    context = BareContext(
+        node=settings.node,
+        devices=given or inventory(plugins).devices,
+        expected_gpus=settings.expected_gpus,
+        scratch=Path(tempfile.gettempdir()),
+        meeting=meeting,
+    )
+    try:
+        plugins.contribute("muster_prepare_run", check=check, context=context)
+        measurement = check.measure(check.params(**request.get("params", {})), context)
+        findings = check.judge(measurement, applicable(shipped(), check.name, measurement.facts))
+    except Skip as reason:
+        return {"skipped": str(reason)}
+    except Exception:
+        return {"raised": traceback.format_exc()}
+    return {
+        "metrics": measurement.model_dump(mode="json")["metrics"],
+        "facts": measurement.facts,
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+    }
+
+
+def main() -> None:
+    if "--torch" in sys.argv:
+        import torch.distributed  # noqa: F401, PLC0415  only some tests need it
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

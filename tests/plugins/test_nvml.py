@@ -1,0 +1,144 @@
+"""The check `nvml` over the real pynvml, with a stub for NVIDIA's library."""
+
+import pytest
+
+HEALTHY = {"devices": 2}
+
+
+def test_healthy_devices_are_read(stubbed_node, codes):
+    """Numbers stand in device order, identities in the facts, and nothing is found."""
+    answer = stubbed_node.ask("nvml", expected_gpus=2)
+    assert codes(answer) == []
+    assert answer["metrics"]["power_w"] == [70.5, 70.5]
+    assert answer["metrics"]["temperature_headroom_c"] == [48.0, 48.0]
+    assert [device["pci_address"] for device in answer["facts"]["devices"]] == ["0000:10:00.0", "0000:11:00.0"]
+    assert answer["facts"]["software"] == {"nvidia_driver": "570.86.15", "nvml": "12.570.86.15"}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ({"ecc_1": 3}, [("nvml.ecc_uncorrected", "ERROR", 1)]),
+        ({"remap_pending_0": 1}, [("nvml.row_remap_pending", "ERROR", 0)]),
+        ({"remap_failed_1": 1}, [("nvml.row_remap_failed", "ERROR", 1)]),
+        ({"temperature_1": 86}, [("nvml.too_hot", "WARNING", 1)]),
+        ({"temperature_1": 89}, [("nvml.too_hot", "ERROR", 1)]),
+        ({"throttle_0": 0x80}, [("nvml.throttled", "WARNING", 0)]),
+        ({"throttle_0": 0x4}, []),
+        ({"lost": 1}, [("nvml.device_lost", "ERROR", 1)]),
+        ({"unsupported": "nvmlDeviceGetPowerUsage"}, [("nvml.unsupported", "SKIPPED", None)]),
+        ({"unsupported": "nvmlDeviceGetRemappedRows"}, [("nvml.unsupported", "SKIPPED", None)]),
+        ({"events_unsupported": 1}, [("nvml.unsupported", "SKIPPED", None)]),
+        (
+            {"failing": "nvmlDeviceGetTemperature"},
+            [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
+        ),
+        ({"init": 9}, [("nvml.driver_not_loaded", "UNKNOWN", None)]),
+        ({"init": 18}, [("nvml.version_mismatch", "UNKNOWN", None)]),
+        ({"init": 4}, [("nvml.no_permission", "UNKNOWN", None)]),
+        ({"init": 999}, [("nvml.failed", "UNKNOWN", None)]),
+    ],
+)
+def test_what_the_driver_says_is_found(stubbed_node, codes, state, expected):
+    """Every signal goes through the real calls, and each has its own finding."""
+    stubbed_node.plug("0000:10:00.0", "0000:11:00.0")
+    stubbed_node.state(**HEALTHY | state)
+    assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == expected
+
+
+def test_a_lost_device_is_named_from_the_inventory(stubbed_node):
+    """It cannot say its address any more, so what was known of it stands in the facts."""
+    known = stubbed_node.ask("inventory")["devices"]
+    stubbed_node.state(devices=2, lost=1)
+    answer = stubbed_node.ask("nvml", devices=known)
+    assert [device["uuid"] for device in answer["facts"]["devices"]] == ["GPU-stub-0", "GPU-stub-1"]
+
+
+def test_xids_are_told_once(stubbed_node, codes):
+    """The event set lives on between readings: what came since the last one is found, and only then."""
+    assert codes(stubbed_node.ask("nvml")) == []
+    stubbed_node.state(devices=2, xids="1:79,0:13,1:79")
+    answer = stubbed_node.ask("nvml")
+    assert sorted(codes(answer)) == [("nvml.xid", "ERROR", 1), ("nvml.xid", "INFO", 0)]
+    assert "2 times" in answer["findings"][1]["summary"]
+    assert codes(stubbed_node.ask("nvml")) == []
+
+
+def test_an_xid_of_a_device_that_is_gone_still_counts(stubbed_node, codes):
+    """A GPU that fell off the bus tells its XID, but not its index."""
+    stubbed_node.ask("nvml")
+    stubbed_node.state(devices=2, xids="1:79", lost=1)
+    assert set(codes(stubbed_node.ask("nvml"))) == {("nvml.xid", "ERROR", None), ("nvml.device_lost", "ERROR", 1)}
+
+
+def test_a_driver_that_goes_and_comes_back_is_read_again(stubbed_node, codes):
+    """The session that an unloaded driver ends is begun anew by the next reading."""
+    stubbed_node.plug("0000:10:00.0", "0000:11:00.0")
+    assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == []
+    stubbed_node.state(devices=2, broken=9)
+    assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == [("nvml.driver_not_loaded", "UNKNOWN", None)]
+    stubbed_node.state(**HEALTHY)
+    assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == []
+
+
+def test_a_device_that_only_the_bus_shows_is_named_by_its_address(stubbed_node):
+    """The operator learns which one to look at."""
+    stubbed_node.plug("0000:10:00.0", "0000:11:00.0", "0000:9a:00.0")
+    (finding,) = stubbed_node.ask("nvml", expected_gpus=3)["findings"]
+    assert (finding["code"], finding["severity"]) == ("nvml.devices_missing", "ERROR")
+    assert finding["evidence"]["missing"] == ["0000:9a:00.0"]
+
+
+def test_a_device_fewer_than_at_start_is_missing(stubbed_node, codes):
+    """Where nobody says how many to expect, the inventory from the agent's start does."""
+    known = stubbed_node.ask("inventory")["devices"]
+    stubbed_node.state(devices=1)
+    assert codes(stubbed_node.ask("nvml", devices=known)) == [("nvml.devices_missing", "ERROR", None)]
+
+
+def test_a_missing_library_is_found_where_devices_are(node_without_nvml, codes):
+    """The bus shows a GPU that nothing can ask."""
+    node_without_nvml.plug("0000:10:00.0")
+    assert codes(node_without_nvml.ask("nvml")) == [("nvml.library_missing", "UNKNOWN", None)]
+
+
+@pytest.mark.parametrize("expected_gpus", [None, 0])
+def test_no_gpu_where_none_is_expected_is_skipped(node_without_nvml, expected_gpus):
+    """A machine without GPUs is no fault, and no pass either."""
+    assert node_without_nvml.ask("nvml", expected_gpus) == {"skipped": "no GPU here, none expected"}
+
+
+def test_no_gpu_where_some_are_expected_is_an_error(node_without_nvml):
+    """The finding says which indices are missing, next to why nothing could be asked."""
+    findings = node_without_nvml.ask("nvml", expected_gpus=2)["findings"]
+    assert [finding["code"] for finding in findings] == ["nvml.library_missing", "nvml.devices_missing"]
+    assert findings[1]["evidence"]["missing"] == ["index 0", "index 1"]
+
+
+def test_the_inventory_comes_from_nvml(stubbed_node, node_without_nvml):
+    """Devices with identity and memory; without NVML nobody can tell."""
+    device = stubbed_node.ask("inventory")["devices"][1]
+    assert device == {
+        "index": 1,
+        "uuid": "GPU-stub-1",
+        "model": "NVIDIA H100 80GB HBM3",
+        "pci_address": "0000:11:00.0",
+        "memory_bytes": 80 << 30,
+        "simulated": False,
+    }
+    assert node_without_nvml.ask("inventory")["devices"] == []
+
+
+def test_somebody_elses_process_makes_a_node_busy(stubbed_node):
+    """Our own runs do not count as work."""
+    assert stubbed_node.ask("probe", own=[])["nvml"] == "IDLE"
+    stubbed_node.state(devices=2, process_1=4711)
+    assert stubbed_node.ask("probe", own=[])["nvml"] == "BUSY"
+    assert stubbed_node.ask("probe", own=[4711])["nvml"] == "IDLE"
+
+
+def test_idleness_without_nvml_depends_on_the_bus(node_without_nvml):
+    """No devices: nobody can be at work on them. Devices that nobody can ask: unknown."""
+    assert node_without_nvml.ask("probe", own=[])["nvml"] == "IDLE"
+    node_without_nvml.plug("0000:10:00.0")
+    assert node_without_nvml.ask("probe", own=[])["nvml"] == "UNKNOWN"
