@@ -1,9 +1,13 @@
-"""Writes docs/reference/*.md from the code. Each page is one function; a test compares its text with the file."""
+"""Writes docs/reference/*.md and the state diagrams of docs/architecture.md from the code.
+
+Each page is one function, and so is each diagram; a test compares what they give with the files.
+"""
 
 import ast
 import inspect
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -15,7 +19,10 @@ from pydantic_core import PydanticUndefined
 from muster import hookspecs, plugins
 from muster.check import AnyCheck
 from muster.config import ENVIRONMENT_PREFIX, Config, Settings
+from muster_agent import session
+from muster_coordinator import group, health
 
+ARCHITECTURE = Path(__file__).parent / "architecture.md"
 REFERENCE = Path(__file__).parent / "reference"
 NOTE = "<!-- Generated from the code by `make docs`; edit the code instead. -->"
 
@@ -65,6 +72,49 @@ def settings() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {"checks.md": checks, "hooks.md": hooks, "settings.md": settings}
+
+
+def group_states() -> str:
+    """The coordinator's side of a group."""
+    return _diagram((before, step, after) for (before, step), (after, _) in group.TRANSITIONS.items())
+
+
+def session_states() -> str:
+    """A member's side of a group."""
+    return _diagram((before, event.__name__, after) for (before, event), after in session.TRANSITIONS.items())
+
+
+def standings() -> str:
+    """How the runs of one check move its standing."""
+    return _diagram((before, outcome, after) for (before, outcome), after in health.MOVES.items())
+
+
+DIAGRAMS: dict[str, Callable[[], str]] = {
+    "group": group_states,
+    "session": session_states,
+    "standing": standings,
+}
+
+
+def architecture() -> str:
+    """docs/architecture.md with its diagrams drawn anew."""
+
+    def drawn(block: re.Match[str]) -> str:
+        return f"{block['begin']}\n```mermaid\n{DIAGRAMS[block['name']]()}\n```\n<!-- end -->"
+
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    return re.sub(r"(?P<begin><!-- generated: (?P<name>\w+) -->).*?<!-- end -->", drawn, text, flags=re.DOTALL)
+
+
+def _diagram(moves: Iterable[tuple[str, str, str]]) -> str:
+    """A Mermaid state diagram; what leads from one state to the same other one shares an arrow."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for before, label, after in moves:
+        if before != after:
+            arrows.setdefault((before, after), []).append(label)
+    lines = [f"    {before} --> {after}: {', '.join(labels)}" for (before, after), labels in arrows.items()]
+    first = next(iter(arrows))[0]
+    return "\n".join(["stateDiagram-v2", f"    [*] --> {first}", *lines])
 
 
 def _page(blocks: list[str]) -> str:
@@ -147,3 +197,4 @@ if __name__ == "__main__":
     REFERENCE.mkdir(exist_ok=True)
     for file_name, page in PAGES.items():
         (REFERENCE / file_name).write_text(page(), encoding="utf-8")
+    ARCHITECTURE.write_text(architecture(), encoding="utf-8")

@@ -1,6 +1,7 @@
 """What tests of every part share."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import socket
@@ -69,6 +70,10 @@ class Mosquitto:
                 assert time.monotonic() < deadline, "Mosquitto does not listen"
                 time.sleep(0.01)
 
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -76,10 +81,24 @@ class Mosquitto:
             self._process = None
 
 
+@pytest.fixture(scope="session")
+def new_mosquitto(tmp_path_factory):
+    """Runs a Mosquitto for as long as a context lasts: `with new_mosquitto() as broker`."""
+
+    @contextlib.contextmanager
+    def run():
+        broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.stop()
+
+    return run
+
+
 @pytest.fixture
-def mosquitto(tmp_path_factory):
+def mosquitto(new_mosquitto):
     """A running Mosquitto: `.url`, `.port`, `stop()` as if its power went, `start()` on the same port."""
-    broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
-    broker.start()
-    yield broker
-    broker.stop()
+    with new_mosquitto() as broker:
+        yield broker

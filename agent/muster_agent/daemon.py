@@ -94,7 +94,7 @@ class Daemon:
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()
-        self._node = Node(settings.node, plan, new_id, self._now())
+        self._node = Node(settings.node, plan, new_id, self._now(), spread_s=settings.agent.spread_s)
         self._ports = Ports(settings)
         self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)

@@ -40,13 +40,18 @@ class _Task:
 
 
 class Node:
-    """The agent's decisions. `new_id` gives ids that nothing else has; `now` is in seconds since the epoch."""
+    """The agent's decisions. `new_id` gives ids that nothing else has; `now` is in seconds since the epoch.
 
-    def __init__(self, name: str, plan: Mapping[str, Planned], new_id: Callable[[], str], now: float) -> None:
+    First background runs are spread over `spread_s` seconds.
+    """
+
+    def __init__(
+        self, name: str, plan: Mapping[str, Planned], new_id: Callable[[], str], now: float, *, spread_s: float
+    ) -> None:
         self.name = name
         self._plan = plan
         self._new_id = new_id
-        self._schedule = Schedule(name, plan, now)
+        self._schedule = Schedule(name, plan, now, spread_s=spread_s)
         self._lease = Lease()
         self._admission = Admission()
         self._tasks: dict[str, _Task] = {}

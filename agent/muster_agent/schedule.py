@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 from muster_agent.plan import Planned
 
-MAX_SPREAD_S = 30.0
-"""Within this many seconds after the start every background check has been due once."""
-
 
 @dataclass(slots=True)
 class _Beat:
@@ -24,11 +21,11 @@ class _Beat:
 
 
 class Schedule:
-    """The background checks of one node."""
+    """The background checks of one node. Within `spread_s` seconds from now each has been due once."""
 
-    def __init__(self, node: str, plan: Mapping[str, Planned], now: float) -> None:
+    def __init__(self, node: str, plan: Mapping[str, Planned], now: float, *, spread_s: float) -> None:
         self._beats = {
-            name: _Beat(planned.interval_s, now + spread(node, name) * min(planned.interval_s, MAX_SPREAD_S))
+            name: _Beat(planned.interval_s, now + spread(node, name) * min(planned.interval_s, spread_s))
             for name, planned in plan.items()
             if planned.interval_s is not None
         }

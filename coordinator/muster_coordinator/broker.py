@@ -6,8 +6,9 @@ nothing rests on it, because agents keep every run until the coordinator has sto
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 from amqtt.broker import Broker
@@ -17,6 +18,20 @@ from muster.config import split_address
 from muster.errors import Unavailable
 
 LISTENER = "default"  # amqtt insists on one of this name
+
+
+class Snapshot(dict[str, Any]):
+    """A dictionary that may change while somebody goes through it.
+
+    amqtt sends retained messages while it iterates over its tables, and drops the connection with a RuntimeError when
+    another client publishes or subscribes meanwhile, as every agent of a host that starts does.
+    """
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(super().keys()))
+
+    def items(self) -> Any:
+        return list(super().items())
 
 
 @asynccontextmanager
@@ -29,6 +44,8 @@ async def embedded_broker(listen: str) -> AsyncIterator[str]:
             plugins={"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
         )
     )
+    broker._subscriptions = Snapshot()
+    broker._retained_messages = Snapshot()
     await broker.start()
     try:
         server = await _listen(broker, listen)

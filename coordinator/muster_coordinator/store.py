@@ -13,17 +13,18 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Select, Table, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
-from muster.errors import Refused
+from muster.errors import Refused, Unavailable
 from muster.model import Data, Run, Verdict
 from muster_coordinator.database import Database, open_database
 from muster_coordinator.events import Command, SaveNode, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, Saved, StoryEntry, SweepRecord, SweepState
 from muster_coordinator.tables import META, NODES, RUNS, STORY, STREAMS, SWEEPS
 
-RUNS_TO_RESTORE = 5
+RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -77,9 +78,12 @@ class Store:
         return epoch
 
     async def check_writable(self) -> None:
-        """Commits a row; raises what the database raises when it cannot."""
-        async with self._engine.begin() as connection:
-            await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
+        """Commits a row; Unavailable when that is not possible."""
+        try:
+            async with self._engine.begin() as connection:
+                await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
+        except DBAPIError as error:
+            raise Unavailable(f"the database cannot be written: {error.orig}") from None
 
     async def write(self, commands: Sequence[Command]) -> None:
         """Commits everything that these commands want stored, or nothing. A run that is there already stays as is."""
@@ -169,9 +173,13 @@ def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
 
 
 def _last_runs() -> Select[Any]:
-    """The bodies of each node's last runs of each check that said anything, oldest first."""
+    """The bodies of each node's last runs of each check that said anything, oldest first.
+
+    Runs in groups are counted apart, so that a long sweep does not push out what a check said about the node.
+    """
     newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
-    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check), order_by=newest_first)
+    alone = RUNS.c.group.is_(None)
+    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, alone), order_by=newest_first)
     ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value).subquery()
     chosen = select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
     return select(RUNS.c.body).where(RUNS.c.id.in_(chosen)).order_by(RUNS.c.started_at, RUNS.c.seq)

@@ -108,6 +108,7 @@ class AgentSettings(Section):
     listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
     address: str | None = Field(None, description="Address that other nodes reach this one by; unset: found by route")
     heartbeat_s: float = Field(10.0, gt=0, description="Seconds between heartbeats")
+    spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
     memory_limit_gib: float | None = Field(None, gt=0, description="Memory one run may take; unset: half of the host's")
     machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")

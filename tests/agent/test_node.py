@@ -31,9 +31,10 @@ from muster_agent.events import (
 from muster_agent.node import Node
 from muster_agent.orders import RanksReady, RunEnded
 from muster_agent.plan import Planned
-from muster_agent.schedule import MAX_SPREAD_S
 
 IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
+
+SPREAD_S = 30.0
 
 
 class Size(Params):
@@ -69,7 +70,7 @@ class Driven:
     def __init__(self, plan=PLAN, devices=DEVICES) -> None:
         ids = itertools.count()
         self.numbers = itertools.count()
-        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0)
+        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S)
         if devices is not None:
             self.feed(InventoryFound(Inventory(devices=devices)))
 
@@ -203,7 +204,7 @@ def test_a_background_run_that_is_skipped_waits_for_its_next_turn():
 def test_nothing_runs_in_the_background_before_the_devices_are_known():
     """Checks are told the devices."""
     driven = Driven(BACKGROUND, devices=None)
-    assert driven.feed(Ticked(), MAX_SPREAD_S) == []
+    assert driven.feed(Ticked(), SPREAD_S) == []
     assert driven.node.next_due() == float("inf")
 
 
@@ -408,7 +409,7 @@ def test_stopping_ends_runs_and_the_group_and_takes_nothing_new():
     assert driven.node.running == ("r",)
     assert driven.feed(IDLE) == []
     assert driven.feed(ended("r", verdict=Verdict.SKIPPED)) == [ReportRun(ended("r", verdict=Verdict.SKIPPED).run)]
-    assert driven.feed(Ticked(), MAX_SPREAD_S) == []
+    assert driven.feed(Ticked(), SPREAD_S) == []
     assert declines(driven.join(now=40.0)) == [("stopping", "g")]
     assert refusals(driven.order(RunCheck, now=40.0, run="s", check="light")) == ["stopping"]
 

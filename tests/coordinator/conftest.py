@@ -51,7 +51,7 @@ class Coordinator:
             **settings,
         }
         self.log = []
-        self.process = None
+        self.process: Any = None
 
     def start(self):
         """Starts it and waits until it is ready; keeps its ports over restarts."""

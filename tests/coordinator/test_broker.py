@@ -65,6 +65,23 @@ async def test_a_taken_port_is_named_with_its_setting(broker):
             pass
 
 
+async def test_clients_may_come_all_at_once(broker, caplog):
+    """Agents that start together, publish what is kept and subscribe, do not push one another out."""
+
+    async def join(number: int) -> None:
+        async with client(broker, identifier=f"agent-{number}", timeout=5) as one:
+            await one.publish(f"node/{number}/presence", b"here", qos=1, retain=True)
+            await one.subscribe(f"node/{number}/#", qos=1)
+            assert (await next_message(one)).retain
+
+    async with client(broker) as watcher:
+        await watcher.subscribe("node/+/presence", qos=1)
+        for number in range(30):
+            await watcher.publish(f"node/{number}/presence", b"was here", qos=1, retain=True)
+        await asyncio.gather(*map(join, range(30)))
+    assert caplog.records == []
+
+
 async def test_garbage_from_a_client_hurts_nobody(broker, caplog):
     """Bytes that are not MQTT end that connection only, with at most a line in the log."""
     host, port = broker.removeprefix("mqtt://").split(":")

@@ -1,3 +1,4 @@
+import contextlib
 import sqlite3
 import time
 
@@ -104,12 +105,13 @@ async def test_what_was_written_comes_back_after_a_restart(settings):
 
 
 async def test_only_the_last_runs_of_each_check_are_restored(store):
-    """Five runs per node and check, oldest first; a skipped run says nothing and does not count."""
-    await store.write([stored(*(make_run(seq) for seq in range(1, 9)))])
-    await store.write([stored(make_run(9, verdict=Verdict.SKIPPED), make_run(10, check="nvml"))])
+    """Eight runs per node and check, oldest first; skipped runs and runs in groups push nothing out."""
+    await store.write([stored(*(make_run(seq) for seq in range(1, 11)))])
+    await store.write([stored(make_run(11, verdict=Verdict.SKIPPED), make_run(12, group="g"))])
+    await store.write([stored(make_run(13, check="nvml"))])
     await store.write([stored(make_run(1, node="n2"))])
     saved = await store.saved()
-    assert [run.id for run in saved.runs] == ["n2-1", "n1-4", "n1-5", "n1-6", "n1-7", "n1-8", "n1-10"]
+    assert [run.id for run in saved.runs] == ["n2-1", *(f"n1-{seq}" for seq in (3, 4, 5, 6, 7, 8, 9, 10, 12, 13))]
 
 
 async def test_ended_sweeps_are_not_restored(store):
@@ -280,3 +282,12 @@ async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(Unavailable, match="cannot open the database"):
         await Store.open(Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/taken")))
+
+
+async def test_a_database_that_cannot_be_written_is_told(store, settings):
+    """Readiness asks for a commit, not only for a connection."""
+    await store.check_writable()
+    with contextlib.closing(sqlite3.connect(settings.data_dir / "muster.db")) as connection:
+        connection.execute("DROP TABLE meta")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        await store.check_writable()

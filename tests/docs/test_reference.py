@@ -23,6 +23,12 @@ def test_page_is_up_to_date(name):
     assert (DOCS / "reference" / name).read_text(encoding="utf-8") == generate.PAGES[name](), "call `make docs`"
 
 
+def test_diagrams_are_up_to_date():
+    """After a change of a machine's table, `make docs` has been called."""
+    assert generate.ARCHITECTURE.read_text(encoding="utf-8") == generate.architecture(), "call `make docs`"
+    assert all(f"<!-- generated: {name} -->" in generate.architecture() for name in generate.DIAGRAMS)
+
+
 def test_every_page_is_generated():
     """Nobody writes a page of the reference by hand."""
     assert {path.name for path in (DOCS / "reference").glob("*.md")} == set(generate.PAGES)

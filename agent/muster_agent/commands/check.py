@@ -16,7 +16,7 @@ from muster.check import AnyCheck, Scope, describe
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
 from muster.errors import Refused
-from muster.model import Action, Finding, Run, Verdict, worst
+from muster.model import EXIT_CODES, Action, Finding, Run, worst
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.table import table
@@ -31,8 +31,6 @@ from muster_agent.runner import Runner
 from muster_agent.selection import Selected, find, select_all, select_named
 
 app = typer.Typer(help="Checks of this machine; no broker or coordinator is needed.", no_args_is_help=True)
-
-EXIT_CODES = {Verdict.PASS: 0, Verdict.SKIPPED: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.UNKNOWN: 3}
 
 _TERMINATED = 128 + signal.SIGTERM
 

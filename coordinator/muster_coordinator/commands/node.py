@@ -1,7 +1,6 @@
 """`muster node`: the nodes as the coordinator sees them."""
 
 import json
-import time
 
 import typer
 
@@ -10,6 +9,7 @@ from muster.model import format_instant
 from muster.table import table
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.records import NodeView, StoryEntry
+from muster_coordinator.text import devices, node_table, seen
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
 
@@ -26,8 +26,7 @@ def list_(
     if as_json:
         print(json.dumps(answer))
         return
-    nodes = [NodeView.model_validate(item) for item in answer["items"]]
-    print(table(("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"), map(_row, nodes)))
+    print(node_table(NodeView.model_validate(item) for item in answer["items"]))
 
 
 @app.command()
@@ -61,16 +60,11 @@ def story(
         print(f"{format_instant(entry.at)}  {entry.kind}  {entry.text}")
 
 
-def _row(node: NodeView) -> tuple[str, ...]:
-    codes = ", ".join(dict.fromkeys(finding.code for finding in node.findings))
-    return node.name, node.health, node.service, _seen(node), _devices(node), codes or "-"
-
-
 def _described(node: NodeView) -> str:
     lines = [
-        f"{node.name}: {node.health}, {node.service}, seen {_seen(node)}",
+        f"{node.name}: {node.health}, {node.service}, seen {seen(node)}",
         *(f"  because {reason}" for reason in node.reasons),
-        f"devices: {_devices(node)}",
+        f"devices: {devices(node)}",
         *(f"{name}: {place}" for name, place in node.topology if place is not None),
     ]
     if node.checks:
@@ -92,13 +86,3 @@ def _described(node: NodeView) -> str:
         ]
         lines += ["", table(("FINDING", "SEVERITY", "DEVICE", "ACTION", "SINCE", "SUMMARY"), rows)]
     return "\n".join(lines)
-
-
-def _seen(node: NodeView) -> str:
-    return f"{max(0.0, time.time() - node.last_seen):.0f} s ago{' (lost)' if node.lost else ''}"
-
-
-def _devices(node: NodeView) -> str:
-    """How many of which model, simulated ones marked."""
-    names = [f"{device.model} (simulated)" if device.simulated else device.model for device in node.devices]
-    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"

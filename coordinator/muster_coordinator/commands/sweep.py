@@ -3,21 +3,20 @@
 import json
 import sys
 import time
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
 from muster.commands.options import ConfigOption, JsonOption
-from muster.model import Verdict, format_instant
+from muster.model import EXIT_CODES, Verdict, format_instant
 from muster.params import parse_params
 from muster.table import table
 from muster_coordinator.client import Client
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
-from muster_coordinator.records import GroupRecord, GroupState, SweepRecord
+from muster_coordinator.records import SweepRecord
+from muster_coordinator.text import sweep_news, sweep_report, sweep_rounds
 
 POLL_S = 0.3
-EXIT_CODES = {Verdict.PASS: 0, Verdict.SKIPPED: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.UNKNOWN: 3}
 
 app = typer.Typer(help="Sweeps over the fleet; needs the coordinator.", no_args_is_help=True)
 
@@ -47,7 +46,7 @@ def start(
     if as_json:
         print(json.dumps(answer))
     elif wait:
-        print(described(sweep))
+        print(sweep_report(sweep))
     else:
         print(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
     if wait:
@@ -93,7 +92,7 @@ def abort(
 ) -> None:
     """End a sweep now; what it has found so far is kept."""
     answer = connect(url, token_file, config).delete("sweeps", id)
-    print(json.dumps(answer) if as_json else described(SweepRecord.model_validate(answer)))
+    print(json.dumps(answer) if as_json else sweep_report(SweepRecord.model_validate(answer)))
 
 
 def _follow(client: Client, answer: Any) -> Any:
@@ -103,7 +102,7 @@ def _follow(client: Client, answer: Any) -> Any:
     print(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
     try:
         while True:
-            for line in _news(sweep, told):
+            for line in sweep_news(sweep, told):
                 print(line, file=sys.stderr, flush=True)
             if sweep.ended_at is not None:
                 return answer
@@ -115,58 +114,8 @@ def _follow(client: Client, answer: Any) -> Any:
         raise typer.Exit(130) from None
 
 
-def _news(sweep: SweepRecord, told: set[str]) -> list[str]:
-    """A line for every group that has ended since it was asked last."""
-    lines = []
-    for it in sweep.rounds:
-        ended = [group for group in it.groups if group.state == GroupState.ENDED]
-        news = [group for group in ended if group.id not in told]
-        for place, group in enumerate(news, start=len(ended) - len(news) + 1):
-            told.add(group.id)
-            lines.append(f"round {it.number} ({place} of {len(it.groups)}): {_group(group)}")
-    return lines
-
-
-def described(sweep: SweepRecord) -> str:
-    """What came of a sweep: who failed and why, which links, who is cleared, who is left open."""
-    rounds = f"{len(sweep.rounds)} round{'' if len(sweep.rounds) == 1 else 's'}"
-    lines = [
-        f"sweep {sweep.id} {sweep.state}: {sweep.verdict or 'no verdict yet'} "
-        f"({sweep.check}, {sweep.strategy}, {len(sweep.nodes)} nodes, {rounds})"
-    ]
-    if sweep.reason:
-        lines.append(f"  {sweep.reason}")
-    for failed in sweep.failed_nodes:
-        lines += [f"failed node {failed.node} (confidence {failed.confidence:.2f})", *_indented(failed.reasons)]
-    for link in sweep.failed_links:
-        lines += [
-            f"failed link {' - '.join(link.between)} (confidence {link.confidence:.2f})",
-            *_indented(link.reasons),
-        ]
-    for word, names in (("suspects", sweep.suspects), ("inconclusive", sweep.inconclusive)):
-        if names:
-            lines.append(f"{word}: {', '.join(names)}")
-    lines.append(f"cleared: {len(sweep.cleared_nodes)} of {len(sweep.nodes)} nodes")
-    return "\n".join(lines)
-
-
 def _with_rounds(sweep: SweepRecord) -> str:
-    lines = [described(sweep)]
-    for it in sweep.rounds:
-        lines += ["", f"round {it.number}", *_indented(map(_group, it.groups))]
-    return "\n".join(lines)
-
-
-def _group(group: GroupRecord) -> str:
-    """One line: the members in rank order, what came of them, the number they are compared by."""
-    outcome = group.verdict or group.ending or group.state
-    objective = "" if group.objective is None else f" {group.objective:.4g}"
-    blamed = "".join(f"; {blame.node}: {blame.reason} {blame.detail}".rstrip() for blame in group.blamed)
-    return f"{' + '.join(group.members)}: {outcome}{objective}{blamed}"
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+    return f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}"
 
 
 def _row(sweep: SweepRecord) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def coordinator_settings(addresses: Addresses, directory: Path) -> dict[str, Any
 def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path) -> dict[str, Any]:
     """One agent's settings: a simulated device with the node's fault, and background checks at a demo's pace.
 
-    Only the cheap check comes round often. The others run once: their interval is longer than the demo.
+    Only the cheap check comes round often. The others run once, soon: their interval is longer than the demo.
     """
     fault = fleet.injected.get(node)
     return {
@@ -73,7 +73,7 @@ def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path
         "data_dir": str(directory / node),
         "expected_gpus": 1,
         "broker": {"url": f"mqtt://{addresses.broker}"},
-        "agent": {"listen": "127.0.0.1:0", "heartbeat_s": 2},
+        "agent": {"listen": "127.0.0.1:0", "heartbeat_s": 2, "spread_s": 5},
         "checks": {"simulated": {"interval_s": 2}},
         "plugins": {
             "disabled": ["nvml"],

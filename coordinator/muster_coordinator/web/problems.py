@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
 
-from muster.errors import Refused, unknown
+from muster.errors import Refused, Unavailable, unknown
 
 log = structlog.get_logger()
 
@@ -36,6 +36,8 @@ async def as_problems(request: web.Request, handler: Handler) -> web.StreamRespo
         return _response(problem.status, problem.detail, problem.headers)
     except Refused as refused:
         return _response(HTTPStatus.UNPROCESSABLE_ENTITY, str(refused))
+    except Unavailable as unavailable:
+        return _response(HTTPStatus.SERVICE_UNAVAILABLE, str(unavailable))
     except web.HTTPException as error:
         return _response(HTTPStatus(error.status), _sentence(request, error), _kept(error))
     except Exception:

@@ -1,0 +1,78 @@
+"""What a benchmark found: a table for people, JSON for programs."""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from muster.model import format_instant
+from muster.table import table
+
+Target = tuple[Literal["<=", ">="], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number with its unit, what it was asked to be, and how it spreads."""
+
+    what: str
+    unit: str
+    value: float
+    target: Target | None = None
+    spread: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None without one."""
+        if self.target is None:
+            return None
+        relation, bound = self.target
+        return self.value <= bound if relation == "<=" else self.value >= bound
+
+
+def median_of(what: str, unit: str, samples: Sequence[float], target: Target | None = None) -> Figure:
+    """The median of the samples, with how many there are, the least, the 90th and 99th percentile, and the most."""
+    cuts = statistics.quantiles(samples, n=100, method="inclusive") if len(samples) > 1 else [samples[0]] * 99
+    spread = {"n": len(samples), "min": min(samples), "p90": cuts[89], "p99": cuts[98], "max": max(samples)}
+    return Figure(what=what, unit=unit, value=statistics.median(samples), target=target, spread=spread)
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """A parser with what every benchmark understands."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
+    return parser
+
+
+def publish(options: argparse.Namespace, figures: Sequence[Figure]) -> None:
+    """Prints the table and writes the JSON. The exit code tells nothing: a missed target is a figure, no error."""
+    print(table(("figure", "unit", "value", "target", "met", "spread"), map(_row, figures)))
+    if options.json:
+        options.json.write_text(json.dumps(_document(options, figures), indent=2) + "\n", encoding="utf-8")
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    target = "" if figure.target is None else f"{figure.target[0]} {figure.target[1]:g}"
+    met = {None: "", True: "yes", False: "NO"}[figure.met]
+    spread = ", ".join(f"{name} {value:.4g}" for name, value in figure.spread.items())
+    return figure.what, figure.unit, f"{figure.value:.4g}", target, met, spread
+
+
+def _document(options: argparse.Namespace, figures: Sequence[Figure]) -> dict[str, Any]:
+    return {
+        "at": format_instant(time.time()),
+        "machine": {
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "load_1min": os.getloadavg()[0],
+        },
+        "options": {name: value for name, value in vars(options).items() if name != "json"},
+        "figures": [asdict(figure) | {"met": figure.met} for figure in figures],
+    }

@@ -1,0 +1,166 @@
+"""What every benchmark starts: a broker, a coordinator and agents, as real processes on this host.
+
+All of them end with the context that they were started in, and when the benchmark is killed.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from muster.errors import Unavailable
+from muster_coordinator.client import Client
+from muster_coordinator.local import processes
+from muster_coordinator.local.processes import Part
+from muster_coordinator.records import NodeView
+
+READY_WITHIN_S = 60.0
+POLL_S = 0.05
+
+ROOT = Path(__file__).parent.parent
+NOOP_PLUGIN = ROOT / "benchmarks" / "noop_plugin"
+
+MOSQUITTO = """
+listener {port} 127.0.0.1
+allow_anonymous true
+max_queued_messages 0
+set_tcp_nodelay true
+persistence false
+"""
+"""The settings that muster asks for; with fewer queued messages Mosquitto drops some that it has confirmed."""
+
+
+class Fleet:
+    """A coordinator and agents. Without the URL of a `broker`, the coordinator embeds one.
+
+    Logs and databases go to `directory`, each part's under its own name.
+    """
+
+    def __init__(self, directory: Path, broker: str | None = None) -> None:
+        self.parts: dict[str, Part] = {}
+        self.url = f"http://{free_address()}"
+        self.client = Client(self.url)
+        self._directory = directory
+        self._listen = free_address()
+        self._broker = broker
+        self._stack = ExitStack()
+
+    @property
+    def database(self) -> Path:
+        """The coordinator's SQLite file."""
+        return self._directory / "coordinator" / "muster.db"
+
+    async def __aenter__(self) -> "Fleet":
+        broker = {"listen": self._listen} if self._broker is None else {"url": self._broker}
+        settings = {"broker": broker, "http": {"listen": self.url.removeprefix("http://")}}
+        await self._start("coordinator", "coordinator", settings, {})
+        await self._until(self._answers)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        agents = [part for name, part in self.parts.items() if name != "coordinator"]
+        await processes.stop(agents)
+        await processes.stop([self.parts["coordinator"]])
+        self._stack.close()
+
+    async def start_agents(
+        self, *nodes: str, settings: Mapping[str, Any] | None = None, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """Starts an agent for each node, and returns when the coordinator knows what they are made of.
+
+        `settings` go over those that an agent needs here, `variables` into its environment.
+        """
+        for node in nodes:
+            own = {
+                "node": node,
+                "broker": {"url": self._broker or f"mqtt://{self._listen}"},
+                "agent": {"listen": "127.0.0.1:0"},
+            }
+            await self._start(node, "agent", own | dict(settings or {}), variables or {})
+        await self._until(lambda: self._equipped(nodes))
+
+    def _equipped(self, nodes: tuple[str, ...]) -> bool:
+        views = [NodeView.model_validate(item) for item in self.client.pages("nodes")["items"]]
+        return set(nodes) <= {view.name for view in views if view.plugins}
+
+    def _answers(self) -> bool:
+        try:
+            self.client.get("nodes")
+        except Unavailable:
+            return False
+        return True
+
+    async def _start(
+        self, name: str, command: str, settings: Mapping[str, Any], variables: Mapping[str, str]
+    ) -> None:
+        everywhere = {"data_dir": str(self._directory / name), "log": {"format": "json"}}
+        environment = processes.environment(everywhere | dict(settings)) | dict(variables)
+        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        self.parts[name] = await processes.start(name, [command], environment, log)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + READY_WITHIN_S
+        while not await asyncio.to_thread(condition):
+            for part in self.parts.values():
+                if part.process.returncode is not None or time.monotonic() > deadline:
+                    log = self._directory / f"{part.name}.log"
+                    raise Unavailable(f"{part.name} is not ready; the end of its log:\n{log.read_text()[-2000:]}")
+            await asyncio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def mosquitto(directory: Path) -> AsyncIterator[str]:
+    """A Mosquitto on loopback, and its URL."""
+    program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        raise Unavailable("these benchmarks need Mosquitto: apt-get install mosquitto")
+    host, port = free_address().split(":")
+    config = directory / "mosquitto.conf"
+    config.write_text(MOSQUITTO.format(port=port), encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(program, "-c", config, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        await _listens(host, int(port), process)
+        yield f"mqtt://{host}:{port}"
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _listens(host: str, port: int, process: asyncio.subprocess.Process) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(host, port)
+        except OSError:
+            if process.returncode is not None:
+                raise Unavailable(f"Mosquitto ended with exit code {process.returncode}") from None
+            await asyncio.sleep(POLL_S)
+        else:
+            writer.close()
+            return
+
+
+def install_noop_plugin(site: Path) -> dict[str, str]:
+    """Lays the plugin `noop` out in `site` as pip would, and gives the environment variables with which it is found."""
+    shutil.copy(NOOP_PLUGIN / "muster_noop.py", site)
+    information = site / "muster_noop-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: muster-noop\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text("[muster]\nnoop = muster_noop\n", encoding="utf-8")
+    return {"PYTHONPATH": str(site)}
+
+
+def free_address() -> str:
+    """A loopback address with a port that nobody uses at this moment."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def interpreter(*arguments: str) -> list[str]:
+    """The command line of a Python program of this project."""
+    return [sys.executable, *arguments]

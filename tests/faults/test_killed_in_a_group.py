@@ -1,0 +1,130 @@
+"""kill -9 while a group forms or runs: the group ends, who is to blame is named, and the others are free again."""
+
+import os
+import signal
+import time
+
+import pytest
+
+MEMBERS = ("n1", "n2", "n3")
+OTHERS = {"n1": ("n2", "n3"), "n2": ("n1", "n3")}
+
+
+def start_meeting(fleet, book, **params):
+    """A sweep with one group of three, whose ranks have met and stay together."""
+    sweep = fleet.start_sweep(*MEMBERS, book=str(book), hosts=["n1"], **params)
+    for node in MEMBERS:
+        book.pid(f"met-{node}")
+    return sweep
+
+
+def blamed(group):
+    return [(blame["node"], blame["reason"]) for blame in group["blamed"]]
+
+
+def check_all_is_well(fleet, book, eventually, *nodes):
+    """Nothing is left of the group, its members are free, and a sweep over them passes at once."""
+    eventually(book.is_closed, "every rank to be gone")
+    fleet.wait_until_free(*nodes)
+    book.write("over")
+    sweep = fleet.ended_sweep(fleet.start_sweep(*nodes, book=str(book)))
+    assert (sweep["verdict"], sorted(sweep["cleared_nodes"])) == ("PASS", sorted(nodes)), sweep
+
+
+@pytest.mark.parametrize("victim", ["n2", "n1"], ids=["agent", "agent of rank 0"])
+def test_an_agent_in_a_running_group_is_killed(fleet, book, eventually, victim):
+    """It alone is blamed, as lost; with it die its ranks, so that its port is free."""
+    sweep = start_meeting(fleet, book)
+    family = fleet.agents[victim].family()
+    fleet.agents[victim].kill()
+    ended = fleet.ended_sweep(sweep)
+    (group,) = ended["rounds"][0]["groups"]
+    assert (group["ending"], blamed(group)) == ("ABORTED", [(victim, "lost")])
+    assert ended["verdict"] == "UNKNOWN"
+    assert victim in ended["inconclusive"]
+    assert not ended["failed_nodes"]
+    eventually(lambda: not set(filter(os.path.exists, (f"/proc/{pid}" for pid in family))), "its processes to be gone")
+    check_all_is_well(fleet, book, eventually, *OTHERS[victim])
+
+
+@pytest.mark.parametrize("victim", ["n2", "n1"], ids=["rank", "rank 0"])
+def test_the_process_of_a_rank_is_killed(fleet, book, eventually, victim):
+    """Its node is blamed, not those that lost it; all three are free, and a sweep over them passes."""
+    sweep = start_meeting(fleet, book)
+    os.kill(book.pid(f"met-{victim}"), signal.SIGKILL)
+    ended = fleet.ended_sweep(sweep)
+    (group,) = ended["rounds"][0]["groups"]
+    assert (group["verdict"], blamed(group)) == ("UNKNOWN", [(victim, "run.killed")])
+    check_all_is_well(fleet, book, eventually, *MEMBERS)
+
+
+@pytest.mark.parametrize("victim", [1, 0], ids=["rank", "rank 0"])
+def test_the_process_of_a_rank_is_killed_in_a_real_collective(fleet, eventually, victim):
+    """gloo's other ranks fail within a moment of it; still only the one that was killed is blamed."""
+    sweep = fleet.start_sweep(*MEMBERS, check="collective", size_bytes=4096, iterations=100_000)
+    eventually(lambda: fleet.sweep(sweep)["rounds"][0]["groups"][0]["state"] == "RUNNING", "the ranks to run")
+    places = fleet.sweep(sweep)["rounds"][0]["groups"][0]["places"]
+    node = next(place["node"] for place in places if place["first_rank"] == victim)
+    os.kill(fleet.agents[node].rank_process(), signal.SIGKILL)
+    killed = time.monotonic()
+    (group,) = fleet.ended_sweep(sweep)["rounds"][0]["groups"]
+    assert time.monotonic() - killed < 15
+    assert blamed(group) == [(node, "run.killed")], group
+    fleet.wait_until_free(*MEMBERS)
+
+
+def test_a_group_that_loses_a_member_while_it_forms_is_formed_again(fleet, book, eventually):
+    """Before its ranks run the group is formed again without the one that is lost; the rest is cleared."""
+    sweep = fleet.start_sweep(*MEMBERS, book=str(book), door="closed")
+    for node in MEMBERS:
+        book.pid(f"came-{node}")
+    fleet.agents["n1"].kill()
+    eventually(lambda: len(fleet.sweep(sweep)["rounds"][0]["groups"]) == 2, "the group to be formed again")
+    book.write("open")
+    ended = fleet.ended_sweep(sweep)
+    first, second = ended["rounds"][0]["groups"]
+    assert (first["ending"], blamed(first)) == ("NOT_FORMED", [("n1", "lost")])
+    assert (second["ending"], second["members"], second["verdict"]) == ("FINISHED", ["n2", "n3"], "PASS")
+    assert (ended["cleared_nodes"], ended["inconclusive"]) == (["n2", "n3"], ["n1"])
+    check_all_is_well(fleet, book, eventually, "n2", "n3")
+
+
+def test_the_coordinator_is_killed_in_a_sweep(fleet, book, eventually):
+    """After a restart the sweep is aborted with what it had found, and its members take part in a new one at once."""
+    sweep = fleet.start_sweep(*fleet.agents, strategy="pairs", book=str(book), hosts=["n1"])
+
+    def endings():
+        return sorted(str(group["ending"]) for group in fleet.sweep(sweep)["rounds"][0]["groups"])
+
+    eventually(lambda: endings() == ["FINISHED", "None"], "one pair to have passed")
+    eventually(lambda: len(book.pids("met-*")) == 4, "the other pair to have met")
+    fleet.coordinator.kill()
+    fleet.start_coordinator()
+    ended = fleet.sweep(sweep)
+    assert (ended["state"], ended["verdict"], ended["reason"]) == (
+        "aborted",
+        "UNKNOWN",
+        "the coordinator was restarted",
+    )
+    passed, cut = sorted(ended["rounds"][0]["groups"], key=lambda group: group["members"][0] == "n1")
+    assert (passed["ending"], passed["verdict"], cut["ending"]) == ("FINISHED", "PASS", "ABORTED")
+    assert ended["cleared_nodes"] == passed["members"]
+    assert sorted(ended["inconclusive"]) == sorted(cut["members"])
+    again = fleet.ended_sweep(fleet.start_sweep(*fleet.agents, strategy="pairs", book=str(book)))
+    assert (again["verdict"], sorted(again["cleared_nodes"])) == ("PASS", sorted(fleet.agents)), again
+    eventually(book.is_closed, "every rank to be gone")
+    fleet.wait_until_free(*fleet.agents)
+
+
+def test_aborting_a_sweep_frees_everything_within_three_seconds(fleet, book):
+    """Ranks, ports and leases are gone, and the nodes can be swept again."""
+    sweep = start_meeting(fleet, book)
+    began = time.monotonic()
+    aborted = fleet.api.delete("sweeps", sweep)
+    assert (aborted["state"], aborted["verdict"]) == ("aborted", "UNKNOWN")
+    fleet.wait_until_free(*MEMBERS)
+    took_s = time.monotonic() - began
+    assert book.is_closed()
+    assert took_s < 3, took_s
+    book.write("over")
+    assert fleet.ended_sweep(fleet.start_sweep(*MEMBERS, book=str(book)))["verdict"] == "PASS"
