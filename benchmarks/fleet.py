@@ -26,6 +26,9 @@ POLL_S = 0.05
 ROOT = Path(__file__).parent.parent
 NOOP_PLUGIN = ROOT / "benchmarks" / "noop_plugin"
 
+BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""Python keeps its byte code, as it does for an installed package; who compiles at each start takes more memory."""
+
 MOSQUITTO = """
 listener {port} 127.0.0.1
 allow_anonymous true
@@ -96,11 +99,9 @@ class Fleet:
             return False
         return True
 
-    async def _start(
-        self, name: str, command: str, settings: Mapping[str, Any], variables: Mapping[str, str]
-    ) -> None:
+    async def _start(self, name: str, command: str, settings: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         everywhere = {"data_dir": str(self._directory / name), "log": {"format": "json"}}
-        environment = processes.environment(everywhere | dict(settings)) | dict(variables)
+        environment = processes.environment(everywhere | dict(settings)) | BYTE_CODE | dict(variables)
         log = self._stack.enter_context(processes.log_file(self._directory, name))
         self.parts[name] = await processes.start(name, [command], environment, log)
 

@@ -19,8 +19,20 @@ from pydantic_core import PydanticUndefined
 from muster import hookspecs, plugins
 from muster.check import AnyCheck
 from muster.config import ENVIRONMENT_PREFIX, Config, Settings
+from muster.model import Finding, Run
 from muster_agent import session
+from muster_agent.metrics import Metrics
 from muster_coordinator import group, health
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.link import Link
+from muster_coordinator.metrics import Figures
+from muster_coordinator.notices import Notices
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.records import GroupRecord, NodeView, StoryEntry, SweepRecord
+from muster_coordinator.store import Store
+from muster_coordinator.stream import Stream
+from muster_coordinator.web.requests import NewRun, NewSweep, PageQuery, RunQuery
+from muster_coordinator.web.routes import Api
 
 ARCHITECTURE = Path(__file__).parent / "architecture.md"
 REFERENCE = Path(__file__).parent / "reference"
@@ -71,7 +83,50 @@ def settings() -> str:
     return _page(lines)
 
 
-PAGES: dict[str, Callable[[], str]] = {"checks.md": checks, "hooks.md": hooks, "settings.md": settings}
+def api() -> str:
+    """Every route, what it takes and what it answers with."""
+    routes = Api.routes(object.__new__(Api))  # only the routes' docstrings are looked at
+    rows = ((route.method, f"`{route.path}`", inspect.cleandoc(route.handler.__doc__ or "")) for route in routes)
+    lines = [
+        NOTE,
+        "# HTTP API",
+        "JSON throughout; times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the "
+        "last page and the value of `cursor` for the next one otherwise. Errors are problem details (RFC 9457) whose "
+        "`detail` says what would be right. Where `http.token_file` is set, send `Authorization: Bearer TOKEN`.",
+        _table(rows, ("Method", "Path", "Answer")),
+    ]
+    asked: dict[str, type[BaseModel]] = {
+        "Query of lists": PageQuery,
+        "Query of /api/v1/runs": RunQuery,
+        "Body of POST runs": NewRun,
+        "Body of POST sweeps": NewSweep,
+    }
+    for title, model in asked.items():
+        lines += [f"## {title}", _model_table(model)]
+    for answer in (NodeView, Run, SweepRecord, GroupRecord, StoryEntry, Finding):
+        lines += [f"## {answer.__name__}", inspect.cleandoc(answer.__doc__ or ""), _model_table(answer)]
+    return _page(lines)
+
+
+def metrics() -> str:
+    """Every figure that agent and coordinator give to Prometheus."""
+    pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
+    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
+    figures = Figures(pipeline, link, Stream(1), Notices(plugins.Plugins(Config(Settings()))))
+    lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
+    for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):
+        rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)
+        lines += [f"## {title}", _table(rows, ("Metric", "Type", "Meaning"))]
+    return _page(lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "api.md": api,
+    "checks.md": checks,
+    "hooks.md": hooks,
+    "metrics.md": metrics,
+    "settings.md": settings,
+}
 
 
 def group_states() -> str:
@@ -140,6 +195,26 @@ def _facts(check: AnyCheck) -> str:
         ("`--quick` sets", f"`{json.dumps(dict(check.quick))}`" if check.quick else "nothing"),
     ]
     return _table(iter(rows), ("", ""))
+
+
+def _model_table(model: type[BaseModel]) -> str:
+    """The fields of a JSON object with the types that JSON knows."""
+    fields = model.model_json_schema(mode="serialization")["properties"]
+    return _table(((f"`{name}`", _json_type(field)) for name, field in fields.items()), ("Field", "Type"))
+
+
+def _json_type(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2]).replace("JsonValue", "any value")
+    if "anyOf" in schema:
+        return " or ".join(_json_type(choice) for choice in schema["anyOf"])
+    if "prefixItems" in schema:
+        return f"list of {len(schema['prefixItems'])} {_json_type(schema['prefixItems'][0])}s"
+    if schema.get("type") == "array":
+        return f"list of {_json_type(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_json_type(schema['additionalProperties'])}"
+    return str(schema.get("type", "anything"))
 
 
 def _settings_table(model: type[BaseModel], prefix: str) -> str:

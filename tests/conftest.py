@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import pytest
 def pytest_configure():
     # looptime asks for the event loop of tests that have none; asyncio would make one that nobody closes.
     asyncio.set_event_loop(None)
+    # A shell's background job ignores Ctrl-C, and so would every program that the tests start from there.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
@@ -43,17 +46,21 @@ def muster() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-class Mosquitto:
-    """A real broker on loopback. It keeps its port over `stop` and `start`, and nothing else."""
+OPEN_TO_ALL = "allow_anonymous true\nmax_queued_messages 0\nset_tcp_nodelay true"
 
-    def __init__(self, directory: Path) -> None:
+
+class Mosquitto:
+    """A real broker on loopback. It keeps its port over `stop` and `start`, and nothing else.
+
+    `settings` are further lines of its settings.
+    """
+
+    def __init__(self, directory: Path, settings: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._config = directory / "mosquitto.conf"
-        self._config.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nset_tcp_nodelay true\n"
-        )
+        self._config.write_text(f"listener {self.port} 127.0.0.1\nuser root\n{settings}\n")
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -83,11 +90,11 @@ class Mosquitto:
 
 @pytest.fixture(scope="session")
 def new_mosquitto(tmp_path_factory):
-    """Runs a Mosquitto for as long as a context lasts: `with new_mosquitto() as broker`."""
+    """Makes brokers of which each runs for as long as its context lasts."""
 
     @contextlib.contextmanager
-    def run():
-        broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
+    def run(settings: str = OPEN_TO_ALL):
+        broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"), settings)
         broker.start()
         try:
             yield broker
@@ -102,3 +109,12 @@ def mosquitto(new_mosquitto):
     """A running Mosquitto: `.url`, `.port`, `stop()` as if its power went, `start()` on the same port."""
     with new_mosquitto() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def nvml_stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a libnvidia-ml.so.1 that says what a state file tells it to; see plugins/nvml_stub/nvml.c."""
+    library = tmp_path_factory.mktemp("nvml_stub") / "libnvidia-ml.so.1"
+    source = Path(__file__).parent / "plugins" / "nvml_stub" / "nvml.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, source], check=True)
+    return library.parent

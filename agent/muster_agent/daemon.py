@@ -44,6 +44,7 @@ from muster_agent.resident import Resident
 from muster_agent.runner import Runner
 
 INVENTORY_INTERVAL_S = 600.0
+INVENTORY_RETRY_S = 60.0
 GOODBYE_WITHIN_S = 1.0
 
 log = structlog.get_logger()
@@ -218,14 +219,20 @@ class Daemon:
     # What the node is made of, and what is expected of it
 
     async def _keep_inventory(self) -> None:
+        """Without an answer what was known stays so, and what never was is empty: the checks say what is wrong."""
         while True:
-            inventory = completed(await self._resident.inventory(), self._settings.agent)
-            if inventory != self._inventory:
-                self._inventory = inventory
-                self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
-                self._link.announce(self._inventory_report(inventory))
-                self._feed(events.InventoryFound(inventory))
-            await asyncio.sleep(INVENTORY_INTERVAL_S)
+            found = await self._resident.inventory()
+            if found is not None or self._inventory is None:
+                self._learn(completed(found or Inventory(), self._settings.agent))
+            await asyncio.sleep(INVENTORY_RETRY_S if found is None else INVENTORY_INTERVAL_S)
+
+    def _learn(self, inventory: Inventory) -> None:
+        if inventory == self._inventory:
+            return
+        self._inventory = inventory
+        self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
+        self._link.announce(self._inventory_report(inventory))
+        self._feed(events.InventoryFound(inventory))
 
     def _inventory_report(self, inventory: Inventory) -> InventoryReport:
         return InventoryReport(
@@ -242,9 +249,9 @@ class Daemon:
     # Being watched, and the end
 
     def _watch(self) -> None:
-        self._metrics.watch("outbox_depth", "Runs that wait to be stored", lambda: len(self._outbox))
-        self._metrics.watch("running", "Runs that go on", lambda: len(self._node.running))
-        self._metrics.watch("lease_held", "1 while a run holds the node", lambda: self._node.holder is not None)
+        self._metrics.outbox_depth.set_function(lambda: len(self._outbox))
+        self._metrics.running.set_function(lambda: len(self._node.running))
+        self._metrics.lease_held.set_function(lambda: self._node.holder is not None)
 
     def _health(self) -> Json:
         return {

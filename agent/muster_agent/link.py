@@ -16,7 +16,7 @@ import structlog
 import muster
 from muster.config import Settings
 from muster.errors import RemoteError
-from muster.mqtt import connection_options, pause_s
+from muster.mqtt import connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report
@@ -207,7 +207,7 @@ class Link:
     async def _say(
         self, client: aiomqtt.Client, topic: NodeTopic, message: NodeMessage, *, retain: bool = False
     ) -> None:
-        await client.publish(self._topics.node(self._node, topic), codec.encode(message), qos=1, retain=retain)
+        await publish(client, self._topics.node(self._node, topic), codec.encode(message), retain=retain)
 
     # Listening
 

@@ -1,7 +1,5 @@
 """What the agent counts, for Prometheus."""
 
-from collections.abc import Callable
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from muster.model import Run
@@ -13,7 +11,7 @@ class Metrics:
     """The agent's metrics, in a registry of their own."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._runs = self._counter("runs", "Runs that ended", "check", "verdict")
         self._refused = self._counter("refused_messages", "Messages from the broker that were dropped", "kind")
         self._durations = Histogram(
@@ -21,15 +19,14 @@ class Metrics:
             "Duration of runs",
             ("check",),
             buckets=_DURATION_BUCKETS_S,
-            registry=self._registry,
+            registry=self.registry,
         )
         self.reconnects = self._counter("reconnects", "Connections to the broker that were lost or refused")
         self.connected = self._gauge("broker_connected", "1 while the broker is connected")
+        self.outbox_depth = self._gauge("outbox_depth", "Runs that wait to be stored")
+        self.running = self._gauge("running", "Runs that go on")
+        self.lease_held = self._gauge("lease_held", "1 while a run holds the node")
         self._dropped = self._gauge("outbox_dropped", "Runs that had to be given up", "check")
-
-    def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
-        """Adds a gauge whose value is read when somebody asks."""
-        self._gauge(name, about).set_function(read)
 
     def run_ended(self, run: Run) -> None:
         self._runs.labels(run.check, run.verdict).inc()
@@ -44,10 +41,10 @@ class Metrics:
 
     def expose(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(f"muster_agent_{name}", about, labels, registry=self._registry)
+        return Counter(f"muster_agent_{name}", about, labels, registry=self.registry)
 
     def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
-        return Gauge(f"muster_agent_{name}", about, labels, registry=self._registry)
+        return Gauge(f"muster_agent_{name}", about, labels, registry=self.registry)

@@ -78,13 +78,13 @@ class Resident:
         """The child's process id while there is one."""
         return self._child.pid if self._child else None
 
-    async def inventory(self) -> Inventory:
-        """What the first plugin that can tell says; empty when none can."""
+    async def inventory(self) -> Inventory | None:
+        """What the first plugin that can tell says, empty when none can; None when there is no answer."""
         try:
             reply = await self._ask({"inventory": True}, InventoryReply, INVENTORY_TIMEOUT_S)
         except Unanswered as problem:
             log.error("inventory_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
-            return Inventory()
+            return None
         for plugin, error in reply.failed.items():
             log.error("plugin_failed", plugin=plugin, error=error)
         return reply.inventory

@@ -17,7 +17,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from muster.config import Settings
 from muster.errors import RemoteError
-from muster.mqtt import connection_options, pause_s
+from muster.mqtt import connection_options, pause_s, publish
 from muster.wire.codec import decode_from_node, encode
 from muster.wire.messages import CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report, new_id
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
@@ -33,6 +33,7 @@ from muster_coordinator.events import (
 
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15
+GOODBYE_S = 1.0
 INBOX = 10_000
 """Messages that may wait to be read; more are dropped, and agents send them again."""
 
@@ -141,7 +142,8 @@ class Link:
         finally:
             self._outbox = None
             with suppress(aiomqtt.MqttError):
-                await self._announce(client, online=False, timeout=1)
+                offline = self._presence(online=False)
+                await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         for topic in FROM_NODE:
@@ -177,12 +179,8 @@ class Link:
 
     async def _beat(self, client: aiomqtt.Client) -> None:
         while True:
-            await self._announce(client, online=True)
+            await publish(client, self._topics.coordinator, self._presence(online=True), retain=True)
             await asyncio.sleep(HEARTBEAT_S)
-
-    async def _announce(self, client: aiomqtt.Client, *, online: bool, timeout: float | None = None) -> None:
-        payload = self._presence(online=online)
-        await client.publish(self._topics.coordinator, payload, qos=1, retain=True, timeout=timeout)
 
     def _presence(self, *, online: bool) -> bytes:
         return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
@@ -194,4 +192,4 @@ async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[tuple[str, byt
         batch = [await outbox.get()]
         while len(batch) < SENDS_AT_ONCE and not outbox.empty():
             batch.append(outbox.get_nowait())
-        await asyncio.gather(*(client.publish(topic, payload, qos=1) for topic, payload in batch))
+        await asyncio.gather(*(publish(client, topic, payload) for topic, payload in batch))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 
+from muster.model import Device
 from muster.table import table
 from muster_coordinator.records import GroupRecord, GroupState, NodeView, SweepRecord
 
@@ -23,20 +24,25 @@ def seen(node: NodeView) -> str:
 
 
 def devices(node: NodeView) -> str:
-    """How many devices of which model."""
-    names = [device.model for device in node.devices]
+    """How many devices of which model; simulated ones say so."""
+    names = [_model(device) for device in node.devices]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
+
+
+def _model(device: Device) -> str:
+    says_so = device.model.endswith("(simulated)")
+    return f"{device.model} (simulated)" if device.simulated and not says_so else device.model
 
 
 def sweep_news(sweep: SweepRecord, told: set[str]) -> list[str]:
     """A line for every group that has ended and is not in `told`, which it joins."""
     lines = []
     for it in sweep.rounds:
-        ended = [group for group in it.groups if group.state == GroupState.ENDED]
-        for group in ended:
-            if group.id not in told:
-                told.add(group.id)
-                lines.append(f"round {it.number} ({len(ended)} of {len(it.groups)}): {group_line(group)}")
+        news = [group for group in it.groups if group.state is GroupState.ENDED and group.id not in told]
+        before = sum(group.id in told for group in it.groups)
+        for number, group in enumerate(news, before + 1):
+            lines.append(f"round {it.number} ({number} of {len(it.groups)}): {group_line(group)}")
+        told.update(group.id for group in news)
     return lines
 
 

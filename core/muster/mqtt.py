@@ -1,6 +1,8 @@
 """How the agent and the coordinator connect to the broker, so that both understand the settings in one way."""
 
+import asyncio
 import random
+import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,9 +26,18 @@ def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
         "port": parts.port or (8883 if secure else 1883),
         "username": broker.username,
         "password": None if broker.password_file is None else read_secret(broker.password_file, "broker.password_file"),
-        "tls_params": _tls(broker) if secure else None,
+        "tls_context": _tls(broker) if secure else None,
         "max_inflight_messages": MAX_INFLIGHT,
     }
+
+
+async def publish(client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False) -> None:
+    """Publishes with QoS 1 and returns when the broker has confirmed it."""
+    await client.publish(topic, payload, qos=1, retain=retain)
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        # Before Python 3.12 the wait inside forgets a cancellation that comes together with the confirmation.
+        raise asyncio.CancelledError
 
 
 def pause_s(attempt: int) -> float:
@@ -34,12 +45,19 @@ def pause_s(attempt: int) -> float:
     return random.uniform(0, min(LONGEST_PAUSE_S, 0.5 * 2 ** min(attempt, 10)))  # noqa: S311 (spreads load, no secret)
 
 
-def _tls(broker: BrokerSettings) -> aiomqtt.TLSParameters:
-    for key in ("ca_file", "cert_file", "key_file"):
-        path = getattr(broker, key)
-        if path is not None and not path.is_file():
-            raise SettingsError(f"broker.{key}: there is no file {path}")
-    as_text = {key: None if path is None else str(path) for key, path in broker if key.endswith("_file")}
-    return aiomqtt.TLSParameters(
-        ca_certs=as_text["ca_file"], certfile=as_text["cert_file"], keyfile=as_text["key_file"]
-    )
+def _tls(broker: BrokerSettings) -> ssl.SSLContext:
+    """Verifies the broker's certificate and name always; shows our own certificate where one is set."""
+    try:
+        context = ssl.create_default_context(cafile=broker.ca_file)
+    except OSError as error:
+        raise SettingsError(f"broker.ca_file: cannot use {broker.ca_file}: {error.strerror or error}") from None
+    if broker.cert_file is None:
+        if broker.key_file is not None:
+            raise SettingsError("broker.key_file: set broker.cert_file to the certificate that the key is for")
+        return context
+    try:
+        context.load_cert_chain(broker.cert_file, broker.key_file)
+    except OSError as error:
+        files = f"{broker.cert_file} with the key in {broker.key_file or 'the same file'}"
+        raise SettingsError(f"broker.cert_file: cannot use {files}: {error.strerror or error}") from None
+    return context

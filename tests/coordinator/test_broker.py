@@ -7,7 +7,7 @@ import pytest
 from muster.config import Settings
 from muster.errors import Unavailable
 from muster.mqtt import connection_options
-from muster_coordinator.broker import embedded_broker
+from muster_coordinator.broker import Snapshot, embedded_broker
 
 
 def client(url: str, **options) -> aiomqtt.Client:
@@ -65,21 +65,13 @@ async def test_a_taken_port_is_named_with_its_setting(broker):
             pass
 
 
-async def test_clients_may_come_all_at_once(broker, caplog):
-    """Agents that start together, publish what is kept and subscribe, do not push one another out."""
-
-    async def join(number: int) -> None:
-        async with client(broker, identifier=f"agent-{number}", timeout=5) as one:
-            await one.publish(f"node/{number}/presence", b"here", qos=1, retain=True)
-            await one.subscribe(f"node/{number}/#", qos=1)
-            assert (await next_message(one)).retain
-
-    async with client(broker) as watcher:
-        await watcher.subscribe("node/+/presence", qos=1)
-        for number in range(30):
-            await watcher.publish(f"node/{number}/presence", b"was here", qos=1, retain=True)
-        await asyncio.gather(*map(join, range(30)))
-    assert caplog.records == []
+@pytest.mark.parametrize("walk", [iter, Snapshot.items], ids=["names", "items"])
+def test_a_table_may_change_while_the_broker_goes_through_it(walk):
+    """A client that comes while another is sent what is retained does not end the other's connection."""
+    table = Snapshot(a=1, b=2)
+    for number, _ in enumerate(walk(table)):
+        table[f"new-{number}"] = 3
+    assert list(table) == ["a", "b", "new-0", "new-1"]
 
 
 async def test_garbage_from_a_client_hurts_nobody(broker, caplog):

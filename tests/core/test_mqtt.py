@@ -1,10 +1,13 @@
 """How settings become a connection to the broker."""
 
+import asyncio
+
+import aiomqtt
 import pytest
 
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
-from muster.mqtt import LONGEST_PAUSE_S, connection_options, pause_s
+from muster.mqtt import LONGEST_PAUSE_S, connection_options, pause_s, publish
 
 
 @pytest.mark.parametrize(
@@ -19,7 +22,7 @@ from muster.mqtt import LONGEST_PAUSE_S, connection_options, pause_s
 def test_url(url, host, port, secure):
     """The scheme decides about TLS and the default port."""
     options = connection_options(BrokerSettings(), url)
-    assert (options["hostname"], options["port"], options["tls_params"] is not None) == (host, port, secure)
+    assert (options["hostname"], options["port"], options["tls_context"] is not None) == (host, port, secure)
 
 
 def test_password_comes_from_its_file(tmp_path):
@@ -32,15 +35,46 @@ def test_password_comes_from_its_file(tmp_path):
         connection_options(BrokerSettings(password_file=tmp_path / "none"), "mqtt://broker")
 
 
-@pytest.mark.parametrize("key", ["ca_file", "cert_file", "key_file"])
-def test_missing_certificates_are_named(tmp_path, key):
-    """A wrong path ends at the start with the setting's name, not in a handshake."""
-    broker = BrokerSettings.model_validate({key: tmp_path / "none"})
-    with pytest.raises(SettingsError, match=rf"broker\.{key}: there is no file"):
-        connection_options(broker, "mqtts://broker")
+@pytest.mark.parametrize("content", [None, "not a certificate"], ids=["missing", "garbage"])
+@pytest.mark.parametrize("key", ["ca_file", "cert_file"])
+def test_certificates_that_cannot_be_used_are_named(tmp_path, key, content):
+    """A wrong path or file ends at the start with the setting's name, not in a handshake."""
+    path = tmp_path / "file.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SettingsError, match=rf"broker\.{key}: cannot use {path}"):
+        connection_options(BrokerSettings.model_validate({key: path}), "mqtts://broker")
+
+
+def test_a_key_needs_its_certificate(tmp_path):
+    """A key alone proves nothing to the broker."""
+    with pytest.raises(SettingsError, match=r"broker\.key_file: set broker\.cert_file"):
+        connection_options(BrokerSettings(key_file=tmp_path / "key"), "mqtts://broker")
 
 
 def test_pauses_grow_to_their_limit():
     """Full jitter: anywhere between nothing and a bound that doubles up to half a minute."""
     for attempt, bound in ((0, 0.5), (3, 4.0), (100, LONGEST_PAUSE_S)):
         assert all(0 <= pause_s(attempt) <= bound for _ in range(100))
+
+
+class Forgetful(aiomqtt.Client):
+    """A client whose publishing forgets that it was cancelled, as `asyncio.wait_for` may before Python 3.12."""
+
+    def __init__(self) -> None:
+        """Connects to nothing."""
+
+    async def publish(self, *_arguments, **_options) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return
+
+
+async def test_a_cancellation_is_never_forgotten():
+    """A task that is cancelled while it publishes ends, even when the confirmation comes at the same moment."""
+    task = asyncio.create_task(publish(Forgetful(), "topic", b""))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,11 +1,7 @@
 """The ACL file for Mosquitto: a node says what it may say under its own name, and hears only what is meant for it."""
 
 import asyncio
-import os
-import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,44 +14,14 @@ ACL = Path(__file__).parent.parent.parent / "docker" / "mosquitto.acl"
 TOPICS = Topics("lab")
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
-def wait_until_listening(port: int) -> None:
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=0.05).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise TimeoutError(f"nothing listens on {port}")
-
-
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory) -> Iterator[int]:
+def broker(tmp_path_factory, new_mosquitto) -> Iterator[int]:
     """Mosquitto with our ACL file and an account for the coordinator and two nodes; gives its port."""
-    directory = tmp_path_factory.mktemp("mosquitto")
-    passwords, acl, port = directory / "passwords", directory / "acl", free_port()
+    passwords = tmp_path_factory.mktemp("accounts") / "passwords"
     passwords.write_text("".join(f"{name}:{name}\n" for name in ("coordinator", "n1", "n2")))
     subprocess.run(["mosquitto_passwd", "-U", passwords], check=True, timeout=60)
-    shutil.copy(ACL, acl)
-    settings = directory / "mosquitto.conf"
-    settings.write_text(
-        f"listener {port} 127.0.0.1\nallow_anonymous false\npassword_file {passwords}\nacl_file {acl}\nuser root\n"
-    )
-    mosquitto = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")  # where Debian keeps it
-    assert mosquitto is not None
-    process = subprocess.Popen([mosquitto, "-c", settings], stderr=subprocess.DEVNULL)
-    try:
-        wait_until_listening(port)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(10)
+    with new_mosquitto(f"allow_anonymous false\npassword_file {passwords}\nacl_file {ACL}") as running:
+        yield running.port
 
 
 def client(port: int, name: str) -> aiomqtt.Client:

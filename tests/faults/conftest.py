@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import shutil
 import signal
@@ -12,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -30,14 +30,14 @@ TIGHT = "n4"
 BACKGROUND = "simulated"
 """The check that every node runs all the time."""
 
-FREE_S = 30.0
+PATIENCE_S = 30.0
 
 T = TypeVar("T")
 
 
-def wait_for(read: Callable[[], T], what: str, within_s: float = FREE_S) -> T:
+def wait_for(read: Callable[[], T | None], what: str) -> T:
     """The first true value of `read`."""
-    deadline = time.monotonic() + within_s
+    deadline = time.monotonic() + PATIENCE_S
     while not (value := read()):
         assert time.monotonic() < deadline, f"waited too long for: {what}"
         time.sleep(0.02)
@@ -121,9 +121,9 @@ class Agent(Part):
 
     @property
     def health(self) -> dict[str, Any]:
-        return json.loads(self.fetch("/healthz"))
+        health: dict[str, Any] = json.loads(self.fetch("/healthz"))
+        return health
 
-    @property
     def is_free(self) -> bool:
         """Whether it holds nothing: no run, no lease, no port but its endpoint's, no process but its own three."""
         health = self.health
@@ -158,7 +158,11 @@ class Fleet:
         self.broker = broker
         self._directory = directory
         self._plugin = plugin
-        settings = {"data_dir": str(directory / "coordinator"), "broker": {"url": broker.url}}
+        settings = {
+            "data_dir": str(directory / "coordinator"),
+            "broker": {"url": broker.url},
+            "http": {"listen": "127.0.0.1:0"},
+        }
         self.coordinator = Part("coordinator", directory / "coordinator.log", settings, {})
         self.agents = {node: self.agent(node) for node in NODES}
         self.agents[TIGHT].settings["agent"]["memory_limit_gib"] = 0.25
@@ -186,7 +190,7 @@ class Fleet:
         wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
 
     def set_right(self) -> None:
-        """Starts whatever does not run, and waits until every node is there and free."""
+        """Starts what does not run, ends what should not, and waits until every node is there and free."""
         if not self.broker.runs:
             self.broker.start()
         if not self.coordinator.runs:
@@ -196,8 +200,12 @@ class Fleet:
                 agent.start()
         wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
         for node, agent in self.agents.items():
-            wait_for(lambda node=node: self.is_there(node), f"{node} to be there")
-            wait_for(lambda agent=agent: agent.is_free, f"{node} to be free")
+            agent.logged("broker_connected")
+            wait_for(partial(self.is_there, node), f"{node} to be there")
+        for sweep in self.api.pages("sweeps")["items"]:
+            if sweep["ended_at"] is None:
+                self.api.delete("sweeps", sweep["id"])
+        self.wait_until_free(*self.agents)
 
     def is_there(self, node: str) -> bool:
         view = next((item for item in self.api.pages("nodes")["items"] if item["name"] == node), None)
@@ -257,27 +265,24 @@ class Fleet:
         sweep: dict[str, Any] = self.api.get("sweeps", id)
         return sweep
 
-    def ended_sweep(self, id: str, within_s: float = FREE_S) -> dict[str, Any]:
+    def ended_sweep(self, id: str) -> dict[str, Any]:
         """The sweep, once it has ended."""
-        return wait_for(lambda: self._if_ended(id), f"the end of sweep {id}", within_s)
+        return wait_for(lambda: self._if_ended(id), f"the end of sweep {id}")
 
     def _if_ended(self, id: str) -> dict[str, Any] | None:
         sweep = self.sweep(id)
-        return sweep if sweep["state"] in ("finished", "aborted") else None
+        return None if sweep["ended_at"] is None else sweep
 
-    def wait_until_free(self, *nodes: str, within_s: float = FREE_S) -> None:
+    def wait_until_free(self, *nodes: str) -> None:
         for node in nodes:
-            wait_for(lambda node=node: self.agents[node].is_free, f"{node} to be free", within_s)
+            wait_for(self.agents[node].is_free, f"{node} to be free")
 
 
-class Book(os.PathLike[str]):
+class Book:
     """The directory into which the processes of a run write themselves."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    def __fspath__(self) -> str:
-        return str(self.path)
 
     def __str__(self) -> str:
         return str(self.path)

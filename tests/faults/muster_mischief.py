@@ -20,6 +20,7 @@ from muster import Check, Config, Context, Finding, Measurement, Needs, Params, 
 from muster.check import AnyCheck, Rendezvous
 
 POLL_S = 0.02
+NOWHERE = Path("/nonexistent")
 
 
 def sign(book: Path, word: str) -> None:
@@ -31,7 +32,7 @@ class MischiefParams(Params):
     """What to do; `book` is needed by what starts other processes."""
 
     do: str = "nothing"
-    book: Path = Path("/nonexistent")
+    book: Path = NOWHERE
 
 
 def mischief(params: MischiefParams, context: Context) -> Measurement:
@@ -92,11 +93,11 @@ def print_garbage_and_raise(params: MischiefParams) -> NoReturn:
 
 def _write_to_every_socket(text: bytes, times: int) -> None:
     """What a library does that takes a descriptor for its own."""
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
+    for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+            if str(entry.readlink()).startswith("socket:"):
                 for _ in range(times):
-                    os.write(descriptor, text)
+                    os.write(int(entry.name), text)
 
 
 def garble_the_line(params: MischiefParams) -> NoReturn:
@@ -194,7 +195,7 @@ class MeetingParams(Params):
     nodes, the meeting goes on until the book has an entry `over`.
     """
 
-    book: Path
+    book: Path = NOWHERE
     door: Literal["open", "closed"] = "open"
     hosts: tuple[str, ...] = ()
 

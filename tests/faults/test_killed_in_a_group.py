@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import psutil
 import pytest
 
 MEMBERS = ("n1", "n2", "n3")
@@ -43,7 +44,7 @@ def test_an_agent_in_a_running_group_is_killed(fleet, book, eventually, victim):
     assert ended["verdict"] == "UNKNOWN"
     assert victim in ended["inconclusive"]
     assert not ended["failed_nodes"]
-    eventually(lambda: not set(filter(os.path.exists, (f"/proc/{pid}" for pid in family))), "its processes to be gone")
+    eventually(lambda: not any(map(psutil.pid_exists, family)), "its processes to be gone")
     check_all_is_well(fleet, book, eventually, *OTHERS[victim])
 
 
@@ -60,7 +61,7 @@ def test_the_process_of_a_rank_is_killed(fleet, book, eventually, victim):
 
 @pytest.mark.parametrize("victim", [1, 0], ids=["rank", "rank 0"])
 def test_the_process_of_a_rank_is_killed_in_a_real_collective(fleet, eventually, victim):
-    """gloo's other ranks fail within a moment of it; still only the one that was killed is blamed."""
+    """The other ranks of gloo fail within a moment of it; still only the one that was killed is blamed."""
     sweep = fleet.start_sweep(*MEMBERS, check="collective", size_bytes=4096, iterations=100_000)
     eventually(lambda: fleet.sweep(sweep)["rounds"][0]["groups"][0]["state"] == "RUNNING", "the ranks to run")
     places = fleet.sweep(sweep)["rounds"][0]["groups"][0]["places"]

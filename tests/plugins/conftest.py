@@ -51,15 +51,6 @@ def torch_child() -> Iterator[MeasuringChild]:
         yield child
 
 
-@pytest.fixture(scope="session")
-def nvml_stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a libnvidia-ml.so.1 that says what a state file tells it to; see `nvml_stub/nvml.c`."""
-    library = tmp_path_factory.mktemp("nvml_stub") / "libnvidia-ml.so.1"
-    source = HERE / "nvml_stub" / "nvml.c"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, source], check=True)
-    return library.parent
-
-
 class StubbedNode:
     """A node with NVML's stub: `state` is what NVML says, `ask` what muster makes of it."""
 

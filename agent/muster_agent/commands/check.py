@@ -125,8 +125,8 @@ async def _run_each(launcher: Launcher, settings: Settings, selected: Sequence[S
     )
     runner = Runner(launcher, resident, surroundings, events.put_nowait)
     try:
-        devices = (await resident.inventory()).devices
-        runner.surroundings = replace(surroundings, devices=devices)
+        found = await resident.inventory()
+        runner.surroundings = replace(surroundings, devices=found.devices if found else ())
         return [await _run_one(runner, events, one) for one in selected]
     finally:
         await runner.close()

@@ -18,6 +18,8 @@ from muster_coordinator.local.demo_plan import plan
 WRONG = 2
 """Exit code when muster named other nodes than those with a fault: that of a check that fails."""
 
+_TERMINATED = 128 + signal.SIGTERM
+
 
 def demo(
     nodes: Annotated[int, typer.Option(help="How many agents to start.")] = 8,
@@ -30,9 +32,13 @@ def demo(
 
     Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
     """
+    fleet = plan(nodes, with_faults=not no_faults)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
-    running = Demo(plan(nodes, with_faults=not no_faults), directory, config_file)
-    if not asyncio.run(_run(running, keep, json_file)):
+    try:
+        ok = asyncio.run(_run(Demo(fleet, directory, config_file), keep, json_file))
+    except asyncio.CancelledError:
+        raise typer.Exit(_TERMINATED) from None
+    if not ok:
         raise typer.Exit(WRONG)
     shutil.rmtree(directory)  # a demo that goes wrong leaves its logs there
 

@@ -99,8 +99,8 @@ def _follow(client: Client, answer: Any) -> Any:
     """Polls the sweep until it has ended and says on stderr what each group came to; the last answer."""
     told: set[str] = set()
     sweep = SweepRecord.model_validate(answer)
-    print(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
     try:
+        print(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr, flush=True)
         while True:
             for line in sweep_news(sweep, told):
                 print(line, file=sys.stderr, flush=True)

@@ -34,6 +34,7 @@ class Api:
     figures: Figures
 
     def routes(self) -> list[web.RouteDef]:
+        """Every route; the docstring of its method says what it answers."""
         return [
             web.get(f"{ROOT}/nodes", self.nodes),
             web.get(f"{ROOT}/nodes/{{node}}", self.node),
@@ -51,6 +52,7 @@ class Api:
         ]
 
     async def nodes(self, request: web.Request) -> web.Response:
+        """The nodes by name."""
         wanted = query(request, PageQuery)
         views = self.pipeline.fleet.nodes(self.pipeline.clock())
         if wanted.cursor is not None:
@@ -61,18 +63,22 @@ class Api:
         return _answer(Page(items=items, next_cursor=make_cursor(items[-1].name) if more else None))
 
     async def node(self, request: web.Request) -> web.Response:
+        """One node."""
         query(request, NoQuery)
         return _answer(self._node(request))
 
     async def story(self, request: web.Request) -> web.Response:
+        """How a node came to its state, the last step first."""
         wanted = query(request, PageQuery)
         return _answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
 
     async def runs(self, request: web.Request) -> web.Response:
+        """Runs, the latest first."""
         wanted = query(request, RunQuery)
         return _answer(await self.store.runs(wanted.filter(), wanted.limit, wanted.cursor))
 
     async def start_run(self, request: web.Request) -> web.Response:
+        """Runs a check of a node now; answers with the id that the run will have."""
         query(request, NoQuery)
         node = self._node(request).name
         wanted = await body(request, NewRun)
@@ -81,10 +87,12 @@ class Api:
         return web.json_response({"id": run}, status=HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
+        """Sweeps, the latest first."""
         wanted = query(request, PageQuery)
         return _answer(await self.store.sweeps(wanted.limit, wanted.cursor))
 
     async def start_sweep(self, request: web.Request) -> web.Response:
+        """Starts a sweep; answers with it, and with its place in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
         sweep = new_id()
@@ -93,10 +101,12 @@ class Api:
         return _answer(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
     async def sweep(self, request: web.Request) -> web.Response:
+        """One sweep as it stands."""
         query(request, NoQuery)
         return _answer(await self._sweep(request.match_info["sweep"]))
 
     async def abort_sweep(self, request: web.Request) -> web.Response:
+        """Ends a sweep now; what it has found is kept. Answers with it."""
         query(request, NoQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
@@ -104,19 +114,23 @@ class Api:
         return _answer(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events `run`, `node`, `sweep` and `story`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
         return await send_events(request, self.stream)
 
     async def healthz(self, _request: web.Request) -> web.Response:
+        """That the process answers. Needs no token."""
         return web.json_response({"status": "ok"})
 
     async def readyz(self, _request: web.Request) -> web.Response:
+        """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker")
         await self.store.check_writable()
         return web.json_response({"status": "ok"})
 
     async def metrics(self, _request: web.Request) -> web.Response:
+        """Figures for Prometheus."""
         return web.Response(body=self.figures.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _handle(self, event: Event) -> None:

@@ -4,7 +4,7 @@
  *   devices             number of devices (2)
  *   init                what nvmlInit returns (0): 9 driver not loaded, 18 version mismatch, 4 no permission
  *   broken              what every call after nvmlInit returns, as above (0)
- *   hang                1: every call after nvmlInit never returns
+ *   hang                1: every call after nvmlInit never returns; hang_in, a function's name: that one never does
  *   lost                index of a device that is lost (-1)
  *   unsupported         a function's name that is not supported; failing, one that fails with an unknown error
  *   xids                `index:code,index:code`; each list is told once
@@ -95,7 +95,7 @@ static int is_named(const char *key, const char *function) {
 }
 
 static Status begin(const char *function, Handle device) {
-    while (number("hang", 0)) sleep(1);
+    while (number("hang", 0) || is_named("hang_in", function)) sleep(1);
     if (number("broken", 0)) return number("broken", 0);
     if (device && number("lost", -1) == device->index) return GPU_IS_LOST;
     if (is_named("unsupported", function)) return NOT_SUPPORTED;

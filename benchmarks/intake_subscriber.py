@@ -1,0 +1,29 @@
+"""A bare aiomqtt subscriber: counts messages and does nothing else.
+
+Arguments: host, port, topic, number of messages. It says `ready` when it has subscribed and, when it has got so many
+messages, the time by the monotonic clock.
+"""
+
+import asyncio
+import sys
+import time
+
+import aiomqtt
+
+
+async def main() -> None:
+    """Subscribes with QoS 1, as the coordinator does."""
+    host, port, topic, count = sys.argv[1:]
+    waiting = int(count)
+    async with aiomqtt.Client(host, int(port)) as client:
+        await client.subscribe(topic, qos=1)
+        print("ready", flush=True)
+        async for _ in client.messages:
+            waiting -= 1
+            if waiting == 0:
+                break
+        print(time.monotonic(), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

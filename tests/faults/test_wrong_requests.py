@@ -1,0 +1,72 @@
+"""Requests that make no sense are refused with what would, by the API and by the command line, and nothing starts."""
+
+import json
+
+import pytest
+
+SWEEP = {"check": "meeting", "strategy": "pairs", "nodes": ["n1", "n2"]}
+
+REQUESTS = [
+    ("/api/v1/nodes/n1/runs", {"check": "mischeif"}, 422, ("'mischeif'", "did you mean 'mischief'?", "valid: ")),
+    ("/api/v1/nodes/n1/runs", {"check": "meeting"}, 422, ("'meeting'", "run by groups")),
+    ("/api/v1/nodes/n1/runs", {"check": "mischief", "params": {"doo": "x"}}, 422, ("'doo'", "valid: book, do")),
+    ("/api/v1/nodes/n1/runs", {"check": "mischief", "params": {"do": 7}}, 422, ("'do'", "7 is not of type 'string'")),
+    ("/api/v1/nodes/n9/runs", {"check": "mischief"}, 404, ("'n9'", "/api/v1/nodes lists")),
+    ("/api/v1/sweeps", SWEEP | {"check": "meating"}, 422, ("'meating'", "did you mean 'meeting'?", "valid: ")),
+    ("/api/v1/sweeps", SWEEP | {"strategy": "pears"}, 422, ("'pears'", "'pairs'", "valid: pairs, single, whole")),
+    ("/api/v1/sweeps", SWEEP | {"nodes": ["n1", "n9"]}, 422, ("'n9'", "valid: n1, n2, n3, n4")),
+    ("/api/v1/sweeps", SWEEP | {"params": {"dor": "open"}}, 422, ("'dor'", "'door'", "valid: book, door, hosts")),
+    ("/api/v1/sweeps", SWEEP | {"params": {"door": "ajar"}}, 422, ("'door'", "'ajar' is not one of")),
+    ("/api/v1/sweeps", SWEEP | {"nodes": ["n1"]}, 422, ("at least 2 nodes", "there are 1")),
+    ("/api/v1/sweeps", SWEEP | {"check": "mischief"}, 422, ("'mischief'", "only valid strategy is single")),
+]
+
+COMMANDS = [
+    ("sweep start --check meating", ("'meating'", "did you mean 'meeting'?")),
+    ("sweep start --check meeting --strategy pears", ("'pears'", "valid: pairs, single, whole")),
+    ("sweep start --check meeting --nodes n1,n9", ("'n9'", "valid: n1, n2, n3, n4")),
+    ("sweep start --check meeting --param dor=open", ("'dor'", "'door'")),
+    ("sweep start --check meeting --param door=ajar --json", ("'door'", "'ajar' is not one of")),
+    ("sweep show nothing", ("'nothing'",)),
+    ("node show n9", ("'n9'",)),
+    ("check run mischeif", ("'mischeif'", "did you mean 'mischief'?")),
+    ("check run mischief --param doo=x", ("'doo'", "valid: ")),
+    ("check run mischief --param do=7", ("'do'", "valid string")),
+    ("check show nothing", ("'nothing'", "valid: ")),
+]
+
+
+@pytest.fixture
+def what_happened(fleet):
+    """Everything that the coordinator has counted but for what happens by itself."""
+    return lambda: {name: fleet.counter(name) for name in ("muster_sweeps_total", "muster_groups_total")}
+
+
+@pytest.mark.parametrize("case", REQUESTS, ids=lambda case: f"{case[0].rpartition('/')[2]} {case[1]}")
+def test_the_api_refuses_with_a_problem(fleet, what_happened, case):
+    """Problem details that name what was wrong and what is valid."""
+    path, body, status, words = case
+    before = what_happened()
+    answered, kind, problem = fleet.ask("POST", path, body)
+    assert (answered, kind, problem["status"]) == (status, "application/problem+json", status), problem
+    assert all(word in problem["detail"] for word in words), problem
+    assert what_happened() == before
+
+
+@pytest.mark.parametrize(("command", "words"), COMMANDS)
+def test_the_command_line_refuses_in_one_line(fleet, mischief, muster, command, words):
+    """Exit code 64, nothing on stdout, and on stderr the same sentence without a traceback."""
+    done = muster(*command.split(), env={"MUSTER_URL": fleet.url, "PYTHONPATH": str(mischief)})
+    assert (done.returncode, done.stdout) == (64, ""), done
+    told = [line for line in done.stderr.splitlines() if line.startswith("muster: ")]
+    assert len(told) == 1, done.stderr
+    assert all(word in told[0] for word in words), told
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_of_the_command_line_is_json_and_nothing_else(mischief, muster, tmp_path):
+    """A check that prints garbage does not get it into what is meant for programs."""
+    env = {"PYTHONPATH": str(mischief), "MUSTER_DATA_DIR": str(tmp_path), "MUSTER_PLUGINS__DISABLED": '["nvml"]'}
+    done = muster("check", "run", "mischief", "--param", "do=print_garbage_and_raise", "--json", env=env)
+    (run,) = json.loads(done.stdout)["items"]
+    assert (done.returncode, run["verdict"], run["findings"][0]["code"]) == (3, "UNKNOWN", "run.raised")

@@ -1,0 +1,51 @@
+"""`muster demo` from end to end, as the README has it."""
+
+import json
+import signal
+
+import pytest
+
+from muster.model import Verdict
+from muster_coordinator.records import SweepRecord
+
+
+def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):
+    """Within 90 s, with exit code 0, and with what it found as JSON; nothing of it is left."""
+    report = tmp_path / "demo.json"
+    running = local("demo", "--json", str(report))
+    assert running.process.wait(95) == 0, running.text
+    outcome = json.loads(report.read_text())
+    assert set(outcome) == {"ok", "injected", "named", "nodes", "sweep", "duration_s"}
+    assert (outcome["ok"], set(outcome["named"])) == (True, set(outcome["injected"]))
+    by_fault = {fault: outcome["named"][node] for node, fault in outcome["injected"].items()}
+    assert "simulated.ecc_uncorrected" in by_fault["gpu"]
+    assert "collective.slow" in by_fault["slow_link"]
+    assert outcome["duration_s"] < 90
+    assert len(outcome["nodes"]) == 8
+    assert all(device["simulated"] for node in outcome["nodes"] for device in node["devices"])
+    sweep = SweepRecord.model_validate(outcome["sweep"])
+    assert (sweep.state, sweep.strategy, sweep.verdict) == ("finished", "pairs", Verdict.FAIL)
+    assert {failed.node for failed in sweep.failed_nodes} == set(outcome["injected"])
+    assert all(
+        word in running.text for word in ("SIMULATED", "named exactly the nodes with a fault", *outcome["named"])
+    )
+    assert not [*tmp_path.glob("muster-*")]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_it(local, eventually, nothing_left, number, code):
+    """In the middle of it, with all that it has started, and without a traceback."""
+    running = local("demo")
+    eventually(lambda: "agents have joined" in running.text, "the agents to join")
+    family = running.family()
+    assert running.end(number)[0] == code
+    nothing_left(family)
+    assert "Traceback" not in running.text
+
+
+def test_too_few_nodes_are_refused(muster, tmp_path):
+    """Before anything is started or written."""
+    done = muster("demo", "--nodes", "3", env={"TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "needs 6 to 64 nodes" in done.stderr
+    assert not [*tmp_path.iterdir()]

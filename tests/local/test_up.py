@@ -1,0 +1,87 @@
+"""`muster up`: broker, coordinator and agent on this host, as one."""
+
+import signal
+import socket
+
+import pytest
+
+from muster_coordinator.client import Client
+
+
+def is_known(url):
+    """Whether the agent is there and has said which checks it has."""
+    nodes = Client(url).get("nodes")["items"]
+    return [node["name"] for node in nodes if node["plugins"] and not node["lost"]] == ["here"]
+
+
+@pytest.fixture
+def up(local, eventually):
+    """A `muster up` whose agent is known to its coordinator, and the URL of the API."""
+    running = local("up")
+    url = running.logged("coordinator_ready")["api"]
+    eventually(lambda: is_known(url), "the agent to be known")
+    return running, url
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_within_five_seconds(up, nothing_left, number):
+    """With exit code 0; broker, coordinator, agent, launcher and resident process are gone."""
+    running, _ = up
+    family = running.family()
+    assert len(family) >= 4
+    code, took_s = running.end(number)
+    assert (code, took_s < 5) == (0, True)
+    assert not any(process.is_running() for process in family)
+    assert "Traceback" not in running.text
+
+
+def test_killed_it_leaves_nothing_behind(up, nothing_left):
+    """Its parts end when it does, however that comes about."""
+    running, _ = up
+    family = running.family()
+    running.end(signal.SIGKILL)
+    nothing_left(family)
+
+
+@pytest.mark.parametrize(("part", "connects"), [("coordinator", ("coordinator", "agent")), ("agent", ("agent",))])
+def test_a_part_that_dies_is_started_again(up, eventually, part, connects):
+    """It says so, and a check can be run again; with the coordinator goes the broker, so that both connect anew."""
+    running, url = up
+    running.part(part).kill()
+    assert running.logged("part_ended")["part"] == part
+    running.logged("broker_connected", times=2 + len(connects))
+    eventually(lambda: is_known(url), "the agent to be back")
+    run = Client(url).post("nodes", "here", "runs", body={"check": "simulated"})["id"]
+    eventually(lambda: run in {item["id"] for item in Client(url).get("runs")["items"]}, "the run to be stored")
+    assert running.end(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"MUSTER_FLEEET": "x"}, "did you mean 'fleet'?"),
+        ({"MUSTER_HTTP__LISTEN": "0.0.0.0:0"}, "http.token_file"),
+        ({"MUSTER_CHECKS__SIMULATE__INTERVAL_S": "5"}, "did you mean 'simulated'?"),
+        ({"MUSTER_PLUGINS__SIMULATED__DEVICES": "-1"}, "plugins.simulated.devices"),
+    ],
+)
+def test_wrong_settings_are_refused(local, settings, words):
+    """With exit code 64, a sentence that says what would be right, and without trying again."""
+    running = local("up", **settings)
+    assert running.process.wait(30) == 64, running.text
+    assert words in running.text
+    assert "Traceback" not in running.text
+    assert "part_ended" not in running.text
+
+
+@pytest.mark.parametrize("setting", ["MUSTER_HTTP__LISTEN", "MUSTER_BROKER__LISTEN", "MUSTER_AGENT__LISTEN"])
+def test_a_port_that_is_taken_is_named(local, setting):
+    """With exit code 69; the part that had started is stopped."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        running = local("up", **{setting: address})
+        assert running.process.wait(30) == 69, running.text
+    assert address in running.text
+    assert setting.removeprefix("MUSTER_").replace("__", ".").lower() in running.text
+    assert "Traceback" not in running.text
+    assert not running.left()
