@@ -96,7 +96,7 @@ class Demo:
             "training and collectives run for real, on the CPU."
         )
         for node, fault in self._plan.injected.items():
-            self._line(f"  put into {node}: {fault.replace('_', ' ')} (simulated)")
+            self._line(f"  put into {node}: a {fault.replace('_', ' ').replace('gpu', 'GPU')} fault (simulated)")
 
     async def _start_coordinator(self) -> None:
         await self._start("coordinator", coordinator_settings(self._addresses, self._directory))
