@@ -4,20 +4,20 @@ Claim: the coordinator takes at least half the message rate that a bare aiomqtt 
 the same run, with every report stored.
 
 Method: reports of 1 KiB with one run each, from 50 nodes in turns, are written down beforehand as MQTT packets of
-QoS 1. A publisher in a process of its own sends them to a real Mosquitto as fast as it takes them. In turns the receiver is
-the bare subscriber, in a process of its own, until it has counted the last message, or a real coordinator with SQLite,
-until it has acknowledged every node's last report, which it does after the commit. Time runs from the first packet.
-Afterwards the rows in the database are counted: every report must be there exactly once. What counts is the ratio of
-the medians.
+QoS 1. A publisher in a process of its own sends them to a real Mosquitto as fast as it takes them. In turns the
+receiver is the bare subscriber, in a process of its own, until it has counted the last message, or a real coordinator
+with SQLite, until it has acknowledged every node's last report, which it does after the commit. Time runs from the
+first packet. Afterwards the rows in the database are counted: every report must be there exactly once. What counts is
+the median of the ratios of two turns that follow each other.
 
-Limits: publisher, broker and receiver share the host's cores, so rates are lower than on hosts of their own; the nodes
-are only simulated, and nobody but the benchmark listens to the acks.
+Limits: publisher, broker and receiver share the host's cores, so rates are lower than on hosts of their own. The nodes
+are simulated: nobody but the benchmark hears the acks, and nothing is sent again. Therefore a turn has fewer reports
+than may wait in the coordinator's inbox; what comes beyond that it drops, and a real agent would send it again.
 """
 
 import argparse
 import asyncio
 import sqlite3
-import statistics
 import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
@@ -39,7 +39,7 @@ from muster.wire.topics import NodeTopic, Topics
 
 LEAST_RATIO = 0.5
 REPORT_BYTES = 1024
-TAKEN_WITHIN_S = 120.0
+TAKEN_WITHIN_S = 30.0
 
 FLEET = Topics("default")
 BARE = Topics("bare")
@@ -123,12 +123,12 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
 
 
 def figures(rates: dict[str, list[float]]) -> list[Figure]:
-    """Both rates and their ratio."""
-    ratio = statistics.median(rates["coordinator"]) / statistics.median(rates["bare"])
+    """Both rates and the ratio in each turn."""
+    ratios = [stored / counted for stored, counted in zip(rates["coordinator"], rates["bare"], strict=True)]
     return [
         median_of("coordinator, every report stored", "messages/s", rates["coordinator"]),
         median_of("bare subscriber", "messages/s", rates["bare"]),
-        Figure(what="coordinator to bare subscriber", unit="ratio", value=ratio, target=(">=", LEAST_RATIO)),
+        median_of("coordinator to bare subscriber", "ratio", ratios, (">=", LEAST_RATIO)),
     ]
 
 
@@ -152,8 +152,11 @@ async def stored(load: Load, broker: str, fleet: Fleet) -> float:
         publisher = await stack.enter_async_context(part("intake_publisher", broker, *load.arguments))
         watch = asyncio.create_task(all_acknowledged(client, load), name="acks")
         began = await begin(publisher)
-        async with asyncio.timeout(TAKEN_WITHIN_S):
-            ended = await watch
+        try:
+            async with asyncio.timeout(TAKEN_WITHIN_S):
+                ended = await watch
+        except TimeoutError:
+            raise Unavailable("not every report was acknowledged: some were dropped, try fewer --reports") from None
     verify(fleet.database, load)
     return load.count / (ended - began)
 
@@ -215,8 +218,8 @@ async def line(process: Process) -> str:
 def main() -> None:
     """Measures and publishes."""
     parser = arguments(__doc__)
-    parser.add_argument("--turns", type=int, default=7, help="how often each receiver is measured")
-    parser.add_argument("--reports", type=int, default=20_000, help="reports in a turn, a multiple of the nodes")
+    parser.add_argument("--turns", type=int, default=15, help="how often each receiver is measured")
+    parser.add_argument("--reports", type=int, default=8_000, help="reports in a turn, a multiple of the nodes")
     parser.add_argument("--nodes", type=int, default=50, help="how many nodes they come from")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:

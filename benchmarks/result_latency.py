@@ -9,7 +9,7 @@ broker and through Mosquitto. Latency is the time from the end that the run itse
 the event stream, or, for as many runs again, in the first answer of `GET /api/v1/runs` that holds it (asked every 2 ms,
 which is part of the figure). The cost of a run is the time from the request to the event less the run's own work; in it
 are the way of the order to the node and of the result back. `noop-idle` needs an idle node, as checks that use a device
-do, so the idle probes are asked before it starts.
+do, so the idle probe of `nvml` is asked before it starts.
 
 Limits: one host, an otherwise idle fleet of one node, no simulated network delay.
 """
@@ -137,9 +137,9 @@ async def api(broker: str, directory: Path, variables: dict[str, str]) -> AsyncI
 
 
 async def _start_agent(fleet: Fleet, variables: dict[str, str]) -> None:
-    """In the background it runs nothing: torch would be imported in the midst of the measurement."""
-    alone = {"plugins": {"disabled": ["gemm", "training", "collective", "nvml", "simulated"]}}
-    await fleet.start_agents(NODE, settings=alone, variables=variables)
+    """In the background it runs nothing that imports torch in the midst of the measurement."""
+    quiet = {"plugins": {"disabled": ["gemm", "training"]}}
+    await fleet.start_agents(NODE, settings=quiet, variables=variables)
 
 
 async def through(broker: str, found: Api, runs: int) -> list[Figure]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -245,6 +245,8 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 def _type(annotation: Any) -> str:
     if get_origin(annotation) in (Union, UnionType):
         return " or ".join(_type(part) for part in get_args(annotation) if part is not type(None))
+    if get_origin(annotation) is Annotated:
+        return _type(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return " or ".join(map(json.dumps, get_args(annotation)))
     return str((get_origin(annotation) or annotation).__name__)

@@ -117,6 +117,7 @@ def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunCont
     measurement = Measurement()
     started = time.monotonic()
     try:
+        context.scratch.mkdir(parents=True)  # here, because on a full disk it is the run that fails
         found += _prepare(plugins, check, context)
         measurement = _measured(check, context)
         rows = applicable(context.assignment.references, check.name, measurement.facts)

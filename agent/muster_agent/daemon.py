@@ -52,7 +52,6 @@ log = structlog.get_logger()
 
 def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
     """Runs the agent until SIGTERM or SIGINT. Unavailable when something that it needs is taken or gone."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
     with _alone_in(settings.data_dir):
         try:
             asyncio.run(_serve(settings, plugins, plan, launcher))
@@ -63,8 +62,13 @@ def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], lau
 
 @contextmanager
 def _alone_in(data_dir: Path) -> Iterator[None]:
-    """Holds data_dir for this agent while the context lasts; Unavailable when another one does."""
-    with (data_dir / "agent.lock").open("w") as lock:
+    """Holds data_dir for this agent while the context lasts; Unavailable when it cannot be had."""
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = (data_dir / "agent.lock").open("w")
+    except OSError as error:
+        raise Unavailable(f"cannot use {data_dir} for the outbox: {error.strerror} (see data_dir)") from None
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

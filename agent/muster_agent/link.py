@@ -35,6 +35,10 @@ BATCH_BYTES = 512 * 1024
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
+REPEAT_REPLY_S = 120.0
+"""For so long, what was said last about a group is said again whenever the coordinator is heard: it may have come back
+to the broker after us, and a broker keeps nothing for who is away."""
+
 log = structlog.get_logger()
 
 Inbox = Callable[[CommandReceived | CoordinatorSeen], None]
@@ -56,6 +60,7 @@ class Link:
         self._references_inbox = references_inbox
         self._delivery = Delivery()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
+        self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
         self._inventory_said = False
         self._leader: tuple[int, bool] | None = None
@@ -72,6 +77,7 @@ class Link:
     def reply(self, message: AnyGroupReply) -> None:
         """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten."""
         self._replies.append(message)
+        self._last_reply = message
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
@@ -96,19 +102,24 @@ class Link:
         while not self._closing.is_set():
             began = time.monotonic()
             try:
-                async with self._client() as client, asyncio.TaskGroup() as tasks:
-                    await self._greet(client)
-                    listening = tasks.create_task(self._listen(client), name="link-listen")
-                    await self._speak(client)
-                    listening.cancel()
+                await self._converse()
             except* aiomqtt.MqttError as errors:
                 attempt = 0 if time.monotonic() - began > STEADY_S else attempt
                 self._lost(errors.exceptions[0], attempt)
                 await self._pause(attempt)
                 attempt += 1
-            finally:
-                self.connected = False
-                self._metrics.connected.set(0)
+
+    async def _converse(self) -> None:
+        """One connection, from its begin to its end."""
+        try:
+            async with self._client() as client, asyncio.TaskGroup() as tasks:
+                await self._greet(client)
+                listening = tasks.create_task(self._listen(client), name="link-listen")
+                await tasks.create_task(self._speak(client), name="link-speak")
+                listening.cancel()
+        finally:
+            self.connected = False
+            self._metrics.connected.set(0)
 
     def _client(self) -> aiomqtt.Client:
         offline = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
@@ -245,6 +256,8 @@ class Link:
             self._delivery.again()  # what the one before had not stored yet, this one has never seen
             self._wake.set()
         self._leader = leader
+        if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
+            self.reply(self._last_reply)
         self._inbox(CoordinatorSeen(presence))
 
     def _refuse(self, error: RemoteError) -> None:

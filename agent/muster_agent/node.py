@@ -114,7 +114,9 @@ class Node:
         if self._session and now >= self._session.deadline:
             commands += self._tell_session(events.Overdue(), now)
         for name in self._schedule.tick(now) if self._schedules else ():
-            order = self._order(self._new_id(), self._plan[name].check, self._plan[name].params, SCHEDULED)
+            planned = self._plan[name]
+            assert planned.params is not None, "what has an interval has parameters"
+            order = self._order(self._new_id(), planned.check, planned.params, SCHEDULED)
             commands += self._claim(order, Precedence.BACKGROUND, now)
         return commands
 

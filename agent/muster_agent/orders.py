@@ -73,7 +73,7 @@ class Surroundings:
 class Assignment(Data):
     """One rank's work: the check by name, and everything about its surroundings that it cannot know by itself.
 
-    `place` is None for checks of scope NODE. `scratch` is an empty directory that the daemon removes.
+    `place` is None for checks of scope NODE. `scratch` is a directory that the child makes and the daemon removes.
     """
 
     run: str

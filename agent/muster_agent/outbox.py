@@ -28,7 +28,7 @@ MAX_RUN_BYTES = 256 * 1024
 """A larger run would not fit into a message with others; it is kept without its measurement."""
 
 KEPT_TEXT = 200
-"""Of a run that is too large, so many findings are kept, and so many characters of each summary."""
+"""Of a run that is too large, so many findings are kept, and so many characters of each code and summary."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
 
@@ -77,7 +77,7 @@ class Outbox:
         for seq, body in self._database.execute(
             "SELECT seq, body FROM run WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
         ).fetchall():
-            size += len(body)
+            size += len(body.encode())
             if runs and size > limit_bytes:
                 break
             runs.extend(self._read(seq, body))
@@ -194,13 +194,15 @@ def _move_aside(path: Path) -> None:
 
 
 def _fitting(run: Run) -> Run:
-    size = len(run.model_dump_json())
+    size = len(run.model_dump_json().encode())
     if size <= MAX_RUN_BYTES:
         return run
     summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
     oversized = Finding(code="run.oversized", summary=summary, severity=Severity.UNKNOWN)
     kept = [
-        finding.model_copy(update={"evidence": {}, "summary": finding.summary[:KEPT_TEXT]})
+        finding.model_copy(
+            update={"evidence": {}, "code": finding.code[:KEPT_TEXT], "summary": finding.summary[:KEPT_TEXT]}
+        )
         for finding in run.findings[:KEPT_TEXT]
     ]
     return run.model_copy(update={"metrics": {}, "facts": {}, "params": {}, "findings": (oversized, *kept)})

@@ -12,11 +12,12 @@ from muster.model import Json
 class Planned:
     """A check as the settings want it on this node: `params` and `interval_s` are those of its background runs.
 
-    `interval_s` is None for a check that runs on demand only, `timeout_s` holds for every run.
+    `interval_s` is None for a check that runs on demand only, which needs no `params` either. `timeout_s` holds for
+    every run.
     """
 
     check: AnyCheck
-    params: Params
+    params: Params | None
     timeout_s: float
     interval_s: float | None
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from muster.check import AnyCheck, valid_params
+from muster.check import AnyCheck, Params, valid_params
 from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError, unknown
 from muster_agent.plan import Planned
@@ -23,16 +23,20 @@ def make_plan(
 
 
 def _planned(check: AnyCheck, settings: CheckSettings) -> Planned:
-    try:
-        params = valid_params(check, settings.params)
-    except Refused as error:
-        raise SettingsError(f"checks.{check.name}.params: {error}") from None
+    interval_s = (settings.interval_s or check.cadence_s) if settings.enabled else None
     return Planned(
         check=check,
-        params=params,
+        params=_background_params(check, settings) if interval_s is not None or settings.params else None,
         timeout_s=settings.timeout_s or check.timeout_s,
-        interval_s=(settings.interval_s or check.cadence_s) if settings.enabled else None,
+        interval_s=interval_s,
     )
+
+
+def _background_params(check: AnyCheck, settings: CheckSettings) -> Params:
+    try:
+        return valid_params(check, settings.params)
+    except Refused as error:
+        raise SettingsError(f"checks.{check.name}.params: {error}") from None
 
 
 def memory_limit_bytes(settings: AgentSettings) -> int:

@@ -71,7 +71,7 @@ def table() -> dict[int, Process]:
             continue
         try:
             line = _PROC.joinpath(entry.name, "stat").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # ended meanwhile, or hidden (hidepid)
             continue
         name, _, rest = line.partition(b"(")[2].rpartition(b")")
         state, parent = rest.split(maxsplit=2)[:2]
@@ -95,12 +95,10 @@ def descendants(ancestors: Iterable[int], processes: dict[int, Process]) -> set[
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Sends SIGKILL to each process that is still there."""
+    """Sends SIGKILL to each process that is still there; one that has become another user's is not killed by that."""
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
 
 
 def reap() -> None:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -100,7 +99,7 @@ class Runner:
         run = _Current(
             order=order,
             simulated=any(device.simulated for device in self.surroundings.devices),
-            scratch=Path(tempfile.mkdtemp(dir=self._launcher.scratch)),
+            scratch=self._launcher.scratch / order.run,
         )
         self._current[order.run] = run
         with listener or contextlib.nullcontext():
@@ -152,8 +151,6 @@ class Runner:
 
     def _assignment(self, run: _Current, place: Place | None) -> Assignment:
         check, around = run.order.check, self.surroundings
-        scratch = run.scratch / str(place.rank if place else 0)
-        scratch.mkdir()
         return Assignment(
             run=run.order.run,
             check=check.name,
@@ -163,7 +160,7 @@ class Runner:
             devices=around.devices,
             expected_gpus=around.expected_gpus,
             references=tuple(row for row in around.references if row.check == check.name),
-            scratch=scratch,
+            scratch=run.scratch / str(place.rank if place else 0),
             place=place,
         )
 

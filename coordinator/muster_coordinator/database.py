@@ -20,6 +20,15 @@ _DRIVERS = {
 }
 
 
+class WriteFailed(Unavailable):
+    """The database was there and cannot be written any more, most often because the disk is full.
+
+    Whoever supervises the coordinator may start it again: when there is room, it goes on by itself.
+    """
+
+    exit_code = 74  # an input or output error (sysexits.h)
+
+
 class Database:
     """An open database with the newest schema. Of a SQLite file there is one user at a time."""
 
@@ -36,14 +45,15 @@ class Database:
 async def open_database(settings: Settings) -> Database:
     """The database of these settings; Unavailable when it cannot be had, SettingsError when `store.url` is wrong."""
     url = _url(settings)
-    lock = _prepare_file(Path(url.database)) if url.get_backend_name() == "sqlite" and url.database else None
     try:
         engine = create_async_engine(url)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
-    database = Database(engine, lock)
+    lock = None
     if engine.dialect.name == "sqlite":
+        lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
         event.listen(engine.sync_engine, "connect", _set_pragmas)
+    database = Database(engine, lock)
     try:
         async with engine.begin() as connection:
             await connection.run_sync(upgrade)
@@ -69,12 +79,13 @@ def _url(settings: Settings) -> URL:
 
 
 def _prepare_file(path: Path) -> int:
-    """Makes the file's directory and locks the file against a second coordinator; the lock's descriptor."""
+    """Makes the file and its directory and locks it against a second coordinator; the lock's descriptor."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Unavailable(f"cannot use {path.parent} for the database: {error.strerror} (see data_dir)") from None
+        raise Unavailable(f"cannot open the database {path}: {error.strerror}; set data_dir or store.url") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

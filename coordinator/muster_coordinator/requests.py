@@ -73,7 +73,12 @@ def check_params(check: CheckInfo, params: Json) -> None:
     except (Unresolvable, jsonschema.exceptions.SchemaError, re.error) as problem:
         raise Refused(f"check {check.name!r}: the node has announced a broken schema: {problem}") from None
     if error is not None:
-        raise Refused(f"parameter {error.json_path.removeprefix('$.')!r} of check {check.name!r}: {error.message}")
+        raise Refused(f"parameter {error.json_path.removeprefix('$.')!r} of check {check.name!r}: {_why(error)}")
+
+
+def _why(error: jsonschema.ValidationError) -> str:
+    """What is wrong; of several alternatives that a value may fit, why it fits none."""
+    return " and ".join(dict.fromkeys(map(_why, error.context or ()))) or error.message
 
 
 def in_topology_order(nodes: Iterable[Node]) -> list[Node]:

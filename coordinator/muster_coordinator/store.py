@@ -6,20 +6,21 @@ served by the same statements; only the upsert is built by dialect.
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Select, Table, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
-from muster.errors import Refused, Unavailable
+from muster.errors import Refused
 from muster.model import Data, Run, Verdict
-from muster_coordinator.database import Database, open_database
+from muster_coordinator.database import Database, WriteFailed, open_database
 from muster_coordinator.events import Command, SaveNode, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, Saved, StoryEntry, SweepRecord, SweepState
 from muster_coordinator.tables import META, NODES, RUNS, STORY, STREAMS, SWEEPS
@@ -71,30 +72,30 @@ class Store:
 
     async def next_epoch(self, now: float) -> int:
         """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
-        async with self._engine.begin() as connection:
+        async with self._writing() as connection:
             stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
             epoch = max(int(stored or 0) + 1, int(now))
             await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
         return epoch
 
     async def check_writable(self) -> None:
-        """Commits a row; Unavailable when that is not possible."""
-        try:
-            async with self._engine.begin() as connection:
-                await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
-        except DBAPIError as error:
-            raise Unavailable(f"the database cannot be written: {error.orig}") from None
+        """Commits a row; WriteFailed when that is not possible."""
+        async with self._writing() as connection:
+            await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
 
     async def write(self, commands: Sequence[Command]) -> None:
-        """Commits everything that these commands want stored, or nothing. A run that is there already stays as is."""
+        """Commits everything that these commands want stored, or nothing, and then WriteFailed says why.
+
+        A run that is there already stays as is.
+        """
         rows = _rows(commands)
         if not any(rows.values()):
             return
-        async with self._engine.begin() as connection:
+        async with self._writing() as connection:
             for table in (STREAMS, NODES, SWEEPS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
-                await connection.execute(self._insert(RUNS).on_conflict_do_nothing(), rows[RUNS])
+                await self._add_runs(connection, rows[RUNS])
             if rows[STORY]:
                 await connection.execute(insert(STORY), rows[STORY])
 
@@ -147,6 +148,22 @@ class Store:
         last = rows[limit - 1][:-1] if len(rows) > limit else None
         items = tuple(kind.model_validate_json(row[-1]) for row in rows[:limit])
         return Page(items=items, next_cursor=None if last is None else make_cursor(*last))
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction; WriteFailed when the database does not take it."""
+        try:
+            async with self._engine.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            raise WriteFailed(f"the database cannot be written: {error.orig}") from None
+
+    async def _add_runs(self, connection: AsyncConnection, rows: Rows) -> None:
+        """Asks for the ids, because only then many rows go into one statement, which SQLite works off by itself.
+
+        One statement for each row would want the interpreter's lock back each time, and wait for it under load.
+        """
+        await connection.execute(self._insert(RUNS).on_conflict_do_nothing().returning(RUNS.c.id), rows)
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:

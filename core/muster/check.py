@@ -98,9 +98,10 @@ class Check(Generic[P]):
     `measure` runs in a child process and may import torch or pynvml, block, crash or hang; it returns numbers only.
     `judge` is pure, so that it can be repeated when references change: it gets the measurement and, by metric name,
     the reference that applies to it. `cadence_s` is the default interval in seconds between background runs, None
-    for a check that runs on demand only. `quick` are the parameters that `--quick` sets. A `resident` check is cheap
-    and frequent and shares one long-lived process with others of its kind. `objective` names the metric, more is
-    better, by which a sweep compares groups with one another.
+    for a check that runs on demand only; a background check needs a default for every parameter. `quick` are the
+    parameters that `--quick` sets. A `resident` check is cheap and frequent and shares one long-lived process with
+    others of its kind. `objective` names the metric, more is better, by which a sweep compares groups with one
+    another.
     """
 
     name: str
@@ -118,6 +119,8 @@ class Check(Generic[P]):
 
     def __post_init__(self) -> None:
         _NAME.validate_python(self.name)
+        if self.cadence_s is not None:
+            valid_params(self, {})  # nobody is there to give a background run its parameters
 
 
 AnyCheck = Check[Any]

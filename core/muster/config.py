@@ -9,11 +9,20 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from muster.errors import SettingsError
 from muster.explain import explain
@@ -32,7 +41,16 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080")
-    return host.strip("[]"), int(port)
+    return possible_host(host.strip("[]")), int(port)
+
+
+def possible_host(host: str) -> str:
+    """The host as it was given; ValueError when neither a name nor an address of a host can look like that."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise ValueError(f"{host!r} is neither the name nor the address of a host") from None
+    return host
 
 
 def is_loopback(address: str) -> bool:
@@ -40,10 +58,21 @@ def is_loopback(address: str) -> bool:
     return split_address(address)[0] in LOOPBACK
 
 
+def _at_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("has a ~ that stands for no home directory here") from None
+
+
+HomePath = Annotated[Path, AfterValidator(_at_home)]
+"""A path in which a leading ~ stands for the home directory, as in a shell."""
+
+
 class Section(BaseModel):
     """A table of the settings: unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class BrokerSettings(Section):
@@ -52,10 +81,10 @@ class BrokerSettings(Section):
     url: str | None = Field(None, description="mqtt://host[:port] or mqtts://host[:port]; unset: embedded broker")
     listen: str = Field("127.0.0.1:1883", description="Where the embedded broker listens (loopback only)")
     username: str | None = Field(None, description="User name at the broker")
-    password_file: Path | None = Field(None, description="File that holds the password")
-    ca_file: Path | None = Field(None, description="CA certificates that the broker's certificate must come from")
-    cert_file: Path | None = Field(None, description="Client certificate")
-    key_file: Path | None = Field(None, description="Key of the client certificate")
+    password_file: HomePath | None = Field(None, description="File that holds the password")
+    ca_file: HomePath | None = Field(None, description="CA certificates that the broker's certificate must come from")
+    cert_file: HomePath | None = Field(None, description="Client certificate")
+    key_file: HomePath | None = Field(None, description="Key of the client certificate")
 
     @field_validator("url")
     @classmethod
@@ -67,6 +96,7 @@ class BrokerSettings(Section):
             raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")
         if parts.username is not None:
             raise ValueError("holds no user: set broker.username and broker.password_file")
+        possible_host(parts.hostname)
         return value
 
     @field_validator("listen")
@@ -81,7 +111,7 @@ class HttpSettings(Section):
     """The coordinator's HTTP API."""
 
     listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
-    token_file: Path | None = Field(None, description="File that holds the token which every request must bear")
+    token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
 
     @field_validator("listen")
     @classmethod
@@ -107,10 +137,12 @@ class AgentSettings(Section):
 
     listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
     address: str | None = Field(None, description="Address that other nodes reach this one by; unset: found by route")
-    heartbeat_s: float = Field(10.0, gt=0, description="Seconds between heartbeats")
+    heartbeat_s: float = Field(10.0, gt=0, le=3600, description="Seconds between heartbeats")
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
-    memory_limit_gib: float | None = Field(None, gt=0, description="Memory one run may take; unset: half of the host's")
+    memory_limit_gib: float | None = Field(
+        None, gt=0, le=1 << 20, description="Memory one run may take; unset: half of the host's"
+    )
     machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
     block: str | None = Field(None, description="Topology: the block that the node stands in")
     rack: str | None = Field(None, description="Topology: the rack")
@@ -123,6 +155,11 @@ class AgentSettings(Section):
         if not is_loopback(value):
             raise ValueError("the agent's endpoint has no token and stays on loopback, for example 127.0.0.1:8788")
         return value
+
+    @field_validator("address")
+    @classmethod
+    def _is_host(cls, value: str | None) -> str | None:
+        return None if value is None else possible_host(value)
 
 
 class CheckSettings(Section):
@@ -163,7 +200,7 @@ class Settings(Section):
 
     fleet: Name = Field("default", description="Name of the fleet; fleets can share a broker")
     node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
-    data_dir: Path = Field(Path("~/.local/share/muster"), description="Where outbox and database are kept")
+    data_dir: HomePath = Field(Path("~/.local/share/muster"), description="Where outbox and database are kept")
     expected_gpus: int | None = Field(None, ge=0, description="GPUs that this node must have; unset: whatever is there")
     broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
     http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
@@ -172,11 +209,6 @@ class Settings(Section):
     log: LogSettings = Field(LogSettings(), description="Logs")
     checks: dict[str, CheckSettings] = Field({}, description="By check name")
     plugins: PluginsSettings = Field(PluginsSettings(), description="Plugins and their own tables")
-
-    @field_validator("data_dir")
-    @classmethod
-    def _expand(cls, value: Path) -> Path:
-        return value.expanduser()
 
 
 S = TypeVar("S", bound=BaseModel)

@@ -31,8 +31,8 @@ def format_instant(seconds: float) -> str:
 
 Instant = Annotated[
     float,
-    BeforeValidator(parse_instant),
     Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # what ISO 8601 can write: to the end of the year 9999
+    BeforeValidator(parse_instant),  # behind the bounds, which are only quick where they stand next to the float
     PlainSerializer(format_instant, return_type=str, when_used="json"),
 ]
 

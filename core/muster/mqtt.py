@@ -32,7 +32,11 @@ def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
 
 
 async def publish(client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False) -> None:
-    """Publishes with QoS 1 and returns when the broker has confirmed it."""
+    """Publishes with QoS 1 and returns when the broker has confirmed it.
+
+    To be called in a task that is new with the connection: one that has outlived a failed task group may still count
+    as cancelled (before Python 3.13).
+    """
     await client.publish(topic, payload, qos=1, retain=retain)
     task = asyncio.current_task()
     if task is not None and task.cancelling():

@@ -30,7 +30,17 @@ from muster import (
     judge_value,
 )
 from muster.model import Json, Metric
-from muster_plugins.torch_device import Choice, Place, device_index, median, places_in_group, settle, working_on
+from muster_plugins.torch_device import (
+    Choice,
+    Place,
+    device_index,
+    facts,
+    median,
+    missing_devices,
+    places_in_group,
+    settle,
+    working_on,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -59,8 +69,8 @@ class CollectiveParams(Params):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Wrong elements are an error wherever they arrive; bandwidth is judged against references."""
-    findings = []
+    """Missing devices and wrong elements are errors; bandwidth is judged against references."""
+    findings = missing_devices(NAME, measurement)
     wrong, busbw = (measurement.metrics.get(name) for name in ("wrong_elements", "busbw_gbps"))
     if isinstance(wrong, float) and wrong:
         findings.append(
@@ -117,6 +127,9 @@ def measure(params: CollectiveParams, context: Context, machine_type: str | None
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
+    devices = facts(context, found, params.device)
+    if devices["missing"]:  # the group would be measured on the wrong hardware
+        return Measurement(facts=devices)
     meeting = context.rendezvous()
     place = found[meeting.local_rank]
     with working_on(place), _joined(params, context, meeting, place) as group:
@@ -127,7 +140,7 @@ def measure(params: CollectiveParams, context: Context, machine_type: str | None
         rounds = _all_reduce(params, meeting, place, size)
     return Measurement(
         metrics=_metrics(rounds, size, meeting.world_size),
-        facts=_facts(params, group, meeting, place, size) | {"machine_type": machine_type},
+        facts=devices | _facts(params, group, meeting, place, size) | {"machine_type": machine_type},
     )
 
 

@@ -247,6 +247,17 @@ def test_a_second_agent_with_the_same_data_is_refused(started):
     assert "another agent uses" in second.log.read_text()
 
 
+def test_a_data_dir_that_cannot_be_used_is_refused(started, tmp_path):
+    """The message names the setting."""
+    tmp_path.joinpath("data").write_text("a file where the directory should be")
+    agent = started()
+    assert agent.process.wait(timeout=20) == 69
+    log = agent.log.read_text()
+    assert f"cannot use {tmp_path}/data" in log
+    assert "data_dir" in log
+    assert "Traceback" not in log
+
+
 def test_a_plugin_that_failed_is_reported(started, mosquitto, tmp_path):
     """As an UNKNOWN run of the pseudo check `plugins`, never as silence; its checks may stand in the settings."""
     package = tmp_path / "broken-1.0.dist-info"

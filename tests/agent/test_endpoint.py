@@ -25,7 +25,7 @@ async def test_healthz_says_in_which_state_the_agent_is():
 async def test_metrics_count_runs_by_check_and_verdict():
     """In Prometheus' text format."""
     metrics = Metrics()
-    metrics.watch("running", "Runs that go on", lambda: 2.0)
+    metrics.running.set_function(lambda: 2.0)
     metrics.dropped({"gemm": 3})
     metrics.run_ended(Run(id="r", node="n", check="gemm", verdict=Verdict.FAIL, started_at=1.0, duration_s=0.3))
     async with serving("127.0.0.1:0", dict, metrics) as port:

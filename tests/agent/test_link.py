@@ -14,6 +14,7 @@ from muster.model import Inventory, Run, Verdict
 from muster.wire import codec
 from muster.wire.messages import Ack, CoordinatorPresence, InventoryReport, Ready, References, Start
 from muster.wire.topics import ROOT, NodeTopic, Topics
+from muster_agent import link as link_module
 from muster_agent.events import CommandReceived, CoordinatorSeen
 from muster_agent.link import Link
 from muster_agent.metrics import Metrics
@@ -200,6 +201,16 @@ async def test_after_a_broker_restart_everything_is_said_again(mosquitto, tmp_pa
             await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
             await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
     assert b"muster_agent_reconnects_total 0.0" not in node.metrics.expose()
+
+
+async def test_a_lost_connection_is_told_at_once(mosquitto, tmp_path, monkeypatch):
+    """Also while it rests before the next attempt, however long."""
+    monkeypatch.setattr(link_module, "pause_s", lambda _attempt: 3600.0)
+    async with linked(mosquitto, tmp_path) as node:
+        await until(lambda: node.link.connected)
+        mosquitto.stop()
+        await until(lambda: not node.link.connected)
+        assert b"muster_agent_broker_connected 0.0" in node.metrics.expose()
 
 
 async def test_replies_wait_for_the_connection(mosquitto, tmp_path):

@@ -219,3 +219,12 @@ def test_a_run_that_is_too_large_is_kept_without_its_measurement(opened: Opened)
     assert [finding.code for finding in small.findings] == ["run.oversized", *["x.y"] * module.KEPT_TEXT]
     assert small.facts == {}
     assert small.verdict is large.verdict
+
+
+def test_sizes_are_counted_as_they_travel_in_bytes(opened: Opened):
+    """A character may take four, and a report that is too large for the wire would be sent again for ever."""
+    outbox = opened()
+    assert kept(outbox, run(facts={"text": "\N{SNOWMAN}" * (MAX_RUN_BYTES // 2)})).facts == {}
+    for _ in range(2):
+        outbox.append(run(facts={"text": "\N{SNOWMAN}" * 1000}))
+    assert pending(outbox, after=1, limit_bytes=5000) == [2]

@@ -84,6 +84,18 @@ async def test_the_context_tells_about_the_surroundings(running, check):
     assert runs.progress == ["half way"]
 
 
+@pytest.mark.parametrize("resident", [False, True])
+async def test_without_room_for_a_scratch_directory_the_run_fails_and_nothing_else(running, check, resident):
+    """As on a disk that is full; with room again, the next run is as good as any."""
+    looking = check(lambda _params, _context: Measurement(), resident=resident)
+    async with running(looking) as runs:
+        runs.launcher.scratch.rmdir()
+        runs.launcher.scratch.write_text("in the way")
+        assert [finding.code for finding in (await runs.run(looking)).run.findings] == ["run.raised"]
+        runs.launcher.scratch.unlink()
+        assert (await runs.run(looking)).run.verdict is Verdict.PASS
+
+
 async def test_plugins_prepare_the_run_and_one_that_cannot_is_named(running, check):
     """muster_prepare_run is called in the child; when it raises, the run measures but is UNKNOWN."""
 

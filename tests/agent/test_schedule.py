@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muster.check import AnyCheck, Check, Params, Scope
 from muster.config import AgentSettings, CheckSettings
-from muster.errors import SettingsError
+from muster.errors import Refused, SettingsError
 from muster.model import Measurement
 from muster_agent.plan import Planned
 from muster_agent.planning import make_plan, memory_limit_bytes
@@ -21,12 +21,16 @@ class Size(Params):
     size: int = 1
 
 
-def make_check(name: str = "simulated", cadence_s: float | None = None) -> AnyCheck:
+class Book(Params):
+    title: str
+
+
+def make_check(name: str = "simulated", cadence_s: float | None = None, params: type[Params] = Size) -> AnyCheck:
     return Check(
         name=name,
         summary="",
         scope=Scope.NODE,
-        params=Size,
+        params=params,
         measure=lambda _params, _context: Measurement(),
         judge=lambda _measurement, _references: [],
         timeout_s=30.0,
@@ -126,6 +130,20 @@ def test_wrong_parameters_in_the_settings_are_refused():
     """The message names the table and the parameter."""
     with pytest.raises(SettingsError, match=r"checks\.simulated\.params: .*sise"):
         make_plan({"simulated": make_check()}, {"simulated": CheckSettings(params={"sise": 3})}, complete=True)
+
+
+def test_what_runs_on_demand_only_may_need_parameters():
+    """Who asks for the run gives them; an interval without them is refused."""
+    check = make_check("book", params=Book)
+    assert make_plan({"book": check}, {}, complete=True)["book"].interval_s is None
+    with pytest.raises(SettingsError, match=r"checks\.book\.params: .*title"):
+        make_plan({"book": check}, {"book": CheckSettings(interval_s=5.0)}, complete=True)
+
+
+def test_a_background_check_needs_no_parameters():
+    """A plugin whose check would never run by itself is found out when it is loaded."""
+    with pytest.raises(Refused, match="title"):
+        make_check("book", cadence_s=60.0, params=Book)
 
 
 def test_a_run_may_take_what_the_settings_say_else_half_of_the_memory():

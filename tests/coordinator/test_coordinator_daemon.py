@@ -1,10 +1,18 @@
 import asyncio
+import contextlib
 import json
 import signal
 import socket
+import sqlite3
 import urllib.request
+from pathlib import Path
 
 import pytest
+
+from muster.config import Config, Settings
+from muster.plugins import Plugins
+from muster_coordinator import daemon
+from muster_coordinator.link import Link
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
@@ -133,6 +141,37 @@ async def test_a_signal_ends_it_cleanly_and_quickly(coordinator, nodes, number):
     assert code == 0
     assert took_s < 5
     assert [line for line in coordinator.log if line.get("level") not in ("info", "debug")] == []
+
+
+async def test_a_cancellation_that_is_forgotten_does_not_keep_it_from_ending(monkeypatch, tmp_path):
+    """A part that goes on after it was told to end is told again."""
+    told: list[str] = []
+
+    async def forgetful(_link):
+        while len(told) < 2:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                told.append("to end")
+
+    monkeypatch.setattr(Link, "run", forgetful)
+    free = {"listen": "127.0.0.1:0"}
+    settings = Settings.model_validate({"data_dir": tmp_path, "http": free, "broker": free})
+    stop = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.2, stop.set)
+    await asyncio.wait_for(daemon.serve(settings, Plugins(Config(settings)), stop), 20)
+    assert len(told) == 2
+
+
+async def test_a_database_that_fails_ends_it_with_a_sentence(coordinator, nodes):
+    """As when the disk is full: not as a refusal to start, so that whoever supervises it starts it again."""
+    with contextlib.closing(sqlite3.connect(Path(coordinator.settings["MUSTER_DATA_DIR"]) / "muster.db")) as connection:
+        connection.execute("DROP TABLE nodes")
+    async with nodes(coordinator, "n1"):
+        assert await asyncio.to_thread(coordinator.process.wait, 30) == 74
+    told = "".join(line.get("text", "") for line in coordinator.log)
+    assert told.startswith("muster: the database cannot be written: ")
+    assert "Traceback" not in told
 
 
 def test_a_second_coordinator_on_the_same_data_is_refused(coordinator, muster):

@@ -242,6 +242,15 @@ def test_requests_that_are_not_valid_are_refused(event: Any, message: str) -> No
     assert (made.nodes(1.0), made.sweeps()) == before
 
 
+def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
+    """As an optional number is: the message names what would be right."""
+    made = Fleet(name="test", epoch=7)
+    optional = check("gemm", Scope.NODE, size={"anyOf": [{"type": "integer"}, {"type": "null"}]})
+    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(optional,))), 0.0)
+    with pytest.raises(Refused, match="'x' is not of type 'integer' and 'x' is not of type 'null'"):
+        made.handle(RunRequested("r", "a", "gemm", {"size": "x"}), 0.0)
+
+
 def test_a_broken_schema_from_a_node_is_refused_and_fetches_nothing() -> None:
     """A reference to somewhere else is not followed."""
     made = Fleet(name="test", epoch=7)

@@ -64,11 +64,11 @@ async def test_story_goes_from_first_to_last(told):
 
 
 async def test_an_unknown_node_is_refused(told):
-    """One line that says where the nodes are listed; exit code 64."""
+    """One line that lists those there are; exit code 64."""
     for command in ("show", "story"):
         refused = await told(command, "worse")
         assert (refused.returncode, refused.stdout) == (64, "")
-        assert refused.stderr == "muster: there is no node 'worse'; /api/v1/nodes lists those there are\n"
+        assert refused.stderr == "muster: unknown node 'worse' (valid: bad, good)\n"
 
 
 def test_without_a_coordinator(muster):

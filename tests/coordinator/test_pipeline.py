@@ -8,6 +8,7 @@ from muster.check import Transition
 from muster.config import Settings
 from muster.model import Run, Verdict
 from muster.wire.messages import Ack, Start
+from muster_coordinator.database import WriteFailed
 from muster_coordinator.events import Announce, Notify, SendAck, SendCommand, StoreRuns, Tell, Ticked
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.pipeline import BACKLOG, Outgoing, Pipeline, outgoing
@@ -81,6 +82,17 @@ async def test_a_failed_commit_ends_the_pipeline_and_nothing_is_said(pipeline, s
     broken = StoreRuns("n1", "s", 1, (run(1).model_copy(update={"duration_s": None}),))
     pipeline.submit([broken, ack(1)])
     with pytest.raises(Exception, match="NOT NULL"):
+        await asyncio.wait_for(pipeline.run(said.append), 20)
+    assert said == []
+
+
+async def test_a_database_that_cannot_be_written_ends_the_pipeline_with_a_sentence(pipeline, tmp_path):
+    """The disk is full, say: nothing is said, and what ends the daemon is an error for people."""
+    said: list[Outgoing] = []
+    with contextlib.closing(sqlite3.connect(tmp_path / "muster.db")) as connection:
+        connection.execute("DROP TABLE streams")
+    pipeline.submit(store_and_ack(1))
+    with pytest.raises(WriteFailed, match="the database cannot be written"):
         await asyncio.wait_for(pipeline.run(said.append), 20)
     assert said == []
 

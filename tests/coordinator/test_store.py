@@ -250,7 +250,7 @@ async def test_the_directory_is_made_for_its_owner_only(store, settings):
     [
         ("nonsense", SettingsError, "store.url"),
         ("oracle://host/db", SettingsError, "store.url"),
-        ("sqlite:////proc/none/muster.db", Unavailable, "cannot use /proc/none"),
+        ("sqlite:////proc/none/muster.db", Unavailable, "cannot open the database /proc/none"),
     ],
 )
 async def test_a_database_that_cannot_be_had_is_named(url, error, message):
@@ -291,3 +291,12 @@ async def test_a_database_that_cannot_be_written_is_told(store, settings):
         connection.execute("DROP TABLE meta")
     with pytest.raises(Unavailable, match="cannot be written"):
         await store.check_writable()
+
+
+async def test_a_database_in_memory_leaves_no_file(tmp_path, monkeypatch):
+    """Nothing is made in the current directory to lock."""
+    monkeypatch.chdir(tmp_path)
+    store = await Store.open(Settings(store=StoreSettings(url="sqlite:///:memory:")))
+    await store.check_writable()
+    await store.close()
+    assert not [*tmp_path.iterdir()]

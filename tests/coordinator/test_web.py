@@ -195,9 +195,9 @@ async def test_a_check_can_be_run_now(fleet):
     ("status", "request_line", "body", "detail"),
     [
         (404, "GET /nothing", None, "there is nothing at /nothing"),
-        (404, "GET /api/v1/nodes/n9", None, "no node 'n9'"),
-        (404, "GET /api/v1/nodes/n9/story", None, "no node 'n9'"),
-        (404, "POST /api/v1/nodes/n9/runs", {"check": "gemm"}, "no node 'n9'"),
+        (404, "GET /api/v1/nodes/n9", None, "unknown node 'n9' (valid: n1, n2, n3)"),
+        (404, "GET /api/v1/nodes/n9/story", None, "unknown node 'n9' (valid: n1, n2, n3)"),
+        (404, "POST /api/v1/nodes/n9/runs", {"check": "gemm"}, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "GET /api/v1/sweeps/none", None, "no sweep 'none'"),
         (404, "DELETE /api/v1/sweeps/none", None, "no sweep 'none'"),
         (405, "POST /api/v1/nodes", {}, "only GET, HEAD"),
@@ -213,7 +213,7 @@ async def test_a_check_can_be_run_now(fleet):
         (400, "GET /api/v1/runs?node=n1&node=n2", None, "more than once"),
         (422, "GET /api/v1/runs?cursor=x", None, "cursor"),
         (422, "GET /api/v1/nodes?cursor=x", None, "cursor"),
-        (422, "POST /api/v1/sweeps", {}, "field 'check': Field required"),
+        (422, "POST /api/v1/sweeps", {}, "field 'check': must be given"),
         (422, "POST /api/v1/sweeps", {**SWEEP, "node": "n1"}, "unknown field 'node'; did you mean 'nodes'?"),
         (422, "POST /api/v1/sweeps", {**SWEEP, "nodes": []}, "field 'nodes'"),
         (422, "POST /api/v1/sweeps", {**SWEEP, "check": "colective"}, "did you mean 'collective'?"),
@@ -238,6 +238,9 @@ async def test_wrong_requests_are_told_what_would_be_right(fleet, status, reques
     [
         (400, b"{", "application/json", "not JSON"),
         (400, b"\xff", "application/json", "not JSON"),
+        (400, b"\xff", "application/json; charset=klingon", "not JSON"),
+        (400, b"[" * 100_000, "application/json", "not JSON"),
+        (400, b'{"check": NaN}', "application/json", "not JSON"),
         (415, b"check=gemm", "application/x-www-form-urlencoded", "application/json"),
         (415, b"{}", "text/plain", "application/json"),
         (413, b" " * (MAX_BODY_BYTES + 1), "application/json", f"larger than {MAX_BODY_BYTES} bytes"),
@@ -247,6 +250,13 @@ async def test_bodies_that_are_no_json_are_refused(api, status, data, kind, deta
     """Only a JSON body of a sensible size is read; a web page's form is not."""
     headers = {"Content-Type": kind}
     assert detail in await api.refused(status, "POST", "/api/v1/sweeps", data=io.BytesIO(data), headers=headers)
+
+
+async def test_a_body_that_is_not_compressed_as_it_says_is_refused(api):
+    """Whoever sent it learns what is wrong with it."""
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    data = io.BytesIO(b"{}")
+    assert "Content-Encoding" in await api.refused(400, "POST", "/api/v1/sweeps", data=data, headers=headers)
 
 
 async def test_a_bug_is_a_problem_without_details(api, monkeypatch):

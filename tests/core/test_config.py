@@ -114,6 +114,12 @@ def test_variables_that_are_not_settings_are_left_alone():
         ('[broker]\nurl = "http://x"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
         ('[broker]\nurl = "mqtt://"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
         ('[broker]\nurl = "mqtt://x:99999"', "setting 'broker.url': Port out of range"),
+        (f'[broker]\nurl = "mqtt://{"x" * 64}"', "is neither the name nor the address of a host"),
+        (f'[agent]\naddress = "{"x" * 64}"', "is neither the name nor the address of a host"),
+        ("[agent]\nheartbeat_s = inf", "setting 'agent.heartbeat_s': Input should be a finite number"),
+        ("[agent]\nheartbeat_s = 86400", "setting 'agent.heartbeat_s': Input should be less than or equal to 3600"),
+        ("[checks.gemm]\ninterval_s = inf", "setting 'checks.gemm.interval_s': Input should be a finite number"),
+        ('data_dir = "~nobody-of-that-name/x"', "setting 'data_dir': has a ~ that stands for no home directory here"),
         ('[broker]\nurl = "mqtt://u@x"', "holds no user: set broker.username and broker.password_file"),
         ('[broker]\nlisten = "0.0.0.0:1883"', "setting 'broker.listen': the embedded broker serves this host only"),
         ('[http]\nlisten = "0.0.0.0:8787"', "which needs a token: set http.token_file"),
@@ -126,6 +132,13 @@ def test_variables_that_are_not_settings_are_left_alone():
 def test_what_is_wrong_in_the_file_is_named(settings_file, text, message):
     """Each message names the key, what was wrong and what would be right."""
     assert message in refusal(settings_file(text))
+
+
+def test_a_tilde_stands_for_the_home_directory_in_every_path(settings_file, monkeypatch):
+    """As people write it in a shell."""
+    monkeypatch.setenv("HOME", "/home/me")
+    settings = load(settings_file('data_dir = "~/data"\n[http]\ntoken_file = "~/token"'), {})
+    assert (settings.data_dir, settings.http.token_file) == (Path("/home/me/data"), Path("/home/me/token"))
 
 
 def test_all_that_is_wrong_is_listed(settings_file):

@@ -74,6 +74,17 @@ def test_check_lists_all_that_is_wrong(muster, tmp_path):
         assert problem in done.stderr
 
 
+def test_check_lets_pass_what_may_belong_to_a_plugin_that_failed(muster, tmp_path):
+    """As the agent does; that the plugin failed is told on stderr."""
+    package = tmp_path / "broken-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[muster]\nbroken = no_such_module\n")
+    done = muster("config", "check", env={"PYTHONPATH": str(tmp_path), "MUSTER_CHECKS__ITS_CHECK__INTERVAL_S": "60"})
+    assert (done.returncode, done.stdout) == (0, "OK\n")
+    assert "no_such_module" in done.stderr
+
+
 def test_check_refuses_a_plugins_wrong_section(muster):
     """Plugins' own tables are checked by their models."""
     done = muster("config", "check", env={"MUSTER_PLUGINS__SIMULATED__ENABLD": "1"})

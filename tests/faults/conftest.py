@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -10,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -104,6 +105,15 @@ class Part:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    @contextmanager
+    def held_up(self) -> Iterator[None]:
+        """The process does nothing at all while the context lasts."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def stop(self) -> int:
         assert self._process is not None

@@ -2,12 +2,12 @@
 
 import pytest
 
-from muster import Measurement, Reference
+from muster import Measurement, Reference, Severity
 from muster.model import Json
 from muster.references import applicable, shipped
 from muster_plugins.collective import judge
 
-FACTS: Json = {"rank": 3, "device": 1}
+FACTS: Json = {"rank": 3, "device": 1, "missing": []}
 
 FLOOR = {"busbw_gbps": Reference(check="collective", metric="busbw_gbps", fail_below=250, source="a test")}
 
@@ -90,4 +90,7 @@ def test_a_rank_whose_partner_never_comes_gives_up(torch_child):
 def test_a_node_that_lacks_a_device_does_not_join_on_the_cpu(torch_child):
     """It would drag a group of GPUs down to what a CPU can do, and say nothing."""
     (answer,) = torch_child.ask("collective", {"expected_gpus": 1})
-    assert "only 0 of 1 devices can be used" in answer["raised"]
+    assert "busbw_gbps" not in answer["metrics"]
+    (finding,) = judge(Measurement(facts=answer["facts"]), {})
+    assert (finding.code, finding.severity) == ("collective.devices_missing", Severity.ERROR)
+    assert "index 0" in finding.summary

@@ -11,13 +11,15 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from muster.commands.options import ConfigOption
+from muster.commands.options import ConfigOption, load_settings
+from muster.errors import Refused
 from muster_coordinator.local.demo import Demo
 from muster_coordinator.local.demo_plan import plan
 
 WRONG = 2
 """Exit code when muster named other nodes than those with a fault: that of a check that fails."""
 
+_INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -33,14 +35,26 @@ def demo(
     Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
     """
     fleet = plan(nodes, with_faults=not no_faults)
+    load_settings(config_file, {})  # what is wrong in it is told here rather than in the log of a part
+    if json_file is not None:
+        _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
         ok = asyncio.run(_run(Demo(fleet, directory, config_file), keep, json_file))
-    except asyncio.CancelledError:
-        raise typer.Exit(_TERMINATED) from None
+    except (asyncio.CancelledError, KeyboardInterrupt) as stopped:
+        shutil.rmtree(directory)
+        raise typer.Exit(_TERMINATED if isinstance(stopped, asyncio.CancelledError) else _INTERRUPTED) from None
     if not ok:
         raise typer.Exit(WRONG)
     shutil.rmtree(directory)  # a demo that goes wrong leaves its logs there
+
+
+def _require_writable(file: Path) -> None:
+    """Refuses a file that could not be written in the end before anything is started."""
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        raise Refused(f"--json: cannot write {file}: {error.strerror}") from None
 
 
 async def _run(running: Demo, keep: bool, json_file: Path | None) -> bool:

@@ -19,6 +19,7 @@ from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
     BACKGROUND_CHECKS,
+    FAULT_TEXTS,
     SWEEP_CHECK,
     SWEEP_PARAMS,
     Addresses,
@@ -96,7 +97,7 @@ class Demo:
             "training and collectives run for real, on the CPU."
         )
         for node, fault in self._plan.injected.items():
-            self._line(f"  put into {node}: a {fault.replace('_', ' ').replace('gpu', 'GPU')} fault (simulated)")
+            self._line(f"  put into {node}: {FAULT_TEXTS[fault]} (simulated)")
 
     async def _start_coordinator(self) -> None:
         await self._start("coordinator", coordinator_settings(self._addresses, self._directory))

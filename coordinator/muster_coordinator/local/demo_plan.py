@@ -24,6 +24,8 @@ FAULTS: dict[str, list[Json]] = {
 }
 """By the name under which the demo reports it, what the simulated devices of a node are told to do."""
 
+FAULT_TEXTS = {"gpu": "a GPU fault", "slow_link": "a slow link"}
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

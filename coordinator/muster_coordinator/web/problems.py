@@ -1,7 +1,6 @@
 """Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug."""
 
 import json
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -10,7 +9,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
 
-from muster.errors import Refused, Unavailable, unknown
+from muster.errors import Refused, Unavailable
+from muster.explain import explain
 
 log = structlog.get_logger()
 
@@ -50,16 +50,7 @@ def validated(kind: type[M], values: Any, *, what: str, status: HTTPStatus) -> M
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        raise Problem(status, "; ".join(_explanations(kind, error, what))) from None
-
-
-def _explanations(kind: type[BaseModel], error: ValidationError, what: str) -> Iterable[str]:
-    for item in error.errors(include_url=False):
-        name = ".".join(str(part) for part in item["loc"])
-        if item["type"] == "extra_forbidden":
-            yield unknown(what, name, kind.model_fields)
-        else:
-            yield f"{what} {name!r}: {item['msg'].removeprefix('Value error, ')}"
+        raise Problem(status, "; ".join(explain(kind, error, what=what))) from None
 
 
 def _response(status: HTTPStatus, detail: str, headers: dict[str, str] | None = None) -> web.Response:

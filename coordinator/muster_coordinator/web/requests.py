@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
+import pydantic_core
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -75,7 +76,9 @@ async def body(request: web.Request, kind: type[R]) -> R:
     if request.content_type != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
     try:
-        values = await request.json()
+        values = pydantic_core.from_json(await request.read(), allow_inf_nan=False)
+    except web.RequestPayloadError:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body is not compressed as its Content-Encoding says") from None
     except ValueError as error:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):

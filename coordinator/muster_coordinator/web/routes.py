@@ -8,6 +8,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
+from muster.errors import unknown
 from muster.wire.messages import new_id
 from muster_coordinator.events import Event, RunRequested, SweepAbortRequested, SweepRequested
 from muster_coordinator.link import Link
@@ -138,9 +139,10 @@ class Api:
 
     def _node(self, request: web.Request) -> NodeView:
         name = request.match_info["node"]
-        view = self.pipeline.fleet.node(name, self.pipeline.clock())
+        fleet, now = self.pipeline.fleet, self.pipeline.clock()
+        view = fleet.node(name, now)
         if view is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no node {name!r}; {ROOT}/nodes lists those there are")
+            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, (known.name for known in fleet.nodes(now))))
         return view
 
     async def _sweep(self, sweep: str) -> SweepRecord:

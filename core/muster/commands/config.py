@@ -1,5 +1,6 @@
 """`muster config`: the settings as they are in effect, and whether they are right."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,8 +32,9 @@ def check(config: ConfigOption = None) -> None:
     """Says whether file, environment, plugin tables, files and check parameters are right, and what is not."""
     settings = load_settings(config)
     logs.configure(settings.log)
-    checks = plugins.collect_checks(plugins.load(Config(settings)))
-    if problems := [*_missing_files(settings), *_wrong_checks(settings, checks)]:
+    found = plugins.load(Config(settings))
+    checks = plugins.collect_checks(found)
+    if problems := [*_missing_files(settings), *_wrong_checks(settings, checks, complete=not found.failed)]:
         raise SettingsError("\n".join(problems))
     print("OK")
 
@@ -40,16 +42,17 @@ def check(config: ConfigOption = None) -> None:
 def _missing_files(settings: Settings) -> Iterator[str]:
     for table in ("broker", "http"):
         for key, value in getattr(settings, table):
-            if isinstance(value, Path) and not value.is_file():
-                yield f"setting '{table}.{key}': there is no file {value}"
+            if isinstance(value, Path) and not (value.is_file() and os.access(value, os.R_OK)):
+                yield f"setting '{table}.{key}': there is no file {value} that can be read"
 
 
-def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck]) -> Iterator[str]:
+def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck], *, complete: bool) -> Iterator[str]:
+    """`complete` is false when a plugin has failed to load: then an unknown check may be one of its."""
     for name, wanted in settings.checks.items():
-        if name not in checks:
+        if name in checks:
+            try:
+                valid_params(checks[name], wanted.params)
+            except MusterError as error:
+                yield str(error)
+        elif complete:
             yield unknown("check", f"checks.{name}", [f"checks.{valid}" for valid in checks])
-            continue
-        try:
-            valid_params(checks[name], wanted.params)
-        except MusterError as error:
-            yield str(error)

@@ -1,0 +1,46 @@
+"""Every benchmark runs, with the least work, and writes what it found. How fast anything is, no test says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+SMALLEST = {
+    "agent_at_rest": ["--settle-s", "0", "--window-s", "0.1", "--devices", "1"],
+    "result_latency": ["--runs", "2", "--brokers", "embedded"],
+    "sweep_overhead": ["--pairs", "1", "--turns", "1", "--iterations", "1", "--size-bytes", "4"],
+    "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
+}
+
+PARTS = {"figures", "fleet", "intake_publisher", "intake_subscriber", "sweep_payload"}
+"""What the benchmarks are made of."""
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_it_runs_and_writes_its_figures(name, tmp_path):
+    """A table for people on stdout, JSON for programs in the file, the same figures in both."""
+    written = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", *SMALLEST[name], "--json", written],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(written.read_text(encoding="utf-8"))
+    assert document["machine"]["cores"] > 0
+    assert document["figures"]
+    for figure in document["figures"]:
+        assert {"what", "unit", "value", "target", "met", "spread"} == set(figure)
+        assert figure["what"] in done.stdout
+
+
+def test_every_benchmark_is_tried_here():
+    """None is left out of the test above."""
+    assert {path.stem for path in (ROOT / "benchmarks").glob("*.py")} == set(SMALLEST) | PARTS

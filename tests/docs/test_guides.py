@@ -1,0 +1,162 @@
+"""What README and guides show can be run: every line that ends by itself, against a small fleet on this host."""
+
+import contextlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster_coordinator.client import Client
+from muster_coordinator.local.processes import environment
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NODES = ("node-1", "node-2", "node-3")
+
+ELSEWHERE = {
+    "make": "test_commands.py",
+    "muster agent": "tests/agent/test_agent_daemon.py",
+    "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
+    "muster up": "tests/local/test_up.py",
+}
+"""What is not run here, because it never ends or takes minutes, and where it is tested."""
+
+EXIT_CODES = {"muster check run --all --expect-gpus 8": 2}
+"""Of the lines that are meant to show something wrong; 0 for all others."""
+
+
+def blocks(language: str) -> list[str]:
+    """The blocks of a language in all documents."""
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    return [block for text in texts for kind, block in BLOCK.findall(text) if kind == language]
+
+
+def shown() -> list[str]:
+    """Every line of every console block, once."""
+    return list(dict.fromkeys(line for block in blocks("console") for line in block.splitlines()))
+
+
+def to_run() -> list[str]:
+    commands = [line.removeprefix("$ ") for line in shown()]
+    return [line for line in commands if not any(line.startswith(start) for start in ELSEWHERE)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the lines are run: a directory with the files that they name, a fleet, and one of its sweeps."""
+
+    directory: Path
+    url: str
+    sweep: str
+
+    def run(self, line: str) -> subprocess.CompletedProcess[str]:
+        words = {"HOST": "node-1", "NODE": "node-1", "ID": self.sweep, "https://muster.example": self.url}
+        _, *arguments = (words.get(word, word) for word in shlex.split(line))
+        return command(self.directory, self.url, *arguments)
+
+
+def command(directory: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "muster", *arguments],
+        env=environment({"data_dir": str(directory / "here"), "url": url}),
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@contextlib.contextmanager
+def part(directory: Path, name: str, settings: dict[str, Any]) -> Iterator[Path]:
+    """Runs `muster coordinator` or, by any other name, an agent; the file that its log goes to."""
+    log = directory / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "muster", "coordinator" if name == "coordinator" else "agent"],
+            env=environment({"data_dir": str(directory / name), "log": {"format": "json"}, **settings}),
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        yield log
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_for(read: Any, what: str) -> Any:
+    deadline = time.monotonic() + 60
+    while not (value := read()):
+        assert time.monotonic() < deadline, f"waited too long for {what}"
+        time.sleep(0.1)
+    return value
+
+
+def ready(log: Path) -> dict[str, Any] | None:
+    """Where the coordinator that writes `log` listens, once it does."""
+    text = log.read_text(encoding="utf-8")
+    lines = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
+    return next((line for line in lines if line["event"] == "coordinator_ready"), None)
+
+
+def agent_settings(node: str, broker: str) -> dict[str, Any]:
+    """An agent with a simulated device that does nothing in the background that a sweep would have to wait for."""
+    return {
+        "node": node,
+        "broker": {"url": broker},
+        "agent": {"listen": "127.0.0.1:0"},
+        "checks": {"gemm": {"enabled": False}, "training": {"enabled": False}},
+        "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
+    }
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Iterator[Place]:
+    """A coordinator with its own broker and three agents, as real processes on free ports."""
+    directory = tmp_path_factory.mktemp("guides")
+    (directory / "api-token").write_text("any\n")
+    (directory / "muster.toml").write_text(next(block for block in blocks("toml") if "expected_gpus" in block))
+    with contextlib.ExitStack() as running:
+        free = {"listen": "127.0.0.1:0"}
+        log = running.enter_context(part(directory, "coordinator", {"http": free, "broker": free}))
+        listening = wait_for(lambda: ready(log), "the coordinator")
+        for node in NODES:
+            running.enter_context(part(directory, node, agent_settings(node, listening["broker"])))
+        client = Client(listening["api"])
+        wait_for(lambda: sum(bool(it["devices"]) for it in client.get("nodes")["items"]) == len(NODES), "the agents")
+        sweep = client.post("sweeps", body={"check": "simulated", "strategy": "single"})["id"]
+        wait_for(lambda: client.get("sweeps", sweep)["ended_at"], "the sweep")
+        yield Place(directory, listening["api"], sweep)
+
+
+@pytest.mark.parametrize("line", to_run())
+def test_line_can_be_run(place, line):
+    """It ends with the exit code that its document promises, and without a traceback."""
+    done = place.run(line)
+    assert done.returncode == EXIT_CODES.get(line, 0), done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    if "--json" in line:
+        json.loads(done.stdout)
+
+
+def test_every_line_is_run_here_or_tested_elsewhere():
+    """A console block holds commands only, and each is one of `muster` unless its own tests are named."""
+    assert [line for line in shown() if not line.startswith("$ ")] == []
+    assert [line for line in to_run() if not line.startswith("muster ")] == []
+
+
+@pytest.mark.parametrize("lines", [ELSEWHERE, EXIT_CODES])
+def test_no_exception_outlives_its_line(lines):
+    """What is excepted here still stands in a document."""
+    commands = [line.removeprefix("$ ") for line in shown()]
+    assert [start for start in lines if not any(line.startswith(start) for line in commands)] == []
