@@ -34,7 +34,8 @@ def raised(error: BaseException) -> Finding:
     text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     if isinstance(error, MemoryError):
         return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
-    return _unknown("raised", f"{type(error).__name__}: {error}"[:500], {"traceback": text})
+    first_line, *_ = [*str(error).splitlines(), ""]  # what follows may be a whole C++ stack; it is in the traceback
+    return _unknown("raised", f"{type(error).__name__}: {first_line}"[:500], {"traceback": text})
 
 
 def unprepared(plugin: str, error: str) -> Finding:

@@ -51,6 +51,7 @@ class Figures(Collector):
             nodes.add_metric([health, service], count)
         yield nodes
         yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", sum(view.lost for view in views))
+        yield _gauge("muster_sweeps_running", "Sweeps that go on", len(fleet.sweeps()))
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
             yield _counter(f"muster_{name}", f"{name.capitalize()} since the start", count)

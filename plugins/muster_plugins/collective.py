@@ -51,6 +51,9 @@ NAME = "collective"
 LARGE_BYTES = 1 << 30
 """From here on bandwidth is what is measured, not latency; references for links hold from this size."""
 
+MOST_BYTES = 1 << 40
+"""More than any device has."""
+
 _DEFAULT_BYTES = {"nccl": 1 << 30, "gloo": 16 << 20}
 
 _PERIOD = 97
@@ -61,7 +64,9 @@ class CollectiveParams(Params):
     """What is left out is chosen to suit the backend."""
 
     collective: Literal["all_reduce"] = "all_reduce"
-    size_bytes: int | None = Field(None, ge=4, multiple_of=4, description="Buffer; 1 GiB with NCCL, 16 MiB with gloo")
+    size_bytes: int | None = Field(
+        None, ge=4, le=MOST_BYTES, multiple_of=4, description="Buffer; 1 GiB with NCCL, 16 MiB with gloo"
+    )
     iterations: int = Field(10, ge=1, le=100_000, description="Measured rounds; their median counts")
     warmup: int = Field(2, ge=0, description="Rounds before that")
     timeout_s: float = Field(30.0, gt=0, description="How long a rank waits for the others in one operation")
