@@ -59,14 +59,14 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
             "torchrun": lambda: side_by_side(torchruns(options.pairs, params)),
             "bare": lambda: side_by_side(bare_ranks(options.pairs, params)),
         }
-        return figures(await in_turns(ways, options.turns))
+        return figures(await in_turns(ways, options.turns, options.warm_up))
 
 
-async def in_turns(ways: dict[str, Way], turns: int) -> dict[str, list[float]]:
-    """Seconds of every turn by way; the first turn, which warms the disk cache, does not count."""
+async def in_turns(ways: dict[str, Way], turns: int, warm_up: int) -> dict[str, list[float]]:
+    """Seconds of every turn by way; those that warm the disk cache before do not count."""
     took: dict[str, list[float]] = {name: [] for name in ways}
     names = list(ways)
-    for turn in range(turns + 1):
+    for turn in range(1 - warm_up, turns + 1):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             seconds = await ways[name]()
             print(f"turn {turn}  {name:8}  {seconds:6.2f} s", flush=True)
@@ -139,6 +139,7 @@ def main() -> None:
     """Measures and publishes."""
     parser = arguments(__doc__)
     parser.add_argument("--turns", type=int, default=7, help="how often each way is measured")
+    parser.add_argument("--warm-up", type=int, default=1, help="turns before that")
     parser.add_argument("--pairs", type=int, default=4, help="pairs side by side")
     parser.add_argument("--size-bytes", type=int, default=4 << 20, help="what is added up")
     parser.add_argument("--iterations", type=int, default=10, help="how often it is added up")

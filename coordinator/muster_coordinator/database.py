@@ -53,6 +53,8 @@ async def open_database(settings: Settings) -> Database:
     if engine.dialect.name == "sqlite":
         lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
         event.listen(engine.sync_engine, "connect", _set_pragmas)
+        # Many rows in one statement: for each statement SQLite's thread has to wait for the interpreter's lock.
+        engine.dialect.use_insertmanyvalues_wo_returning = True
     database = Database(engine, lock)
     try:
         async with engine.begin() as connection:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Select, Table, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Insert, Select, Table, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -61,6 +61,7 @@ class Store:
         self._database = database
         self._engine = database.engine
         self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        self._insert_new_runs = _insert_new_runs(self._engine.dialect.name)
 
     @classmethod
     async def open(cls, settings: Settings) -> "Store":
@@ -95,7 +96,7 @@ class Store:
             for table in (STREAMS, NODES, SWEEPS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
-                await self._add_runs(connection, rows[RUNS])
+                await connection.execute(self._insert_new_runs, rows[RUNS])
             if rows[STORY]:
                 await connection.execute(insert(STORY), rows[STORY])
 
@@ -158,19 +159,20 @@ class Store:
         except OperationalError as error:
             raise WriteFailed(f"the database cannot be written: {error.orig}") from None
 
-    async def _add_runs(self, connection: AsyncConnection, rows: Rows) -> None:
-        """Asks for the ids, because only then many rows go into one statement, which SQLite works off by itself.
-
-        One statement for each row would want the interpreter's lock back each time, and wait for it under load.
-        """
-        await connection.execute(self._insert(RUNS).on_conflict_do_nothing().returning(RUNS.c.id), rows)
-
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:
             return
         statement = self._insert(table)
         values = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
         await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
+
+
+def _insert_new_runs(dialect: str) -> Insert:
+    """Leaves out the runs that are there. SQLite's table says so itself: in the statement it would cost speed.
+
+    SQLAlchemy sends rows with ON CONFLICT one by one.
+    """
+    return postgresql.insert(RUNS).on_conflict_do_nothing() if dialect == "postgresql" else insert(RUNS)
 
 
 def make_cursor(*key: str | float) -> str:

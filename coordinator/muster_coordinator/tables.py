@@ -19,7 +19,7 @@ STREAMS = Table(
 RUNS = Table(
     "runs",
     METADATA,
-    Column("id", Text, primary_key=True),
+    Column("id", Text, primary_key=True, sqlite_on_conflict_primary_key="IGNORE"),
     Column("node", Text, nullable=False),
     Column("check", Text, nullable=False),
     Column("verdict", Text, nullable=False),
@@ -30,7 +30,7 @@ RUNS = Table(
     Column("group", Text),
     Column("cause", Text),
     Column("body", Text, nullable=False),
-    UniqueConstraint("node", "stream", "seq", name="runs_once"),
+    UniqueConstraint("node", "stream", "seq", name="runs_once", sqlite_on_conflict="IGNORE"),
     Index("runs_by_time", "started_at", "id"),
     Index("runs_by_node", "node", "started_at", "id"),
     Index("runs_by_check", "check", "started_at", "id"),

@@ -1,7 +1,6 @@
 """Every message, by topic. Past tense and replies come from nodes, imperatives from the coordinator."""
 
 import uuid
-from itertools import pairwise
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -86,11 +85,13 @@ class Report(NodeMessage):
 
     @model_validator(mode="after")
     def _runs_are_the_nodes_own_and_in_order(self) -> Self:
-        numbers = [self.after, *(run.seq for run in self.runs)]
-        if any(later <= earlier for earlier, later in pairwise(numbers)):
-            raise ValueError("sequence numbers must rise, from above `after`")
-        if any(run.node != self.node for run in self.runs):
-            raise ValueError("a report holds its own node's runs only")
+        last = self.after
+        for run in self.runs:
+            if run.seq <= last:
+                raise ValueError("sequence numbers must rise, from above `after`")
+            if run.node != self.node:
+                raise ValueError("a report holds its own node's runs only")
+            last = run.seq
         return self
 
 

@@ -40,7 +40,7 @@ def upgrade() -> None:
 def _create_runs() -> None:
     op.create_table(
         "runs",
-        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("id", sa.Text, primary_key=True, sqlite_on_conflict_primary_key="IGNORE"),
         sa.Column("node", sa.Text, nullable=False),
         sa.Column("check", sa.Text, nullable=False),
         sa.Column("verdict", sa.Text, nullable=False),
@@ -51,7 +51,7 @@ def _create_runs() -> None:
         sa.Column("group", sa.Text),
         sa.Column("cause", sa.Text),
         sa.Column("body", sa.Text, nullable=False),
-        sa.UniqueConstraint("node", "stream", "seq", name="runs_once"),
+        sa.UniqueConstraint("node", "stream", "seq", name="runs_once", sqlite_on_conflict="IGNORE"),
     )
     op.create_index("runs_by_time", "runs", ["started_at", "id"])
     op.create_index("runs_by_node", "runs", ["node", "started_at", "id"])
