@@ -11,7 +11,7 @@ REQUESTS = [
     ("/api/v1/nodes/n1/runs", {"check": "meeting"}, 422, ("'meeting'", "run by groups")),
     ("/api/v1/nodes/n1/runs", {"check": "mischief", "params": {"doo": "x"}}, 422, ("'doo'", "valid: book, do")),
     ("/api/v1/nodes/n1/runs", {"check": "mischief", "params": {"do": 7}}, 422, ("'do'", "7 is not of type 'string'")),
-    ("/api/v1/nodes/n9/runs", {"check": "mischief"}, 404, ("'n9'", "/api/v1/nodes lists")),
+    ("/api/v1/nodes/n9/runs", {"check": "mischief"}, 404, ("'n9'", "valid: n1")),
     ("/api/v1/sweeps", SWEEP | {"check": "meating"}, 422, ("'meating'", "did you mean 'meeting'?", "valid: ")),
     ("/api/v1/sweeps", SWEEP | {"strategy": "pears"}, 422, ("'pears'", "'pairs'", "valid: pairs, single, whole")),
     ("/api/v1/sweeps", SWEEP | {"nodes": ["n1", "n9"]}, 422, ("'n9'", "valid: n1, n2, n3, n4")),

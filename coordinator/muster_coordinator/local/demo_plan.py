@@ -15,8 +15,8 @@ MOST_NODES = 64
 
 BACKGROUND_CHECKS = ("simulated", "gemm", "training")
 SWEEP_CHECK = "collective"
-SWEEP_PARAMS: Json = {"size_bytes": 4 << 20}
-"""Less than the default, because all pairs share one host's few cores."""
+SWEEP_PARAMS: Json = {"size_bytes": 4 << 20, "iterations": 20}
+"""Smaller and more often than the default, because all pairs share one host's few cores."""
 
 FAULTS: dict[str, list[Json]] = {
     "gpu": [{"kind": "ecc", "device": 0}, {"kind": "corrupt", "device": 0}],

@@ -146,7 +146,7 @@ class Api:
         return view
 
     async def _sweep(self, sweep: str) -> SweepRecord:
-        record = self.pipeline.fleet.sweep(sweep) or await self.store.sweep(sweep)
+        record = await self.store.sweep(sweep)
         if record is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
         return record
