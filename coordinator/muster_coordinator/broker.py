@@ -13,6 +13,7 @@ from typing import Any
 from amqtt.adapters import StreamReaderAdapter, StreamWriterAdapter
 from amqtt.broker import Broker
 from amqtt.contexts import BrokerConfig, ListenerConfig, ListenerType
+from amqtt.session import Session
 
 from muster.config import split_address
 from muster.errors import Unavailable
@@ -34,11 +35,22 @@ class Snapshot(dict[str, Any]):
         return list(super().items())
 
 
+class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
+    """amqtt's broker, which otherwise sends a new client what is retained for the subscriptions of all the others."""
+
+    async def _publish_retained_messages_for_subscription(
+        self, subscription: tuple[str, int], session: Session
+    ) -> None:
+        subscribers = self._subscriptions.get(subscription[0], [])
+        if any(subscriber is session for subscriber, _ in subscribers):
+            await super()._publish_retained_messages_for_subscription(subscription, session)
+
+
 @asynccontextmanager
 async def embedded_broker(listen: str) -> AsyncIterator[str]:
     """Serves MQTT on `listen` (host:port, port 0 picks a free one) and gives its URL; Unavailable if it is taken."""
     logging.getLogger("amqtt").setLevel(logging.ERROR)  # it warns of every client that leaves without a goodbye
-    broker = Broker(
+    broker = OwnBroker(
         BrokerConfig(
             listeners={LISTENER: ListenerConfig(type=ListenerType.EXTERNAL)},
             plugins={"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},

@@ -45,6 +45,17 @@ async def test_retained_messages_are_kept(broker):
         assert (message.payload, message.retain) == (b"kept", True)
 
 
+async def test_nobody_hears_what_is_retained_for_others(broker):
+    """A new client gets the retained messages of its own subscriptions, not of those of clients that are there."""
+    async with client(broker) as watcher:
+        await watcher.subscribe("node/+/presence", qos=1)
+        await watcher.publish("node/1/presence", b"here", qos=1, retain=True)
+        async with client(broker) as other:
+            await other.subscribe("mine", qos=1)
+            await watcher.publish("mine", b"for you", qos=1)
+            assert (await next_message(other)).payload == b"for you"
+
+
 async def test_the_last_will_is_published_when_a_client_breaks_off(broker):
     """A connection that ends without a goodbye is told to the others."""
     async with client(broker) as watcher:
