@@ -111,9 +111,15 @@ class Link:
 
     async def _converse(self) -> None:
         """One connection, from its begin to its end."""
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled_before = task.cancelling()
         try:
             async with self._client() as client, asyncio.TaskGroup() as tasks:
                 await self._greet(client)
+                if task.cancelling() > cancelled_before:
+                    # Before Python 3.12 the waits inside can forget a cancellation that comes with their answer.
+                    raise asyncio.CancelledError
                 listening = tasks.create_task(self._listen(client), name="link-listen")
                 await tasks.create_task(self._speak(client), name="link-speak")
                 listening.cancel()
