@@ -102,6 +102,12 @@ class Check(Generic[P]):
     parameters that `--quick` sets. A `resident` check is cheap and frequent and shares one long-lived process with
     others of its kind. `objective` names the metric, more is better, by which a sweep compares groups with one
     another.
+
+    `judged` names the metrics that are meant to be held against references; a run says so where one has none. `watch`,
+    of a resident check only, blocks until there is something to measure at once, such as an event of the driver.
+
+    The rest is for people: `finds` says by finding code what the finding means, `cost_s` what a run with default
+    parameters takes on a usual GPU node in seconds, `precedent` which tool or document checks the same.
     """
 
     name: str
@@ -116,6 +122,11 @@ class Check(Generic[P]):
     resident: bool = False
     objective: str | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
+    judged: tuple[str, ...] = ()
+    watch: Callable[[], None] | None = None
+    finds: Mapping[str, str] = field(default_factory=dict)
+    cost_s: float | None = None
+    precedent: str = ""
 
     def __post_init__(self) -> None:
         _NAME.validate_python(self.name)

@@ -3,12 +3,9 @@
 busbw = algbw x 2(n-1)/n and algbw = size / time, as nccl-tests define them, with GB = 1e9 bytes.
 """
 
-import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
@@ -41,10 +38,10 @@ from muster_plugins.torch_device import (
     settle,
     working_on,
 )
+from muster_plugins.torch_group import Group, joined
 
 if TYPE_CHECKING:
     import torch
-    from torch.distributed.distributed_c10d import Store
 
 NAME = "collective"
 
@@ -112,13 +109,6 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
     ]
 
 
-class _Group(NamedTuple):
-    """What the ranks have told each other before they start."""
-
-    backend: str
-    nodes: int
-
-
 class _Rounds(NamedTuple):
     """What this rank measured: seconds of each round, seconds it waited for the others before it, wrong elements."""
 
@@ -137,7 +127,7 @@ def measure(params: CollectiveParams, context: Context, machine_type: str | None
         return Measurement(facts=devices)
     meeting = context.rendezvous()
     place = found[meeting.local_rank]
-    with working_on(place), _joined(params, context, meeting, place) as group:
+    with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         if group.backend == "gloo":
             place = replace(place, torch_name="cpu")
         size = params.size_bytes or _DEFAULT_BYTES[group.backend]
@@ -164,11 +154,11 @@ def _metrics(rounds: _Rounds, size: int, world_size: int) -> dict[str, Metric]:
     return metrics
 
 
-def _facts(params: CollectiveParams, group: _Group, meeting: Rendezvous, place: Place, size: int) -> Json:
+def _facts(params: CollectiveParams, group: Group, meeting: Rendezvous, place: Place, size: int) -> Json:
     return {
         "collective": params.collective,
         "backend": group.backend,
-        "nodes": group.nodes,
+        "nodes": len(set(group.nodes)),
         "world_size": meeting.world_size,
         "rank": meeting.rank,
         "device": place.index,
@@ -177,59 +167,6 @@ def _facts(params: CollectiveParams, group: _Group, meeting: Rendezvous, place: 
         "gpu_model": place.model,
         "simulated": place.simulated,
     }
-
-
-@contextmanager
-def _joined(params: CollectiveParams, context: Context, meeting: Rendezvous, place: Place) -> Iterator[_Group]:
-    """The process group, from meeting the others at rank 0's store until every rank has left it."""
-    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
-
-    timeout = timedelta(seconds=min(params.timeout_s, context.timeout_s))
-    store = dist.TCPStore(  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
-        meeting.master_addr,
-        meeting.master_port,
-        meeting.world_size,
-        is_master=meeting.rank == 0,
-        master_listen_fd=meeting.listen_fd,
-        timeout=timeout,
-        wait_for_workers=False,
-    )
-    group = _introduce(store, context.node, meeting, place)
-    device = _torch_device(place) if group.backend == "nccl" else None
-    dist.init_process_group(
-        group.backend,
-        store=store,
-        rank=meeting.rank,
-        world_size=meeting.world_size,
-        timeout=timeout,
-        device_id=device,
-    )
-    try:
-        yield group
-    finally:
-        dist.destroy_process_group()
-    _leave(store, meeting)
-
-
-def _torch_device(place: Place) -> "torch.device":
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    return torch.device(place.torch_name)
-
-
-def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place) -> _Group:
-    """Every rank says where it is and what it works on: NCCL needs a GPU on each."""
-    store.set(f"rank/{meeting.rank}", json.dumps([node, place.backend]))
-    answers = [json.loads(answer) for answer in store.multi_get([f"rank/{rank}" for rank in range(meeting.world_size)])]
-    everywhere_cuda = all(backend == "cuda" for _, backend in answers)
-    return _Group(backend="nccl" if everywhere_cuda else "gloo", nodes=len({node for node, _ in answers}))
-
-
-def _leave(store: "Store", meeting: Rendezvous) -> None:
-    """Rank 0 goes last: the store that the others may still speak to dies with it."""
-    store.set(f"left/{meeting.rank}", "")
-    if meeting.rank == 0:
-        store.wait([f"left/{rank}" for rank in range(meeting.world_size)])
 
 
 def _all_reduce(params: CollectiveParams, meeting: Rendezvous, place: Place, size: int) -> _Rounds:
