@@ -2,8 +2,9 @@
 
 A child of role RUN gets one Assignment, answers `{"result": RankResult}` and ends. The one of role RESIDENT answers
 question after question until the daemon closes its end: `{"assignment": …}` in the same way, `{"inventory": true}`
-with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids]}` with `{"idleness": …}`. While it measures, a
-child says `{"progress": text}`, and at the rendezvous `{"ready": true}`, upon which it waits for `{"go": true}`.
+with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids]}` with `{"idleness": …}`. Told to `{"watch":
+[checks]}`, it says `{"due": check}` from then on whenever a watch of theirs returns. While it measures, a child says
+`{"progress": text}`, and at the rendezvous `{"ready": true}`, upon which it waits for `{"go": true}`.
 """
 
 import fcntl
@@ -13,6 +14,7 @@ import struct
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 import pydantic_core
@@ -59,6 +61,9 @@ def reside(
                 line.say({"inventory": inventory, "failed": failed})
             case {"idleness": own}:
                 line.say({"idleness": _idleness(probes, frozenset(own))})
+            case {"watch": names}:
+                for name in names:
+                    Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
 
 
 class Line:
@@ -67,6 +72,7 @@ class Line:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._heard = control.makefile("rb")
+        self._turn = Lock()
 
     def hear(self) -> dict[str, Any]:
         """The next thing the daemon says; nothing at all once it has closed its end."""
@@ -75,7 +81,9 @@ class Line:
         return heard
 
     def say(self, message: dict[str, Any]) -> None:
-        self._control.sendall(pydantic_core.to_json(message, inf_nan_mode="null") + b"\n")
+        line = pydantic_core.to_json(message, inf_nan_mode="null") + b"\n"
+        with self._turn:  # a watch speaks whenever it likes
+            self._control.sendall(line)
 
 
 class RunContext:
@@ -170,6 +178,17 @@ def _probed(probe: IdleProbe, own: frozenset[int]) -> Idleness:
         return Idleness(probe.probe(own))
     except Exception:
         return Idleness.UNKNOWN
+
+
+def _watch(check: AnyCheck, line: Line) -> None:
+    """Says whenever there is something to measure; a watch that raises is over, and the check keeps its cadence."""
+    assert check.watch is not None, "the daemon asks for those that there are"
+    try:
+        while True:
+            check.watch()
+            line.say({"due": check.name})
+    except Exception as error:
+        line.say({"unwatched": check.name, "error": f"{type(error).__name__}: {error}"})
 
 
 def _without_leftovers(result: RankResult) -> RankResult:

@@ -36,7 +36,7 @@ from muster_agent.node import Node
 from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned
+from muster_agent.plan import Planned, watched
 from muster_agent.planning import memory_limit_bytes
 from muster_agent.plugins_run import plugins_run
 from muster_agent.ports import Ports, alone, reach
@@ -103,7 +103,7 @@ class Daemon:
         self._ports = Ports(settings)
         self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
-        self._resident = Resident(launcher, memory_limit)
+        self._resident = Resident(launcher, memory_limit, watched(plan), self._alert)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -162,6 +162,9 @@ class Daemon:
         due = self._node.next_due()
         if due < float("inf"):
             self._timer = self._loop.call_at(due - self._epoch_offset_s, self._feed, events.Ticked())
+
+    def _alert(self, check: str) -> None:
+        self._feed(events.Alerted(check))
 
     # Commands
 

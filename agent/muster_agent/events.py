@@ -46,6 +46,13 @@ class InventoryFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Alerted:
+    """A check's watch says that there is something to measure at once."""
+
+    check: str
+
+
+@dataclass(frozen=True, slots=True)
 class IdlenessSeen:
     """The idle probes have answered."""
 
@@ -90,6 +97,7 @@ Event = (
     | CommandReceived
     | CoordinatorSeen
     | InventoryFound
+    | Alerted
     | IdlenessSeen
     | PortOpened
     | PortRefused

@@ -90,6 +90,8 @@ class Node:
                 commands = self._leave_old_group(now)
             case events.InventoryFound(inventory):
                 self._inventory = inventory
+            case events.Alerted(check):
+                self._schedule.hasten(check, now)
             case events.IdlenessSeen():
                 commands = self._settle(self._lease.handle(event, now), now)
             case events.StopRequested():

@@ -30,6 +30,11 @@ class Unfit(Exception):
         self.reason = reason
 
 
+def watched(plan: Mapping[str, Planned]) -> tuple[str, ...]:
+    """The checks of which a watch is to be kept: those with one that run in the background."""
+    return tuple(name for name, it in plan.items() if it.check.watch is not None and it.interval_s is not None)
+
+
 def find(plan: Mapping[str, Planned], name: str, params: Json) -> tuple[AnyCheck, Params]:
     """The check of that name with parameters; Unfit when it is not known here or the parameters do not fit it."""
     planned = plan.get(name)

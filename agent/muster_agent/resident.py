@@ -2,6 +2,7 @@
 
 It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
 hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
+Between its answers the child tells of what the watches of its checks have seen.
 """
 
 import asyncio
@@ -62,13 +63,26 @@ class Unanswered(Exception):
 
 
 class Resident:
-    """Asks the resident child, one question at a time; a caller that is cancelled meanwhile has it killed."""
+    """Asks the resident child, one question at a time; a caller that is cancelled meanwhile has it killed.
 
-    def __init__(self, launcher: Launcher, memory_limit_bytes: int | None) -> None:
+    `watched` names the checks whose watches the child shall keep; `alert` is called with the name of one that fires.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        memory_limit_bytes: int | None,
+        watched: tuple[str, ...] = (),
+        alert: Callable[[str], None] = lambda _check: None,
+    ) -> None:
         self._launcher = launcher
         self._memory_limit_bytes = memory_limit_bytes
+        self._watched = watched
+        self._alert = alert
         self._turn = asyncio.Lock()
         self._child: Spawned | None = None
+        self._answers: asyncio.Queue[Json | Garbage | None] = asyncio.Queue()
+        self._listening: asyncio.Task[None] | None = None
         self._failures = 0
         self._not_before = 0.0
         self._kills_before = 0
@@ -109,6 +123,8 @@ class Resident:
             ending, self._child = self._child, None
             ending.kill()
             await ending.gone()
+            if self._listening:
+                await self._listening
 
     async def _ask(
         self, question: Json, kind: type[Reply], timeout_s: float, progress: Callable[[str], None] = lambda _text: None
@@ -119,7 +135,7 @@ class Resident:
             try:
                 async with asyncio.timeout(timeout_s):
                     resident.send(question)
-                    reply = await _heard(resident, kind, progress)
+                    reply = await self._heard(kind, progress)
             except TimeoutError:
                 problem = findings.hung(f"the resident process did not answer within {timeout_s:g} s", {})
                 raise Unanswered(await self._give_up(resident, problem)) from None
@@ -140,7 +156,43 @@ class Resident:
                 raise Unanswered(findings.hung(f"the resident process failed and rests for {pause:.1f} s", {}))
             self._kills_before = out_of_memory_kills()
             self._child = await self._launcher.spawn(child.RESIDENT, memory_limit_bytes=self._memory_limit_bytes)
+            self._answers = asyncio.Queue()
+            self._listening = asyncio.create_task(self._listen(self._child, self._answers), name="resident")
+            if self._watched:
+                self._child.send({"watch": [*self._watched]})
         return self._child
+
+    async def _listen(self, resident: Spawned, answers: "asyncio.Queue[Json | Garbage | None]") -> None:
+        """Takes what a child says until it is gone: alerts at once, anything else as an answer.
+
+        Who is alerted is called by the loop, which tells everybody when that goes wrong.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async for message in resident.messages():
+                match message:
+                    case {"due": str(check)}:
+                        loop.call_soon(self._alert, check)
+                    case {"unwatched": str(check), "error": str(error)}:
+                        log.error("watch_failed", check=check, error=error)
+                    case _:
+                        answers.put_nowait(message)
+            answers.put_nowait(None)
+        except Garbage as error:
+            answers.put_nowait(error)
+
+    async def _heard(self, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
+        """The reply, with what progress was made before it; None when the child is gone."""
+        while True:
+            match await self._answers.get():
+                case None:
+                    return None
+                case Garbage() as error:
+                    raise error
+                case {"progress": str(text)}:
+                    progress(text)
+                case message:
+                    return kind.model_validate(message)
 
     async def _give_up(self, failed: Spawned, problem: Finding | None) -> Finding:
         """Kills the child; what is known of its end goes into the finding, or is the finding if there is none."""
@@ -163,14 +215,3 @@ class Resident:
 def pause_s(failures: int) -> float:
     """How long the child rests after its failure number `failures` in a row, counted from 0; in seconds."""
     return float(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 30)))
-
-
-async def _heard(resident: Spawned, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
-    """The reply, with what progress was made before it; None when the child is gone."""
-    async for message in resident.messages():
-        match message:
-            case {"progress": str(text)}:
-                progress(text)
-            case _:
-                return kind.model_validate(message)
-    return None

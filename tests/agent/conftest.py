@@ -118,10 +118,19 @@ class Running:
 
 @pytest.fixture
 def running(launched) -> Callable[..., AbstractAsyncContextManager[Running]]:
-    """A runner for checks, entered with `async with`; hooks and fields of Surroundings are keywords."""
+    """A runner for checks, entered with `async with`; hooks and fields of Surroundings are keywords.
+
+    `watched` and `alert` are those of the resident child.
+    """
 
     @contextlib.asynccontextmanager
-    async def enter(*checks: AnyCheck, hooks: dict[str, Any] | None = None, **around: Any) -> AsyncIterator[Running]:
+    async def enter(
+        *checks: AnyCheck,
+        hooks: dict[str, Any] | None = None,
+        watched: tuple[str, ...] = (),
+        alert: Callable[[str], None] = print,
+        **around: Any,
+    ) -> AsyncIterator[Running]:
         launcher = launched(*checks, **(hooks or {}))
         values: dict[str, Any] = {
             "node": "node-1",
@@ -131,7 +140,7 @@ def running(launched) -> Callable[..., AbstractAsyncContextManager[Running]]:
             "memory_limit_bytes": None,
             **around,
         }
-        resident = Resident(launcher, values["memory_limit_bytes"])
+        resident = Resident(launcher, values["memory_limit_bytes"], watched, alert)
         events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
         runner = Runner(launcher, resident, Surroundings(**values), events.put_nowait)
         try:

@@ -9,6 +9,7 @@ from muster.check import AnyCheck, Check, Idleness, Needs, Params, Scope
 from muster.model import Device, Inventory, Measurement, RankResult, Run, Verdict
 from muster.wire.messages import Abort, CoordinatorPresence, Declined, Join, Prepare, RunCheck, Start
 from muster_agent.events import (
+    Alerted,
     ClosePort,
     CommandReceived,
     CoordinatorSeen,
@@ -206,6 +207,19 @@ def test_nothing_runs_in_the_background_before_the_devices_are_known():
     driven = Driven(BACKGROUND, devices=None)
     assert driven.feed(Ticked(), SPREAD_S) == []
     assert driven.node.next_due() == float("inf")
+
+
+def test_an_alert_makes_a_background_check_due_at_once():
+    """Its beat stays; a check that does not run in the background is not concerned."""
+    driven = Driven({**PLAN, "seen": planned("seen", Needs.NOTHING, interval_s=600.0)})
+    first = driven.node.next_due()
+    assert driven.feed(Alerted("light"), first - 1.0) == []
+    assert driven.node.next_due() == first
+    assert driven.feed(Alerted("seen"), first - 1.0) == []
+    assert driven.node.next_due() == first - 1.0
+    (start,) = driven.feed(Ticked(), first - 1.0)
+    assert isinstance(start, StartRun)
+    assert start.order.check.name == "seen"
 
 
 def test_a_background_run_yields_to_a_group():

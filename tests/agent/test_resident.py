@@ -113,6 +113,49 @@ async def test_resident_checks_share_one_process(running, check):
     assert runs.progress == ["there"] * 3
 
 
+class Bell:
+    """A watch that returns whenever something is written into a pipe."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def watch(self) -> None:
+        os.read(self._read, 1)
+
+    def ring(self) -> None:
+        os.write(self._write, b"!")
+
+
+def deaf() -> None:
+    raise RuntimeError("no events here")
+
+
+async def test_a_watch_that_fires_is_told_between_and_during_questions(running, check):
+    """The child tells of it at once, also while a measurement goes on, and answers as ever."""
+    bell = Bell()
+    alerts: asyncio.Queue[str] = asyncio.Queue()
+    seen = check(pid, name="seen", resident=True, watch=bell.watch)
+    async with running(seen, watched=("seen",), alert=alerts.put_nowait) as runs:
+        assert (await runs.run(seen)).run.verdict is Verdict.PASS
+        for _ in range(3):
+            bell.ring()
+            async with asyncio.timeout(30):
+                assert await alerts.get() == "seen"
+        assert (await runs.run(seen)).run.facts["pid"] == runs.resident.pid
+
+
+async def test_a_watch_that_raises_is_logged_and_the_check_goes_on(running, check, capsys):
+    """Without a watch the check still has its cadence."""
+    broken_watch = check(pid, name="seen", resident=True, watch=deaf)
+    async with running(broken_watch, watched=("seen",)) as runs:
+        assert (await runs.run(broken_watch)).run.verdict is Verdict.PASS
+        assert (await runs.run(broken_watch)).run.verdict is Verdict.PASS
+        async with asyncio.timeout(30):
+            while "watch_failed" not in (told := capsys.readouterr().out):
+                await asyncio.sleep(0.01)
+    assert "no events here" in told
+
+
 async def test_a_hang_is_a_finding_and_the_child_is_replaced_after_a_pause(running, check, monkeypatch):
     """No answer by the deadline: run.hung with the last output; until the pause is over run.hung at once; then anew."""
     monkeypatch.setattr(resident_module, "FIRST_PAUSE_S", 0.3)

@@ -89,6 +89,54 @@ def test_a_run_that_outlasts_its_interval_misses_beats():
     assert schedule.next_due() == pytest.approx(first + 40)
 
 
+def test_a_hastened_check_runs_at_once_and_keeps_its_beat():
+    """The run beside the beats moves none of them."""
+    schedule = schedule_of(a=100.0)
+    first = schedule.next_due()
+    schedule.tick(first)
+    schedule.ended("a", first + 1)
+    schedule.hasten("a", first + 40)
+    assert schedule.next_due() == first + 40
+    assert schedule.tick(first + 40) == ["a"]
+    schedule.ended("a", first + 41)
+    assert schedule.next_due() == pytest.approx(first + 100)
+
+
+def test_what_happens_during_a_run_hastens_the_next():
+    """The present run may have looked already; the next starts a second after it at the earliest."""
+    schedule = schedule_of(a=100.0)
+    schedule.hasten("a", 40.0)
+    assert schedule.tick(40.0) == ["a"]
+    schedule.hasten("a", 40.1)
+    schedule.hasten("a", 40.2)
+    assert schedule.next_due() == math.inf
+    schedule.ended("a", 40.3)
+    assert schedule.next_due() == 41.0
+    assert schedule.tick(41.0) == ["a"]
+
+
+def test_a_storm_of_events_costs_a_run_a_second():
+    """Each of 1,000 events within ten seconds hastens the check; it runs ten times or eleven."""
+    schedule = schedule_of(a=1000.0)
+    schedule.tick(30.0)
+    schedule.ended("a", 30.0)
+    runs = 0
+    for event in range(1000):
+        now = 100.0 + event / 100
+        schedule.hasten("a", now)
+        for name in schedule.tick(now):
+            runs += 1
+            schedule.ended(name, now)
+    assert 10 <= runs <= 11
+
+
+def test_what_has_no_beat_is_not_hastened():
+    """A check that is off or runs on demand only stays so."""
+    schedule = schedule_of(a=None)
+    schedule.hasten("a", 1.0)
+    assert schedule.next_due() == math.inf
+
+
 def test_what_is_due_comes_in_the_order_of_its_time():
     """Several checks may be due at one tick."""
     schedule = schedule_of(a=10.0, b=10.0, c=10.0)
