@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster import Device, Rendezvous
-from muster_plugins.collective import CollectiveParams, measure
+from muster_plugins.collective import CollectiveSettings, GroupParams, measure
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class DirectContext:
 
 def main() -> None:
     """Measures one rank; fails when a sum is wrong."""
-    params = CollectiveParams.model_validate(json.loads(sys.argv[1]))
-    measurement = measure(params, DirectContext(node=f"node-{os.environ['RANK']}"), None)
+    params = GroupParams.model_validate(json.loads(sys.argv[1]))
+    measurement = measure(CollectiveSettings(), None, params, DirectContext(node=f"node-{os.environ['RANK']}"))
     if measurement.metrics["wrong_elements"]:
         sys.exit("the sums are wrong")
 

@@ -1,4 +1,4 @@
-"""Writes docs/reference/*.md and the state diagrams of docs/architecture.md from the code.
+"""Writes docs/checks.md, docs/reference/*.md and the state diagrams of docs/architecture.md from the code.
 
 Each page is one function, and so is each diagram; a test compares what they give with the files.
 """
@@ -14,12 +14,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticUndefined, to_jsonable_python
 
-from muster import hookspecs, plugins
+from muster import hookspecs, plugins, references
 from muster.check import AnyCheck
+from muster.conditions import in_words
 from muster.config import ENVIRONMENT_PREFIX, Config, Settings
 from muster.model import Finding, Run
+from muster.references import Reference
 from muster_agent import session
 from muster_agent.metrics import Metrics
 from muster_coordinator import group, health
@@ -31,11 +33,11 @@ from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.records import GroupRecord, NodeView, StoryEntry, SweepRecord
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
-from muster_coordinator.web.requests import NewRun, NewSweep, PageQuery, RunQuery
+from muster_coordinator.web.requests import NewReference, NewRun, NewSweep, PageQuery, ReferenceQuery, RunQuery
 from muster_coordinator.web.routes import Api
 
-ARCHITECTURE = Path(__file__).parent / "architecture.md"
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+ARCHITECTURE = DOCS / "architecture.md"
 NOTE = "<!-- Generated from the code by `make docs`; edit the code instead. -->"
 
 
@@ -56,14 +58,52 @@ def hooks() -> str:
 
 
 def checks() -> str:
-    """Every check of the built-in plugins with its parameters."""
-    lines = [NOTE, "# Checks", "The checks that the built-in plugins bring; `muster check list` shows those of a node."]
-    loaded = plugins.load(Config(Settings()))
-    for name, check in sorted(plugins.collect_checks(loaded).items()):
+    """What every built-in check finds, needs, costs and is judged by, and its parameters."""
+    brought = plugins.collect_checks(plugins.load(Config(Settings())))
+    rows = references.shipped()
+    lines = [
+        NOTE,
+        "# Checks",
+        "The checks that the built-in plugins bring; `muster check list` shows those of a node. Checks with a rhythm "
+        "run in the background, the others on demand. What a run costs is for a usual node with eight GPUs and default "
+        "parameters. A metric without a reference is measured and kept, and the run says that nothing judged it.",
+        _table(map(_overview, map(brought.__getitem__, sorted(brought))), _OVERVIEW),
+    ]
+    for name, check in sorted(brought.items()):
         lines += [f"## {name}", f"{check.summary}.", _facts(check)]
+        if check.finds:
+            found = ((f"`{code}`", meaning) for code, meaning in check.finds.items())
+            lines += ["What it finds:", _table(found, ("Code", "Meaning"))]
+        if judged := [_reference(row) for row in rows if row.check == name]:
+            lines += ["What it is judged by:", _table(iter(judged), ("Metric", "Where", "Bounds", "Source"))]
         if check.params.model_fields:
             lines += ["Parameters:", _table(_fields(check.params, ""), ("Parameter", "Type", "Default", "Meaning"))]
     return _page(lines)
+
+
+_OVERVIEW = ("Check", "What it does", "Needs", "Runs", "Costs", "Also checked by")
+
+
+def _overview(check: AnyCheck) -> tuple[str, ...]:
+    cost = "" if check.cost_s is None else f"{check.cost_s:g} s"
+    needs = check.needs.lower().replace("_", " ")
+    return f"[{check.name}](#{check.name})", check.summary, needs, _rhythm(check), cost, check.precedent
+
+
+def _rhythm(check: AnyCheck) -> str:
+    return "on demand" if check.cadence_s is None else f"every {check.cadence_s:g} s"
+
+
+def _reference(row: Reference) -> tuple[str, ...]:
+    where = ", ".join(f"{fact} {in_words(condition)}" for fact, condition in row.when.items()) or "everywhere"
+    bounds = {
+        "fails below": row.fail_below,
+        "warns below": row.warn_below,
+        "warns above": row.warn_above,
+        "fails above": row.fail_above,
+    }
+    told = ", ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+    return f"`{row.metric}`", where, f"{told} {row.unit}".strip(), row.source
 
 
 def settings() -> str:
@@ -101,10 +141,12 @@ def api() -> str:
         "Query of /api/v1/runs": RunQuery,
         "Body of POST runs": NewRun,
         "Body of POST sweeps": NewSweep,
+        "Body of PUT references": NewReference,
+        "Query of DELETE references": ReferenceQuery,
     }
     for title, model in asked.items():
         lines += [f"## {title}", _model_table(model)]
-    for answer in (NodeView, Run, SweepRecord, GroupRecord, StoryEntry, Finding):
+    for answer in (NodeView, Run, SweepRecord, GroupRecord, StoryEntry, Finding, Reference):
         lines += [f"## {answer.__name__}", inspect.cleandoc(answer.__doc__ or ""), _model_table(answer)]
     return _page(lines)
 
@@ -122,12 +164,13 @@ def metrics() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "api.md": api,
     "checks.md": checks,
-    "hooks.md": hooks,
-    "metrics.md": metrics,
-    "settings.md": settings,
+    "reference/api.md": api,
+    "reference/hooks.md": hooks,
+    "reference/metrics.md": metrics,
+    "reference/settings.md": settings,
 }
+"""By the place of each page below docs/."""
 
 
 def group_states() -> str:
@@ -186,11 +229,10 @@ def _signature(hook: Any) -> str:
 
 
 def _facts(check: AnyCheck) -> str:
-    cadence = "on demand only" if check.cadence_s is None else f"every {check.cadence_s:g} s"
     rows = [
         ("Scope", check.scope),
         ("Needs", check.needs),
-        ("Runs", cadence),
+        ("Runs", _rhythm(check)),
         ("Timeout", f"{check.timeout_s:g} s"),
         ("Objective in sweeps", f"`{check.objective}`" if check.objective else "none"),
         ("`--quick` sets", f"`{json.dumps(dict(check.quick))}`" if check.quick else "nothing"),
@@ -258,12 +300,7 @@ def _default(field: FieldInfo) -> str:
         return ""  # the description says what an unset value means
     if field.default is PydanticUndefined:
         return "required"
-    default = field.default if isinstance(field.default, bool | int | float | str) else _plain(field.default)
-    return f"`{json.dumps(default)}`"
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+    return f"`{json.dumps(to_jsonable_python(field.default))}`"
 
 
 def _table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
@@ -272,7 +309,6 @@ def _table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    REFERENCE.mkdir(exist_ok=True)
-    for file_name, page in PAGES.items():
-        (REFERENCE / file_name).write_text(page(), encoding="utf-8")
+    for place, page in PAGES.items():
+        (DOCS / place).write_text(page(), encoding="utf-8")
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")

@@ -20,9 +20,9 @@ from typing import Any
 import pydantic_core
 
 from muster.check import AnyCheck, Idleness, IdleProbe, Rendezvous, Skip
-from muster.model import Device, Finding, Inventory, Measurement, RankResult, Verdict, verdict_of
+from muster.model import Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
 from muster.plugins import Answer, Plugins
-from muster.references import applicable
+from muster.references import Reference, applicable
 from muster_agent import findings, process
 from muster_agent.orders import Assignment, Place
 
@@ -130,6 +130,7 @@ def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunCont
         measurement = _measured(check, context)
         rows = applicable(context.assignment.references, check.name, measurement.facts)
         found += check.judge(measurement, rows)
+        found += _not_judged(check, measurement, rows, context)
     except Skip as skip:
         found.append(findings.skipped(str(skip)))
     except Exception as error:
@@ -165,6 +166,21 @@ def _measured(check: AnyCheck, context: RunContext) -> Measurement:
     if not isinstance(measurement, Measurement):
         raise TypeError(f"measure returned {type(measurement).__name__}, not Measurement")
     return measurement
+
+
+def _not_judged(
+    check: AnyCheck, measurement: Measurement, rows: Mapping[str, Reference], context: RunContext
+) -> list[Finding]:
+    """Names what should be judged and has no reference, once for a node: its first rank has the numbers of its run."""
+    place = context.assignment.place
+    if place is not None and place.local_rank > 0:
+        return []
+    metrics = [name for name in check.judged if name not in rows and _is_measured(measurement.metrics.get(name))]
+    return [findings.not_judged(metrics)] if metrics else []
+
+
+def _is_measured(value: Metric) -> bool:
+    return any(one is not None for one in (value if isinstance(value, list) else [value]))
 
 
 def _idleness(probes: Iterable[IdleProbe], own: frozenset[int]) -> Idleness:

@@ -23,6 +23,7 @@ from muster.config import Settings
 from muster.errors import Unavailable
 from muster.model import Inventory, Json, Run
 from muster.plugins import Plugins
+from muster.reference_file import read_references
 from muster.references import Reference
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent import events
@@ -51,7 +52,10 @@ log = structlog.get_logger()
 
 
 def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
-    """Runs the agent until SIGTERM or SIGINT. Unavailable when something that it needs is taken or gone."""
+    """Runs the agent until SIGTERM or SIGINT.
+
+    Unavailable when something that it needs is taken or gone, SettingsError when its references are wrong.
+    """
     with _alone_in(settings.data_dir):
         try:
             asyncio.run(_serve(settings, plugins, plan, launcher))
@@ -96,6 +100,7 @@ class Daemon:
         self._settings = settings
         self._plugins = plugins
         self._plan = plan
+        self._own_references = read_references(settings.references_file, None if plugins.failed else plan)
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()
@@ -108,7 +113,7 @@ class Daemon:
             node=settings.node,
             devices=(),
             expected_gpus=settings.expected_gpus,
-            references=references.shipped(),
+            references=(*references.shipped(), *self._own_references),
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
@@ -251,7 +256,9 @@ class Daemon:
         )
 
     def _take_references(self, rows: tuple[Reference, ...]) -> None:
-        self._runner.surroundings = replace(self._runner.surroundings, references=(*references.shipped(), *rows))
+        """Judges by the fleet's references from now on; of equals this machine's own, which come last, win."""
+        rows = (*references.shipped(), *rows, *self._own_references)
+        self._runner.surroundings = replace(self._runner.surroundings, references=rows)
 
     # Being watched, and the end
 

@@ -38,6 +38,16 @@ def raised(error: BaseException) -> Finding:
     return _unknown("raised", f"{type(error).__name__}: {first_line}"[:500], {"traceback": text})
 
 
+def not_judged(metrics: list[str]) -> Finding:
+    """There is no reference for what was measured, so that nothing says whether it is good."""
+    return Finding(
+        code="run.not_judged",
+        summary=f"measured, but no reference judges it: {', '.join(metrics)}",
+        severity=Severity.INFO,
+        evidence={"metrics": [*metrics]},
+    )
+
+
 def unprepared(plugin: str, error: str) -> Finding:
     """A plugin could not set the run's environment up, so what was measured may not be what was meant."""
     return Finding(
@@ -51,6 +61,11 @@ def unprepared(plugin: str, error: str) -> Finding:
 def timeout(timeout_s: float) -> Finding:
     """The run did not end by its deadline."""
     return _unknown("timeout", f"not done within {timeout_s:g} s", {"timeout_s": timeout_s})
+
+
+def lost(rank: int) -> Finding:
+    """A process of the job is gone, or silent for longer than its run may take."""
+    return _unknown("lost", f"the process with rank {rank} was lost during the run", {"rank": rank})
 
 
 def hung(summary: str, evidence: Json) -> Finding:

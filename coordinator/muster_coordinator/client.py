@@ -45,9 +45,13 @@ class Client:
         """The answer to POST of a JSON body."""
         return self._ask("POST", path, "", json.dumps(body))
 
-    def delete(self, *path: str) -> Any:
+    def put(self, *path: str, body: Mapping[str, Any]) -> Any:
+        """The answer to PUT of a JSON body."""
+        return self._ask("PUT", path, "", json.dumps(body))
+
+    def delete(self, *path: str, **query: str) -> Any:
         """The answer to DELETE."""
-        return self._ask("DELETE", path)
+        return self._ask("DELETE", path, f"?{urlencode(query)}" if query else "")
 
     def _ask(self, method: str, path: tuple[str, ...], query: str = "", body: str | None = None) -> Any:
         target = self._root + "/".join(quote(segment, safe="") for segment in path) + query

@@ -19,7 +19,7 @@ from muster.model import Run
 from muster.plugins import Plugins
 from muster_coordinator.broker import embedded_broker
 from muster_coordinator.database import WriteFailed
-from muster_coordinator.events import Announce, Notify, SendAck, SendCommand, Ticked
+from muster_coordinator.events import Announce, Notify, PublishReferences, SendAck, SendCommand, Ticked
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
@@ -112,7 +112,7 @@ class Shell:
     def carry_out(self, command: Outgoing) -> None:
         """Does what a command says that is not for the store."""
         match command:
-            case SendAck() | SendCommand():
+            case SendAck() | SendCommand() | PublishReferences():
                 self.link.send(command)
             case Announce(_, payload):
                 self.stream.tell(command)

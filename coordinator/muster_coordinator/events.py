@@ -8,15 +8,17 @@ from dataclasses import dataclass
 
 from muster.check import Transition
 from muster.model import Json, Run
+from muster.references import Reference
 from muster.wire.messages import (
     Ack,
     AnyCommand,
     AnyGroupReply,
     InventoryReport,
     Presence,
+    References,
     Report,
 )
-from muster_coordinator.records import NodeRecord, NodeView, StoryEntry, SweepRecord
+from muster_coordinator.records import NodeRecord, NodeView, ReferenceRecord, StoryEntry, SweepRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,20 @@ class SweepAbortRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """Somebody has set a reference for the fleet. Refused when no node has its check or there is no room for it."""
+
+    reference: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRemoved:
+    """Somebody has taken back a reference that was set. Refused when there is none with this key."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ticked:
     """Time has passed."""
 
@@ -89,6 +105,8 @@ Event = (
     | RunRequested
     | SweepRequested
     | SweepAbortRequested
+    | ReferenceSet
+    | ReferenceRemoved
     | Ticked
 )
 
@@ -118,6 +136,20 @@ class SaveSweep:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveReference:
+    """Write a reference under its number."""
+
+    record: ReferenceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class EraseReference:
+    """Remove the reference with this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tell:
     """Append to a node's story."""
 
@@ -141,6 +173,13 @@ class SendCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishReferences:
+    """Tell every agent, also those that come later, which references were set for the fleet."""
+
+    message: References
+
+
+@dataclass(frozen=True, slots=True)
 class Announce:
     """Tell whoever listens to the API's event stream: `kind` is run, node, sweep or story, `payload` its JSON."""
 
@@ -155,4 +194,16 @@ class Notify:
     transition: Transition
 
 
-Command = StoreRuns | SaveNode | SaveSweep | Tell | SendAck | SendCommand | Announce | Notify
+Command = (
+    StoreRuns
+    | SaveNode
+    | SaveSweep
+    | SaveReference
+    | EraseReference
+    | Tell
+    | SendAck
+    | SendCommand
+    | PublishReferences
+    | Announce
+    | Notify
+)

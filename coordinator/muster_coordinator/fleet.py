@@ -16,6 +16,8 @@ from muster_coordinator.events import (
     GroupReplySeen,
     InventorySeen,
     PresenceSeen,
+    ReferenceRemoved,
+    ReferenceSet,
     ReportSeen,
     RunRequested,
     SaveSweep,
@@ -28,8 +30,9 @@ from muster_coordinator.events import (
 from muster_coordinator.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.intake import take
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import NodeView, Saved, SweepRecord, SweepState
+from muster_coordinator.records import NodeView, ReferenceRecord, Saved, SweepRecord, SweepState
 from muster_coordinator.recovery import interrupted, release
+from muster_coordinator.reference_book import ReferenceBook, require_known_check
 from muster_coordinator.requests import check_run, plan_sweep
 from muster_coordinator.roster import Roster
 from muster_coordinator.sweep import Sweep
@@ -62,6 +65,7 @@ class Fleet:
         self.counts = Counts()
         self._orders = Orders(epoch)
         self._roster = Roster(self._orders, heartbeat_s)
+        self._references = ReferenceBook(self._orders)
         self._streams: dict[tuple[str, str], int] = {}
         self._sweeps: dict[str, Sweep] = {}
         self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
@@ -71,7 +75,7 @@ class Fleet:
         """Takes over what is stored; to be called once, before anything else. Ends the sweeps that were under way."""
         self._roster.restore(saved.nodes, saved.runs, now)
         self._streams = dict(saved.streams)
-        commands: list[Command] = []
+        commands = self._references.restore(saved.references, now)
         for record in saved.sweeps:
             ended = interrupted(record, now)
             commands += [SaveSweep(ended), Announce("sweep", ended), *self._settle(ended, now)]
@@ -97,6 +101,8 @@ class Fleet:
                 commands = self._begin_sweep(event, now)
             case SweepAbortRequested(sweep, reason):
                 commands = self._abort_sweep(sweep, reason, now)
+            case ReferenceSet() | ReferenceRemoved():
+                commands = self._change_references(event, now)
         return commands
 
     def nodes(self, now: float) -> list[NodeView]:
@@ -116,6 +122,10 @@ class Fleet:
         """A sweep that runs or has ended lately."""
         running = self._sweeps.get(id)
         return self._ended.get(id) if running is None else running.record()
+
+    def references(self) -> tuple[ReferenceRecord, ...]:
+        """The operator's references, by number."""
+        return self._references.records
 
     def _take_report(self, message: Report, now: float) -> list[Command]:
         commands = self._roster.hear(message.node, message.id, now)
@@ -193,6 +203,12 @@ class Fleet:
         if id not in self._sweeps:
             raise Refused(unknown("sweep", id, self._sweeps))
         return self._drive(self._sweeps[id], CalledOff(reason), now)
+
+    def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
+        if isinstance(event, ReferenceRemoved):
+            return self._references.remove(event.key, now)
+        require_known_check(event.reference, self._roster.nodes)
+        return self._references.set(event.reference, now)
 
     def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
         commands = sweep.handle(event, now)

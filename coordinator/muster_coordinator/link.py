@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiomqtt
 import structlog
@@ -26,6 +26,7 @@ from muster_coordinator.events import (
     GroupReplySeen,
     InventorySeen,
     PresenceSeen,
+    PublishReferences,
     ReportSeen,
     SendAck,
     SendCommand,
@@ -64,6 +65,14 @@ class Inbox(asyncio.Queue[Any]):
         return batch
 
 
+class Spoken(NamedTuple):
+    """A message on its way out; the broker keeps one that is retained for whoever comes later."""
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+
+
 class Link:
     """The connection to the broker, kept up for ever.
 
@@ -88,22 +97,25 @@ class Link:
         self._api_url = api_url
         self._epoch = epoch
         self._deliver = deliver
-        self._outbox: asyncio.Queue[tuple[str, bytes]] | None = None
+        self._outbox: asyncio.Queue[Spoken] | None = None
+        self._references: Spoken | None = None
 
     @property
     def connected(self) -> bool:
         """Whether messages come in and go out at this moment."""
         return self._outbox is not None
 
-    def send(self, command: SendAck | SendCommand) -> None:
-        """Queues a message to a node; without a connection it is dropped."""
-        if self._outbox is None:
-            return
+    def send(self, command: SendAck | SendCommand | PublishReferences) -> None:
+        """Queues a message; without a connection one to a node is dropped, and the references wait for the next."""
         match command:
             case SendAck(node, ack):
-                self._outbox.put_nowait((self._topics.node(node, NodeTopic.ACK), encode(ack)))
+                spoken = Spoken(self._topics.node(node, NodeTopic.ACK), encode(ack))
             case SendCommand(node, order):
-                self._outbox.put_nowait((self._topics.node(node, NodeTopic.COMMAND), encode(order)))
+                spoken = Spoken(self._topics.node(node, NodeTopic.COMMAND), encode(order))
+            case PublishReferences(message):
+                spoken = self._references = Spoken(self._topics.references, encode(message), retain=True)
+        if self._outbox is not None:
+            self._outbox.put_nowait(spoken)
 
     async def run(self) -> None:
         """Connects, and connects again whenever the connection is lost, until it is cancelled."""
@@ -133,6 +145,8 @@ class Link:
         client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning
         await self._subscribe(client)
         self._outbox = asyncio.Queue()
+        if self._references is not None:
+            self._outbox.put_nowait(self._references)
         log.info("broker_connected", broker=self._broker_url)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -186,10 +200,10 @@ class Link:
         return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
 
 
-async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[tuple[str, bytes]]) -> None:
+async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[Spoken]) -> None:
     """Sends in order, without waiting for one message's confirmation before the next is sent."""
     while True:
         batch = [await outbox.get()]
         while len(batch) < SENDS_AT_ONCE and not outbox.empty():
             batch.append(outbox.get_nowait())
-        await asyncio.gather(*(publish(client, topic, payload) for topic, payload in batch))
+        await asyncio.gather(*(publish(client, it.topic, it.payload, retain=it.retain) for it in batch))

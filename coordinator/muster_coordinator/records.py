@@ -19,6 +19,7 @@ from muster.model import (
     Topology,
     Verdict,
 )
+from muster.references import Reference
 from muster.wire.messages import PluginInfo
 
 
@@ -190,15 +191,24 @@ class SweepRecord(Data):
     notes: tuple[str, ...] = ()
 
 
+class ReferenceRecord(Data):
+    """An operator's reference as it is stored; of two, the one with the higher `number` was set later."""
+
+    number: int
+    reference: Reference
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """What the store holds of a fleet, for `Fleet.restore`.
 
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
-    (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended.
+    (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
+    are all, by number.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
     runs: tuple[Run, ...] = ()
     streams: Mapping[tuple[str, str], int] = field(default_factory=dict)
     sweeps: tuple[SweepRecord, ...] = ()
+    references: tuple[ReferenceRecord, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Insert, Select, Table, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,10 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from muster.config import Settings
 from muster.errors import Refused
 from muster.model import Data, Run, Verdict
+from muster.references import Reference
 from muster_coordinator.database import Database, WriteFailed, open_database
-from muster_coordinator.events import Command, SaveNode, SaveSweep, StoreRuns, Tell
-from muster_coordinator.records import NodeRecord, Saved, StoryEntry, SweepRecord, SweepState
-from muster_coordinator.tables import META, NODES, RUNS, STORY, STREAMS, SWEEPS
+from muster_coordinator.events import Command, EraseReference, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
+from muster_coordinator.records import NodeRecord, ReferenceRecord, Saved, StoryEntry, SweepRecord, SweepState
+from muster_coordinator.tables import META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
 
 RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
@@ -90,15 +91,18 @@ class Store:
         A run that is there already stays as is.
         """
         rows = _rows(commands)
-        if not any(rows.values()):
+        erased = [command.number for command in commands if isinstance(command, EraseReference)]
+        if not any(rows.values()) and not erased:
             return
         async with self._writing() as connection:
-            for table in (STREAMS, NODES, SWEEPS):
+            for table in (STREAMS, NODES, SWEEPS, REFERENCES):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
             if rows[STORY]:
                 await connection.execute(insert(STORY), rows[STORY])
+            if erased:  # last: what was saved in the same batch may have been taken back
+                await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 
     async def saved(self) -> Saved:
         """What the fleet starts from."""
@@ -108,17 +112,28 @@ class Store:
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
             live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
             sweeps = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+            references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
         return Saved(
             nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
             runs=tuple(map(Run.model_validate_json, runs)),
             streams={(node, stream): through for node, stream, through in streams},
             sweeps=tuple(map(SweepRecord.model_validate_json, sweeps)),
+            references=tuple(
+                ReferenceRecord(number=number, reference=Reference.model_validate_json(body))
+                for number, body in references
+            ),
         )
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
         """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
         query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
         return await self._page(Run, query, limit, cursor)
+
+    async def run(self, run: str) -> Run | None:
+        """One run; None when none with this id is stored."""
+        async with self._engine.connect() as connection:
+            body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
+        return None if body is None else Run.model_validate_json(body)
 
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
         """All sweeps, the latest first; Refused when the cursor is none of ours."""
@@ -208,6 +223,7 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     """The rows to write, by table. Of what is written over, only the last state is."""
     runs: Rows = []
     story: Rows = []
+    references: Rows = []
     streams, nodes, sweeps = {}, {}, {}
     for command in commands:
         match command:
@@ -218,12 +234,15 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
                 nodes[record.name] = record
             case SaveSweep(sweep):
                 sweeps[sweep.id] = sweep
+            case SaveReference(record):
+                references.append({"number": record.number, "body": record.reference.model_dump_json()})
             case Tell(entry):
                 story.append({"node": entry.node, "body": entry.model_dump_json()})
     return {
         STREAMS: list(streams.values()),
         NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
         SWEEPS: [_sweep_row(sweep) for sweep in sweeps.values()],
+        REFERENCES: references,
         RUNS: runs,
         STORY: story,
     }

@@ -47,6 +47,13 @@ SWEEPS = Table(
     Index("sweeps_by_time", "created_at", "id"),
 )
 
+REFERENCES = Table(
+    "operator_references",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+)
+
 STORY = Table(
     "story",
     METADATA,

@@ -35,6 +35,13 @@ class Needs(StrEnum):
     IDLE_NODE = "IDLE_NODE"
 
 
+class Worse(StrEnum):
+    """In which direction a metric gets worse."""
+
+    LOWER = "LOWER"
+    HIGHER = "HIGHER"
+
+
 class Skip(Exception):
     """Raised by `measure` when there is nothing to measure here; the run is SKIPPED with this reason."""
 
@@ -103,7 +110,8 @@ class Check(Generic[P]):
     others of its kind. `objective` names the metric, more is better, by which a sweep compares groups with one
     another.
 
-    `judged` names the metrics that are meant to be held against references; a run says so where one has none. `watch`,
+    `judged` names the metrics that are meant to be held against references; a run says so where one has none.
+    `compared` names those that the coordinator compares over the fleet and over time, with what is worse. `watch`,
     of a resident check only, blocks until there is something to measure at once, such as an event of the driver.
 
     The rest is for people: `finds` says by finding code what the finding means, `cost_s` what a run with default
@@ -123,6 +131,7 @@ class Check(Generic[P]):
     objective: str | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
     judged: tuple[str, ...] = ()
+    compared: Mapping[str, Worse] = field(default_factory=dict)
     watch: Callable[[], None] | None = None
     finds: Mapping[str, str] = field(default_factory=dict)
     cost_s: float | None = None
@@ -162,6 +171,7 @@ class CheckInfo(Data):
     timeout_s: float
     objective: str | None
     params: Json
+    compared: dict[str, Worse] = {}
 
 
 def describe(check: AnyCheck) -> CheckInfo:
@@ -175,6 +185,7 @@ def describe(check: AnyCheck) -> CheckInfo:
         timeout_s=check.timeout_s,
         objective=check.objective,
         params=check.params.model_json_schema(),
+        compared=dict(check.compared),
     )
 
 

@@ -9,7 +9,7 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 import pydantic_core
@@ -171,6 +171,23 @@ class CheckSettings(Section):
     params: dict[str, JsonValue] = Field({}, description="Parameters of background runs")
 
 
+class StepSettings(Section):
+    """One check of a suite. `params` go before what `quick` sets."""
+
+    section: Literal["ENV", "COMPUTE", "MEMORY", "TRAIN", "COLLECTIVE"] = Field(description="Where a report shows it")
+    check: str = Field(description="Name of the check")
+    quick: bool = Field(False, description="Take the check's quick parameters")
+    params: dict[str, JsonValue] = Field({}, description="Parameters")
+
+
+class SuiteSettings(Section):
+    """A suite of `muster check run --suite`."""
+
+    summary: str = Field("", description="What it is for")
+    repeat_for_s: float | None = Field(None, gt=0, description="Begin again until so many seconds have passed")
+    steps: tuple[StepSettings, ...] = Field(min_length=1, description="What is run, in this order")
+
+
 class LogSettings(Section):
     """Logs go to stderr."""
 
@@ -202,12 +219,16 @@ class Settings(Section):
     node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
     data_dir: HomePath = Field(Path("~/.local/share/muster"), description="Where outbox and database are kept")
     expected_gpus: int | None = Field(None, ge=0, description="GPUs that this node must have; unset: whatever is there")
+    references_file: HomePath | None = Field(
+        None, description="The operator's references for this machine (TOML); they go before all others"
+    )
     broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
     http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
     store: StoreSettings = Field(StoreSettings(), description="The coordinator's database")
     agent: AgentSettings = Field(AgentSettings(), description="The agent on a node")
     log: LogSettings = Field(LogSettings(), description="Logs")
     checks: dict[str, CheckSettings] = Field({}, description="By check name")
+    suites: dict[str, SuiteSettings] = Field({}, description="By name, suites beside those that come with muster")
     plugins: PluginsSettings = Field(PluginsSettings(), description="Plugins and their own tables")
 
 

@@ -32,7 +32,7 @@ def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], w
         return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
     message = _IN_OUR_WORDS.get(item["type"]) or item["msg"].removeprefix("Value error, ")
     given = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
-    return f"{what} {key!r}: {message}{given}"
+    return f"{what} {key!r}: {message}{given}" if key else message  # no key: it is about the table as a whole
 
 
 def _table_at(model: type[BaseModel], location: tuple[str, ...]) -> type[BaseModel]:

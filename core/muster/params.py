@@ -1,4 +1,4 @@
-"""Parameters of a check as they are written on the command line."""
+"""Parameters of a check, or conditions of a reference, as they are written on the command line."""
 
 from collections.abc import Iterable
 
@@ -9,18 +9,18 @@ from muster.errors import Refused
 from muster.model import Json
 
 
-def parse_params(pairs: Iterable[str]) -> Json:
-    """The parameters in `KEY=VALUE` pairs; a VALUE that is JSON is taken as JSON, any other as a string.
+def parse_params(pairs: Iterable[str], what: str = "parameter") -> Json:
+    """What stands in `KEY=VALUE` pairs; a VALUE that is JSON is taken as JSON, any other as a string.
 
-    Raises Refused for a pair without a key or without `=`, and for a key that is given twice.
+    Raises Refused for a pair, called `what`, without a key or without `=`, and for a key that is given twice.
     """
     params: Json = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not key or not equals:
-            raise Refused(f"parameter {pair!r} is not KEY=VALUE, for example size=1024")
+            raise Refused(f"{what} {pair!r} is not KEY=VALUE, for example size=1024")
         if key in params:
-            raise Refused(f"parameter {key!r} is given twice")
+            raise Refused(f"{what} {key!r} is given twice")
         params[key] = _value(value)
     return params
 

@@ -1,53 +1,163 @@
 """What is expected of a measurement, as data with a source for every row.
 
-Shipped rows are in `references.toml` beside this file. A row applies to one metric of one check, under the conditions
-in `when`, which are compared with the facts of the measurement. Of several rows that apply to a metric, the one with
-the most conditions wins, and of equals the last, so that an operator's rows come after the shipped ones.
+Shipped rows are in `references.toml` beside this file; operators write rows of the same shape. A row applies to one
+metric of one check where all conditions in `when` are met by the facts of the measurement (see `conditions`).
+
+Of several rows that apply to a metric, an operator's goes before a shipped one, however many conditions either has.
+Of one origin, the row with the most conditions wins, and of equals the last.
 """
 
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import cache
 from importlib import resources
+from typing import Annotated, Self
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
-from muster.model import Action, Data, Finding, Severity
+from muster.conditions import Condition, in_words, is_met
+from muster.model import Action, Data, Finding, Name, Severity
+
+BOUNDS = ("fail_below", "warn_below", "warn_above", "fail_above")
+"""The bounds that a row can have, from the lowest to the highest."""
+
+Bound = Annotated[float | None, Field(allow_inf_nan=False)]
 
 
-class Reference(Data):
-    """One row: the bounds of one metric. `unit` is for people, `source` says where the figures come from."""
+class Origin(StrEnum):
+    """Whom a row comes from."""
 
-    check: str
-    metric: str
-    when: dict[str, JsonValue] = {}
-    fail_below: float | None = None
-    warn_below: float | None = None
-    warn_above: float | None = None
-    fail_above: float | None = None
+    SHIPPED = "shipped"
+    OPERATOR = "operator"
+
+
+_PRECEDENCE = (Origin.SHIPPED, Origin.OPERATOR)
+"""Each goes before those that stand in front of it."""
+
+
+class ReferenceRow(Data, extra="forbid"):
+    """One row as it is written: the bounds of one metric where the conditions in `when` are met.
+
+    `unit` is for people, `source` says where the figures come from.
+    """
+
+    check: Name
+    metric: str = Field(min_length=1)
+    when: dict[str, Condition] = {}
+    fail_below: Bound = None
+    warn_below: Bound = None
+    warn_above: Bound = None
+    fail_above: Bound = None
     unit: str = ""
     source: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_bounds_that_rise(self) -> Self:
+        bounds = self.bounds
+        if not bounds:
+            raise ValueError(f"give at least one of {', '.join(BOUNDS)}")
+        if sorted(bounds.values()) != [*bounds.values()]:
+            given = ", ".join(map(str, bounds.values()))
+            raise ValueError(f"{', '.join(bounds)} must not fall in this order, as {given} do")
+        return self
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The bounds that this row has, by name, from the lowest to the highest."""
+        return {name: bound for name in BOUNDS if (bound := getattr(self, name)) is not None}
+
+    @property
+    def key(self) -> str:
+        """Of what there is one row: check, metric and conditions."""
+        return key_of(self.check, self.metric, self.when)
+
+
+class Reference(ReferenceRow, extra="ignore"):
+    """One row with its origin; what does not come with muster is the operator's."""
+
+    origin: Origin = Origin.OPERATOR
+
+
+def key_of(check: str, metric: str, when: Mapping[str, JsonValue]) -> str:
+    """The key of the row with these conditions: the same text for the same conditions in any order."""
+    return json.dumps([check, metric, when], sort_keys=True)
 
 
 _ROWS = TypeAdapter(tuple[Reference, ...])
 
 
+@cache
 def shipped() -> tuple[Reference, ...]:
     """The references that come with muster."""
     text = resources.files("muster").joinpath("references.toml").read_text(encoding="utf-8")
-    return _ROWS.validate_python(tomllib.loads(text)["reference"])
+    return _ROWS.validate_python([{**row, "origin": Origin.SHIPPED} for row in tomllib.loads(text)["reference"]])
 
 
 def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, Reference]:
     """By metric name, the row that applies to a measurement of `check` with these facts."""
     chosen: dict[str, Reference] = {}
     for row in rows:
-        if row.check != check or any(facts.get(key) != value for key, value in row.when.items()):
+        if row.check != check or not _applies(row, facts):
             continue
         current = chosen.get(row.metric)
-        if current is None or len(row.when) >= len(current.when):
+        if current is None or _weight(row) >= _weight(current):
             chosen[row.metric] = row
     return chosen
+
+
+class Considered(Data):
+    """A row that was looked at for a metric: whether it applies, and why or why not."""
+
+    reference: Reference
+    applies: bool
+    reason: str
+
+
+def explain(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, tuple[Considered, ...]]:
+    """By metric name, all rows that there are for it; the one that applies, if any does, stands first."""
+    rows = [row for row in rows if row.check == check]
+    chosen = applicable(rows, check, facts)
+    considered: dict[str, list[Considered]] = {}
+    for row in rows:
+        best = chosen.get(row.metric)
+        item = Considered(reference=row, applies=row is best, reason=_reason(row, best, facts))
+        others = considered.setdefault(row.metric, [])
+        others.insert(0 if item.applies else len(others), item)
+    return {metric: tuple(items) for metric, items in considered.items()}
+
+
+def _reason(row: Reference, best: Reference | None, facts: Mapping[str, JsonValue]) -> str:
+    """Why a row applies, or why it does not and `best` does."""
+    if (unmet := _unmet(row, facts)) or best is None:
+        return "; ".join(unmet)
+    if row is best:
+        return "all its conditions are met" if row.when else "applies everywhere"
+    if row.origin is not best.origin:
+        return f"the {best.origin}'s reference goes before the {row.origin} one"
+    if len(row.when) < len(best.when):
+        return f"has fewer conditions than the one that applies ({len(row.when)} against {len(best.when)})"
+    return "as specific as the one that applies, which comes after it"
+
+
+def _applies(row: Reference, facts: Mapping[str, JsonValue]) -> bool:
+    return all(is_met(condition, facts.get(name)) for name, condition in row.when.items())
+
+
+def _unmet(row: Reference, facts: Mapping[str, JsonValue]) -> list[str]:
+    """The conditions of a row that the facts do not meet, each with what was found instead."""
+    return [
+        f"{name} must be {in_words(condition)}, is {json.dumps(facts[name]) if name in facts else 'not known'}"
+        for name, condition in row.when.items()
+        if not is_met(condition, facts.get(name))
+    ]
+
+
+def _weight(row: Reference) -> tuple[int, int]:
+    """What a row of several that apply is chosen by: the highest counts."""
+    return _PRECEDENCE.index(row.origin), len(row.when)
 
 
 def judge_value(

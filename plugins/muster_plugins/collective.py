@@ -1,207 +1,211 @@
-"""The check `collective`: all ranks of a group add up a buffer, every element is checked, bandwidth is measured.
+"""The check `collective`: all ranks of a group exchange messages; every element is checked, bandwidth is measured.
 
-busbw = algbw x 2(n-1)/n and algbw = size / time, as nccl-tests define them, with GB = 1e9 bytes.
+busbw is algbw times a factor of the collective, and algbw is size / time, as nccl-tests define them, with GB = 1e9
+bytes. The ranks tell each other their hosts and what NCCL logged, so that a result says what was measured.
 """
 
-import time
+import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import partial
 
 from pydantic import Field
 
-from muster import (
-    Action,
-    Check,
-    Config,
-    Context,
-    Finding,
-    Measurement,
-    Needs,
-    Params,
-    Reference,
-    Rendezvous,
-    Scope,
-    Severity,
-    hookimpl,
-    judge_value,
-)
-from muster.model import Json, Metric
+from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
+from muster.model import Json
+from muster_plugins import collective_table, nccl_transport
+from muster_plugins.collective_exchange import Told, run_sizes, tell
+from muster_plugins.collective_judgement import FINDS, JUDGED, judge_results
+from muster_plugins.collective_operations import OPERATIONS
+from muster_plugins.collective_params import CollectiveParams
+from muster_plugins.collective_table import Row
+from muster_plugins.nccl_environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.torch_device import (
     Choice,
     Place,
-    device_index,
     facts,
-    median,
+    free_bytes,
     missing_devices,
     places_in_group,
-    settle,
     working_on,
 )
 from muster_plugins.torch_group import Group, joined
-
-if TYPE_CHECKING:
-    import torch
+from muster_plugins.unmeasured import Unmeasured, unmeasured_finding
 
 NAME = "collective"
 
-LARGE_BYTES = 1 << 30
-"""From here on bandwidth is what is measured, not latency; references for links hold from this size."""
-
-MOST_BYTES = 1 << 40
-"""More than any device has."""
-
-_DEFAULT_BYTES = {"nccl": 1 << 30, "gloo": 16 << 20}
-
-_PERIOD = 97
-"""Of the pattern in the buffers: a prime, so that no chunk of a power of two looks like its neighbour."""
+_DEFAULT_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
 
 
-class CollectiveParams(Params):
-    """What is left out is chosen to suit the backend."""
+_FINDS = {
+    "too_large": "a message does not fit into the memory of a device; nothing was measured",
+    "same_host": "nodes of the group share a host: the network between hosts was not measured",
+}
 
-    collective: Literal["all_reduce"] = "all_reduce"
-    size_bytes: int | None = Field(
-        None, ge=4, le=MOST_BYTES, multiple_of=4, description="Buffer; 1 GiB with NCCL, 16 MiB with gloo"
+
+class CollectiveSettings(NcclSettings):
+    """The table `[plugins.collective]`."""
+
+    peak_gbps: float | None = Field(
+        None, gt=0, description="Bus bandwidth that efficiency is measured against; unset: what has been published"
     )
-    iterations: int = Field(10, ge=1, le=100_000, description="Measured rounds; their median counts")
-    warmup: int = Field(2, ge=0, description="Rounds before that")
+
+
+class GroupParams(CollectiveParams):
+    """Parameters of a run over a group."""
+
     timeout_s: float = Field(30.0, gt=0, description="How long a rank waits for the others in one operation")
     device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Missing devices and wrong elements are errors; bandwidth is judged against references."""
-    findings = missing_devices(NAME, measurement)
-    wrong, busbw = (measurement.metrics.get(name) for name in ("wrong_elements", "busbw_gbps"))
-    if isinstance(wrong, float) and wrong:
-        findings.append(
-            Finding(
-                code="collective.wrong_elements",
-                summary=f"{wrong:.0f} elements of the sums are wrong on rank {measurement.facts['rank']}",
-                severity=Severity.ERROR,
-                device=device_index(measurement.facts["device"]),
-                action=Action.INSPECT_HARDWARE,
-                evidence={"wrong_elements": wrong, "rank": measurement.facts["rank"]},
-            )
+    """Wrong elements and the wrong transport are errors; bandwidth and latency are judged against references."""
+    if missing := missing_devices(NAME, measurement):
+        return missing
+    if unmeasured := unmeasured_finding(NAME, measurement):
+        return [unmeasured]
+    return [
+        *judge_results(NAME, measurement, references),
+        *nccl_transport.judge_transport(NAME, measurement.facts),
+        *_judge_hosts(measurement.facts),
+    ]
+
+
+def _judge_hosts(facts: Json) -> list[Finding]:
+    """Nodes that share a host say nothing about the network between hosts.
+
+    With simulated devices that is meant. With gloo it is only told, because no reference judges its bandwidth.
+    """
+    shared = facts.get("same_host")
+    if not isinstance(shared, list) or not shared or facts["simulated"]:
+        return []
+    return [
+        Finding(
+            code="collective.same_host",
+            summary=f"{', '.join(map(str, shared))} are on the same host: the network between hosts was not measured",
+            severity=Severity.UNKNOWN if facts["backend"] == "nccl" else Severity.INFO,
+            evidence={"nodes": shared},
         )
-    if isinstance(busbw, float):
-        findings += judge_value(busbw, references.get("busbw_gbps"), code="collective.slow")
-    return findings
+    ]
 
 
 @hookimpl
-def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
-    machine_type = config.settings.agent.machine_type
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, CollectiveSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[GroupParams]]:
     return [
         Check(
             name=NAME,
-            summary="All-reduce over all devices of a group: bus bandwidth, and that every element is right",
+            summary="A collective over all devices of a group: bandwidth, latency, and that every element is right",
             scope=Scope.GROUP,
-            params=CollectiveParams,
-            measure=lambda params, context: measure(params, context, machine_type),
+            params=GroupParams,
+            measure=partial(measure, config.plugin(NAME, CollectiveSettings), config.settings.agent.machine_type),
             judge=judge,
             timeout_s=120.0,
             needs=Needs.IDLE_NODE,
             objective="busbw_gbps",
             quick={"iterations": 3, "warmup": 1},
+            judged=JUDGED,
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | nccl_transport.FINDS | _FINDS).items()},
+            cost_s=15.0,
+            precedent="nccl-tests, Google cluster-health-scanner, Azure node health checks",
         )
     ]
 
 
-class _Rounds(NamedTuple):
-    """What this rank measured: seconds of each round, seconds it waited for the others before it, wrong elements."""
-
-    seconds: list[float]
-    waited: list[float]
-    wrong: int
-
-
-def measure(params: CollectiveParams, context: Context, machine_type: str | None) -> Measurement:
-    """Median bandwidth as this rank saw it."""
+def measure(
+    settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
+) -> Measurement:
+    """Bandwidth and latency as this rank saw them, as medians of its rounds."""
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
-    devices = facts(context, found, params.device)
-    if devices["missing"]:  # the group would be measured on the wrong hardware
-        return Measurement(facts=devices)
+    known = facts(context, found, params.device) | {"machine_type": machine_type}
+    if known["missing"]:  # the group would be measured on the wrong hardware
+        return Measurement(facts=known)
+    own = found[int(os.environ.get("LOCAL_RANK", "0"))]  # a look at the others would take memory on their devices
+    try:
+        _must_fit(params, own, sharing=len(found) if own.backend == "cpu" else 1)
+    except Unmeasured as reason:
+        return reason.measurement(known)
     meeting = context.rendezvous()
+    if params.collective == "sendrecv" and meeting.world_size == 1:
+        raise Skip("sendrecv needs somebody to send to: a group of at least two ranks")
+    os.environ.update(_environment(settings, params, context))
     place = found[meeting.local_rank]
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         if group.backend == "gloo":
             place = replace(place, torch_name="cpu")
-        size = params.size_bytes or _DEFAULT_BYTES[group.backend]
-        context.progress(f"{params.collective} of {size} bytes over {meeting.world_size} ranks with {group.backend}")
-        rounds = _all_reduce(params, meeting, place, size)
-    return Measurement(
-        metrics=_metrics(rounds, size, meeting.world_size),
-        facts=devices | _facts(params, group, meeting, place, size) | {"machine_type": machine_type},
-    )
+        seen = run_sizes(params, params.sizes(_DEFAULT_BYTES[place.backend]), meeting, place, context.progress)
+        transports = nccl_transport.connections(context.scratch)
+        told = tell(group, seen, transports, place)
+    known |= _group_facts(params, group, place) | collective_table.facts(seen.rows)
+    known |= nccl_transport.facts(_expected(settings, params), transports, told.transports)
+    known |= {"arrived_last": list(told.latest(group.nodes)), "environment": dict(shown(os.environ))}
+    peak = settings.peak_gbps or collective_table.expected_peak(known)
+    metrics = collective_table.metrics(seen.rows, meeting.world_size, peak) | seen.times(told.last[meeting.rank])
+    if meeting.rank == 0:
+        known |= _outputs(params, seen.rows, told, peak)
+    return Measurement(metrics=metrics, facts=known)
 
 
-def _metrics(rounds: _Rounds, size: int, world_size: int) -> dict[str, Metric]:
-    """A single rank sends nothing over any bus, so it has no busbw."""
-    seconds = median(rounds.seconds)
-    algbw = size / seconds / 1e9
-    metrics: dict[str, Metric] = {
-        "algbw_gbps": algbw,
-        "time_s": seconds,
-        "waited_s": median(rounds.waited),
-        "wrong_elements": float(rounds.wrong),
-    }
-    if world_size > 1:
-        metrics["busbw_gbps"] = algbw * 2 * (world_size - 1) / world_size
-    return metrics
+def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:
+    """Unmeasured says what would fit. Asked before the others wait; `sharing` ranks take the same memory."""
+    size = params.sizes(_DEFAULT_BYTES[place.backend])[-1]
+    needed, room = OPERATIONS[params.collective].bytes_needed(size), free_bytes(place) // sharing
+    if needed > room:
+        fits = size * room // needed
+        raise Unmeasured(
+            "too_large",
+            f"a message of {size} bytes does not fit into {place.model}: at most {fits} bytes do",
+            size_bytes=size,
+            fits_bytes=fits,
+            device=place.index,
+        )
 
 
-def _facts(params: CollectiveParams, group: Group, meeting: Rendezvous, place: Place, size: int) -> Json:
+def _environment(settings: CollectiveSettings, params: GroupParams, context: Context) -> dict[str, str]:
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")  # the agent sets it to the one that leads to rank 0
+    values = environment_for(params.profile or settings.profile, settings, interface)
+    return values | nccl_transport.logging_to(context.scratch)
+
+
+def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
+    return params.expect_transport or profiles()[params.profile or settings.profile].transport
+
+
+def _group_facts(params: GroupParams, group: Group, place: Place) -> Json:
     return {
         "collective": params.collective,
         "backend": group.backend,
         "nodes": len(set(group.nodes)),
-        "world_size": meeting.world_size,
-        "rank": meeting.rank,
+        "same_host": list(group.nodes_that_share_a_host()),
+        "world_size": len(group.nodes),
+        "rank": group.rank,
         "device": place.index,
-        "size_bytes": size,
-        "large": size >= LARGE_BYTES,
         "gpu_model": place.model,
         "simulated": place.simulated,
     }
 
 
-def _all_reduce(params: CollectiveParams, meeting: Rendezvous, place: Place, size: int) -> _Rounds:
-    """Refills the buffer before every round, because the sum is left in it; checks every element after it."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-    import torch.distributed as dist  # noqa: PLC0415
-
-    mine, known = _patterns(meeting.rank, meeting.world_size, size // 4, place)
-    buffer = torch.empty_like(mine)
-    rounds = _Rounds(seconds=[], waited=[], wrong=0)
-    for _ in range(params.warmup + params.iterations):
-        buffer.copy_(mine)
-        settle(place)
-        arrived = time.perf_counter()
-        dist.barrier()
-        settle(place)
-        start = time.perf_counter()
-        dist.all_reduce(buffer)
-        settle(place)
-        rounds.seconds.append(time.perf_counter() - start)
-        rounds.waited.append(start - arrived)
-        rounds = rounds._replace(wrong=rounds.wrong + int(torch.count_nonzero(buffer != known)))
-    return rounds._replace(seconds=rounds.seconds[params.warmup :], waited=rounds.waited[params.warmup :])
-
-
-def _patterns(rank: int, world_size: int, count: int, place: Place) -> tuple["torch.Tensor", "torch.Tensor"]:
-    """What this rank puts in and what the sum must be: whole numbers, exact in any order of addition."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    def of_rank(rank: int) -> list[int]:
-        return [(position + rank) % _PERIOD for position in range(_PERIOD)]
-
-    total = [sum((position + other) % _PERIOD for other in range(world_size)) for position in range(_PERIOD)]
-    mine, known = (
-        torch.tensor(pattern, dtype=torch.float32, device=place.torch_name).repeat(count // _PERIOD + 1)[:count]
-        for pattern in (of_rank(rank), total)
-    )
-    return mine, known
+def _outputs(params: GroupParams, rows: list[Row], told: Told, peak: float | None) -> Json:
+    """The results in the two forms of nccl-tests; what is wrong counts over all ranks, times are this rank's."""
+    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
+    config: Json = {
+        "nthreads": 1,
+        "ngpus": 1,
+        "minimum_bytes": rows[0].size_bytes,
+        "maximum_bytes": rows[-1].size_bytes,
+        "step_factor": params.factor,
+        "warmup_iters": params.warmup,
+        "iterations": params.iterations,
+        "aggregated_iterations": 1,
+        "validation": 1,
+        "graph": 0,
+        "blocking_collectives": "false",
+        "parallel_init": "false",
+    }
+    return {"table": collective_table.text_table(rows, peak), "report": collective_table.report(rows, config)}

@@ -1,16 +1,16 @@
 """The check `gemm`: multiplies matrices on every device of the node at the same time, and proves the products.
 
-Timed are products of random numbers, because a device draws less power, and so runs faster, on tidy ones. Between them
-stand products whose value is known: of matrices of -1, 0 and 1, so sparse that every sum stays below 256 and is exact
-in any type and any order of addition. Each column of such a product has a sum that is known beforehand, so one wrong
-element anywhere shows.
+How that is done is in `gemm_product`, in which number formats in `gemm_formats`, what wrong products mean in
+`gemm_corruption`.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from statistics import mean, median
+from typing import Annotated, NamedTuple, Self, get_args
 
-from pydantic import Field
+from pydantic import Field, JsonValue, model_validator
 
 from muster import (
     Action,
@@ -24,62 +24,106 @@ from muster import (
     Reference,
     Scope,
     Severity,
+    Skip,
     hookimpl,
     judge_value,
 )
+from muster.model import Json, Metric
+from muster_plugins import gemm_corruption
+from muster_plugins.gemm_formats import Dtype, why_not
+from muster_plugins.gemm_product import Job, Outcome, Shape, multiply
 from muster_plugins.torch_device import (
     Choice,
-    Place,
-    device_metric,
     facts,
-    median,
+    judge_each_device,
     missing_devices,
-    on_each,
     places,
-    time_each,
-    warm_up,
+    software,
 )
-
-if TYPE_CHECKING:
-    import torch
+from muster_plugins.torch_failures import Failure, attempt_each, device_finds, each_number, failure_facts, failures
 
 NAME = "gemm"
+
+DTYPES: tuple[str, ...] = get_args(Dtype)
+
+FINDS = {
+    **device_finds(NAME),
+    **gemm_corruption.FINDS,
+    "gemm.slow": "a device multiplies more slowly than its model should",
+    "gemm.spread": "the devices of the node differ in speed by more than is usual",
+    "gemm.unsupported": "number formats that were asked for and that the devices do not have",
+}
+
+JUDGED = (
+    *(f"tflops_{dtype}" for dtype in DTYPES if dtype != "fp32"),  # what fp32 achieves, nobody publishes
+    *(f"spread_{dtype}" for dtype in DTYPES),
+)
+
+Edge = Annotated[int, Field(ge=64, le=1 << 18, multiple_of=16)]
+"""An edge of a matrix; tensor cores want multiples of 16."""
 
 
 class GemmParams(Params):
     """What is left out is chosen to suit the backend."""
 
-    size: int | None = Field(None, ge=64, le=65536, description="Rows and columns; 8192 on GPUs, 512 on the CPU")
-    iterations: int | None = Field(None, ge=1, le=100_000, description="Timed products; 100 on GPUs, 5 on the CPU")
-    warmup_s: float | None = Field(None, ge=0, description="Seconds of warm-up; 2 on GPUs, 0.1 on the CPU")
-    dtype: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 on GPUs, fp32 on the CPU")
-    seed: int = Field(1, description="Seed of the random numbers")
+    dtypes: tuple[Dtype, ...] | None = Field(
+        None, min_length=1, description="Number formats; bf16, fp8, tf32 and fp32 on GPUs, fp32 on the CPU"
+    )
+    size: Edge | None = Field(None, description="Rows and columns of all matrices; 8192 on GPUs, 512 on the CPU")
+    shape: tuple[Edge, Edge, Edge] | None = Field(
+        None, description="Instead of size: rows, columns and the summed dimension"
+    )
+    warmup_s: float | None = Field(None, ge=0, le=3600, description="Seconds of warm-up; 2 on GPUs, 0.1 on the CPU")
+    warmup_iterations: int | None = Field(
+        None, ge=0, le=100_000, description="Products after that, not counted; 50 on GPUs, 5 of fp32, 1 on the CPU"
+    )
+    iterations: int | None = Field(
+        None, ge=1, le=100_000, description="Timed products; 100 on GPUs, 10 of fp32, 5 on the CPU"
+    )
+    seed: int = Field(1, ge=0, lt=1 << 63, description="Seed of the random numbers")
     device: Choice = Field("auto", description="cpu: the CPU on purpose")
+
+    @model_validator(mode="after")
+    def _one_of_size_and_shape(self) -> Self:
+        if self.size is not None and self.shape is not None:
+            raise ValueError("give size or shape, not both")
+        return self
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Wrong products convict a device; speed is judged against references."""
-    findings = missing_devices(NAME, measurement)
-    for device, wrong in device_metric(measurement, "wrong_products"):
-        if wrong:
-            findings.append(
-                Finding(
-                    code="gemm.corrupt",
-                    summary=f"{wrong:.0f} of {measurement.facts['iterations']} proof products are wrong",
-                    severity=Severity.ERROR,
-                    device=device,
-                    action=Action.REPLACE,
-                    evidence={"wrong_products": wrong},
-                )
-            )
-    for device, tflops in device_metric(measurement, "tflops"):
-        findings += judge_value(
-            tflops, references.get("tflops"), code="gemm.slow", device=device, action=Action.INSPECT_HARDWARE
+    """Wrong products convict a device; speed and spread are judged against references."""
+    corrupt = gemm_corruption.corrupt(measurement, DTYPES)
+    return [
+        *missing_devices(NAME, measurement),
+        *failures(NAME, measurement),
+        *_unsupported(measurement),
+        *corrupt,
+        *gemm_corruption.deviating(measurement, convicted={finding.device for finding in corrupt}),
+        *(finding for dtype in DTYPES for finding in _speed(measurement, references, dtype)),
+    ]
+
+
+def _speed(measurement: Measurement, references: Mapping[str, Reference], dtype: str) -> list[Finding]:
+    slow = judge_each_device(
+        measurement, references, f"tflops_{dtype}", code="gemm.slow", action=Action.INSPECT_HARDWARE
+    )
+    spread = measurement.metrics.get(f"spread_{dtype}")
+    assert not isinstance(spread, list)
+    return slow + judge_value(spread, references.get(f"spread_{dtype}"), code="gemm.spread")
+
+
+def _unsupported(measurement: Measurement) -> list[Finding]:
+    reasons = measurement.facts.get("unsupported")
+    if not isinstance(reasons, dict) or not reasons:
+        return []
+    return [
+        Finding(
+            code="gemm.unsupported",
+            summary="not measured: " + ", ".join(f"{dtype} ({reason})" for dtype, reason in reasons.items()),
+            severity=Severity.SKIPPED,
+            evidence=reasons,
         )
-    spread = measurement.metrics.get("spread")
-    if isinstance(spread, float):
-        findings += judge_value(spread, references.get("spread"), code="gemm.spread")
-    return findings
+    ]
 
 
 @hookimpl
@@ -92,104 +136,108 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
             params=GemmParams,
             measure=measure,
             judge=judge,
-            timeout_s=300.0,
+            timeout_s=600.0,
             cadence_s=6 * 3600.0,
             needs=Needs.IDLE_DEVICE,
-            quick={"iterations": 5, "warmup_s": 0.1},
+            quick={"warmup_s": 0.1, "warmup_iterations": 5, "iterations": 20},
+            judged=JUDGED,
+            finds=FINDS,
+            cost_s=30.0,
+            precedent="DCGM diag targeted_stress, SuperBench gemm-flops, mamf-finder of stas00/ml-engineering",
         )
     ]
 
 
-class _Plan(NamedTuple):
-    """The parameters with every choice made."""
+class _Chosen(NamedTuple):
+    """What suits a backend."""
 
+    dtypes: tuple[Dtype, ...]
     size: int
-    iterations: int
     warmup_s: float
-    dtype: str
-    seed: int
+    warmup_iterations: int
+    iterations: int
 
 
-_CHOSEN = {"cuda": (8192, 100, 2.0, "bf16"), "cpu": (512, 5, 0.1, "fp32")}
+_CHOSEN = {
+    "cuda": _Chosen(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: method of stas00/ml-engineering
+    "cpu": _Chosen(("fp32",), 512, 0.1, 1, 5),
+}
+
+_FP32_TAKES_LONGER = 10
+"""Without tensor cores a product takes 10 times as long and more, so there are so many times fewer of them."""
 
 
-def _plan(params: GemmParams, backend: str) -> _Plan:
-    size, iterations, warmup_s, dtype = _CHOSEN[backend]
-    return _Plan(
-        size=params.size or size,
-        iterations=params.iterations or iterations,
-        warmup_s=warmup_s if params.warmup_s is None else params.warmup_s,
-        dtype=dtype if params.dtype == "auto" else params.dtype,
+def _job(params: GemmParams, backend: str, dtype: Dtype) -> Job:
+    """The parameters with every choice made."""
+    chosen = _CHOSEN[backend]
+    fewer = _FP32_TAKES_LONGER if (backend, dtype) == ("cuda", "fp32") else 1
+    size = params.size or chosen.size
+    warmups = params.warmup_iterations
+    return Job(
+        dtype=dtype,
+        shape=params.shape or (size, size, size),
         seed=params.seed,
+        warmup_s=chosen.warmup_s if params.warmup_s is None else params.warmup_s,
+        warmup_iterations=chosen.warmup_iterations // fewer if warmups is None else warmups,
+        iterations=params.iterations or chosen.iterations // fewer,
     )
 
 
 def measure(params: GemmParams, context: Context) -> Measurement:
-    """TFLOP/s of each device as the median of its products, the spread among them, and how many proofs failed."""
+    """For every format TFLOP/s of each device, the spread among them, and how many products were wrong."""
     found = places(context, params.device)
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    plan = _plan(params, found[0].backend)
-    context.progress(f"multiplying {plan.size}x{plan.size} {plan.dtype} on {len(found)} device(s)")
-    measured = on_each(found, lambda place: _multiply(place, plan))
-    tflops = [2 * plan.size**3 / seconds / 1e12 for seconds, _ in measured]
-    return Measurement(
-        metrics={
-            "tflops": list(tflops),
-            "spread": (max(tflops) - min(tflops)) / max(tflops),
-            "wrong_products": [float(wrong) for _, wrong in measured],
-        },
-        facts=common | {"dtype": plan.dtype, "size": plan.size, "iterations": plan.iterations},
-    )
+    asked = tuple(dict.fromkeys(params.dtypes or _CHOSEN[found[0].backend].dtypes))
+    unsupported = why_not(asked, found)
+    jobs = [_job(params, found[0].backend, dtype) for dtype in asked if dtype not in unsupported]
+    if not jobs:
+        raise Skip(f"no device here has {', '.join(unsupported)}")
+    metrics: dict[str, Metric] = {}
+    fingerprint: Json = {}
+    failed: list[JsonValue] = []
+    for job in jobs:
+        context.progress(f"multiplying {_times(job.shape)} {job.dtype} on {len(found)} device(s)")
+        outcomes = attempt_each(found, partial(multiply, job=job))
+        metrics |= _metrics(job, outcomes)
+        fingerprint[f"{job.dtype} {_times(job.shape)} seed {job.seed}"] = [
+            None if isinstance(outcome, Failure) else outcome.fingerprint for outcome in outcomes
+        ]
+        failed += failure_facts(found, outcomes)
+    common |= {"unsupported": {**unsupported}, "fingerprint": fingerprint, "failed": failed}
+    return Measurement(metrics=metrics, facts=common | _job_facts(jobs))
 
 
-def _multiply(place: Place, plan: _Plan) -> tuple[float, int]:
-    """Median seconds of a product, and the number of proof products that were wrong."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    # Products that are split along the summed dimension would be added up in the narrow type, which rounds.
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[plan.dtype]
-    generator = torch.Generator(place.torch_name).manual_seed(plan.seed)
-    shape = (plan.size, plan.size)
-    left, right = (
-        torch.randn(shape, generator=generator, device=place.torch_name, dtype=torch.float32).to(dtype)
-        for _ in range(2)
-    )
-    product = torch.empty_like(left)
-    wrong = torch.zeros((), dtype=torch.int64, device=place.torch_name)
-    is_wrong = _proof(plan.size, dtype, generator, out=torch.empty_like(left))
-
-    def multiply() -> None:
-        torch.matmul(left, right, out=product)
-
-    def prove() -> None:
-        wrong.add_(is_wrong())
-
-    warm_up(place, multiply, plan.warmup_s)
-    seconds = time_each(place, multiply, plan.iterations, between=prove)
-    return median(seconds), int(wrong.item())
+def _job_facts(jobs: list[Job]) -> Json:
+    """`size` is the shortest edge: references for large products hold from there."""
+    shape = jobs[0].shape
+    return {
+        "dtypes": [job.dtype for job in jobs],
+        "shape": [*shape],
+        "size": min(shape),
+        "software": software(),
+    }
 
 
-def _proof(
-    size: int, dtype: "torch.dtype", generator: "torch.Generator", out: "torch.Tensor"
-) -> Callable[[], "torch.Tensor"]:
-    """A product with known column sums, to be repeated: it gives a tensor that is true when the product is wrong."""
-    import torch  # noqa: PLC0415  only child processes may load torch
+def _times(shape: Shape) -> str:
+    return "x".join(map(str, shape))
 
-    density = min(0.5, 32 / math.sqrt(size))  # keeps the sums within eight standard deviations of 256
 
-    def ternary() -> torch.Tensor:
-        dice = torch.rand((size, size), generator=generator, device=out.device)
-        return ((dice < density / 2).to(dtype)).sub_((dice > 1 - density / 2).to(dtype))
-
-    left, right = ternary(), ternary()
-    known = (left.sum(0, dtype=torch.float64)[None, :] @ right.double())[0]
-
-    def is_wrong() -> torch.Tensor:
-        torch.matmul(left, right, out=out)
-        return (out.sum(0, dtype=torch.float64) != known).any()
-
-    return is_wrong
+def _metrics(job: Job, outcomes: list[Outcome | Failure]) -> dict[str, Metric]:
+    """One number for each device; TFLOP/s counts a multiplication with its addition as two operations."""
+    tera = 2 * math.prod(job.shape) / 1e12
+    each = partial(each_number, outcomes)
+    speeds = each(lambda outcome: tera / median(outcome.seconds))
+    metrics: dict[str, Metric] = {
+        f"tflops_{job.dtype}": speeds,
+        f"tflops_mean_{job.dtype}": each(lambda outcome: mean([tera / one for one in outcome.seconds])),
+        f"tflops_max_{job.dtype}": each(lambda outcome: tera / min(outcome.seconds)),
+        f"wrong_products_{job.dtype}": each(lambda outcome: outcome.wrong),
+        f"changed_products_{job.dtype}": each(lambda outcome: outcome.changed),
+        f"not_finite_products_{job.dtype}": each(lambda outcome: outcome.not_finite),
+    }
+    measured = [speed for speed in speeds if speed is not None]
+    if len(measured) > 1:
+        metrics[f"spread_{job.dtype}"] = (max(measured) - min(measured)) / max(measured)
+    return metrics

@@ -3,7 +3,7 @@
 It also tells the agent which devices there are and whether somebody computes on them.
 """
 
-from collections.abc import Mapping
+import time
 from functools import partial
 from pathlib import Path
 
@@ -14,19 +14,17 @@ from muster import (
     Config,
     Context,
     Device,
-    Finding,
     Idleness,
     IdleProbe,
     Inventory,
     Measurement,
-    Params,
-    Reference,
-    Scope,
     Section,
     Skip,
     hookimpl,
 )
-from muster_plugins import device_reading, pci
+from muster_plugins import pci
+from muster_plugins.device_check import NoParams, device_check
+from muster_plugins.device_history import History
 from muster_plugins.device_reading import DeviceReading, NodeReading
 from muster_plugins.nvml_session import Session, Unusable
 
@@ -37,19 +35,16 @@ class NvmlSettings(Section):
     """The table `[plugins.nvml]`."""
 
     pci_root: Path = Field(pci.SYSFS, description="Where the PCI bus is read from")
-
-
-class NvmlParams(Params):
-    """Nothing can be chosen."""
-
-
-def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """See `device_reading.judge`: lost or missing devices, ECC, row remapping, XIDs, heat and slowdowns."""
-    return device_reading.judge(NAME, measurement, references)
+    xid_window_s: float = Field(
+        3600.0, gt=0, le=7 * 86400, description="Seconds for which an XID stands that needs neither reset nor reboot"
+    )
 
 
 _session = Session()
 """NVML is one library per process, and so is this; nothing is loaded before its first use, in a child process."""
+
+_history = History()
+"""What this process has seen of the devices; it begins anew with the process."""
 
 
 @hookimpl
@@ -58,18 +53,15 @@ def muster_configure(config: Config) -> None:
 
 
 @hookimpl
-def muster_checks(config: Config) -> list[Check[NvmlParams]]:
+def muster_checks(config: Config) -> list[Check[NoParams]]:
     return [
-        Check(
-            name=NAME,
-            summary="What the driver says about every GPU: errors, heat, slowdowns, lost and missing devices",
-            scope=Scope.NODE,
-            params=NvmlParams,
-            measure=partial(measure, config.plugin(NAME, NvmlSettings).pci_root),
-            judge=judge,
-            timeout_s=10.0,
-            cadence_s=15.0,
-            resident=True,
+        device_check(
+            NAME,
+            partial(measure, config.plugin(NAME, NvmlSettings)),
+            summary="What the driver says about every GPU: errors, heat, slowdowns, links, lost and missing devices",
+            watch=_session.watch,
+            cost_s=0.1,
+            precedent="gpud, DCGM health watches, Azure node health checks",
         )
     ]
 
@@ -100,21 +92,22 @@ def probe(pci_root: Path, own: frozenset[int]) -> Idleness:
     return Idleness.BUSY if strangers else Idleness.IDLE
 
 
-def measure(pci_root: Path, params: NvmlParams, context: Context) -> Measurement:
+def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measurement:
     """Reads every device once; Skip where there is none and none is expected."""
     if any(device.simulated for device in context.devices):
         raise Skip("the devices of this node are simulated")
     try:
-        reading = _session.read()
+        reading = _session.read(settings.xid_window_s)
     except Unusable as error:
         reading = NodeReading(unusable=error.word, detail=error.detail)
-    on_bus = pci.nvidia_gpus(pci_root)
+    on_bus = pci.nvidia_gpus(settings.pci_root)
     expected = context.expected_gpus
     if expected is None:  # whatever was there once, but never less than that
         expected = max(len(context.devices), len(reading.devices))
     if not expected and not on_bus and _nothing_here(reading):
         raise Skip("no GPU here, none expected")
-    devices = tuple(_identified(device, context.devices) for device in reading.devices)
+    remembered = _history.remember(reading.devices, time.monotonic())
+    devices = tuple(_identified(device, context.devices) for device in remembered)
     return reading.model_copy(update={"devices": devices, "expected": expected, "on_bus": on_bus}).measurement()
 
 
@@ -124,9 +117,11 @@ def _nothing_here(reading: NodeReading) -> bool:
 
 
 def _identified(reading: DeviceReading, known: tuple[Device, ...]) -> DeviceReading:
-    """A lost device cannot say who it is, but the inventory from better times can."""
+    """The inventory of better times says who a device is that cannot, and who one should be that can."""
     before = next((device for device in known if device.index == reading.index), None)
-    if not reading.lost or before is None:
+    if before is None or before.uuid == reading.uuid:
         return reading
+    if reading.uuid:
+        return reading.model_copy(update={"known_as": f"{before.uuid} ({before.model})"})
     identity = {"uuid": before.uuid, "model": before.model, "pci_address": before.pci_address or ""}
     return reading.model_copy(update=identity)

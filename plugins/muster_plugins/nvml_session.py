@@ -1,44 +1,28 @@
-"""Reads devices through NVML. Everything here runs in a child process, the resident one as a rule."""
+"""NVML in this process, a child, the resident one as a rule: opened, listened to, and asked about all devices."""
 
+import ctypes
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from muster import Device
-from muster_plugins.device_reading import DeviceReading, NodeReading
+from muster_plugins.device_reading import NodeReading, StandingXid
+from muster_plugins.nvml_asking import SESSION_IS_OVER, Handle, Library, is_one_of
+from muster_plugins.nvml_device import DeviceReader, identity
+from muster_plugins.standing_xids import StandingXids
 
 T = TypeVar("T")
 
-Library = Any
-"""The module pynvml, which has no types."""
+RETRY_S = 60.0
+"""How long a watch lets a driver be that cannot be listened to."""
 
-Handle = Any
-"""NVML's handle of a device."""
+WAIT_S = 5.0
+"""How long a watch waits in one call. Between calls it sees whether the session is still the same."""
 
-_NUMBERS: dict[str, Callable[[Library, Handle], float]] = {
-    "temperature_c": lambda nvml, device: nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU),
-    "slowdown_temperature_c": lambda nvml, device: nvml.nvmlDeviceGetTemperatureThreshold(
-        device, nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
-    ),
-    "ecc_uncorrected_volatile": lambda nvml, device: nvml.nvmlDeviceGetTotalEccErrors(
-        device, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-    ),
-    "ecc_uncorrected_aggregate": lambda nvml, device: nvml.nvmlDeviceGetTotalEccErrors(
-        device, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_AGGREGATE_ECC
-    ),
-    "memory_used_bytes": lambda nvml, device: nvml.nvmlDeviceGetMemoryInfo(device).used,
-    "utilisation_percent": lambda nvml, device: nvml.nvmlDeviceGetUtilizationRates(device).gpu,
-    "power_w": lambda nvml, device: nvml.nvmlDeviceGetPowerUsage(device) / 1000,
-    "sm_clock_mhz": lambda nvml, device: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM),
-    "memory_clock_mhz": lambda nvml, device: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_MEM),
-}
-
-_SLOWDOWNS = {
-    "nvmlClocksThrottleReasonHwSlowdown": "hardware",
-    "nvmlClocksThrottleReasonSwThermalSlowdown": "thermal (software)",
-    "nvmlClocksThrottleReasonHwThermalSlowdown": "thermal (hardware)",
-    "nvmlClocksThrottleReasonHwPowerBrakeSlowdown": "power brake",
-}
-"""A software power cap is how a GPU under load is meant to work, so it is not among these."""
+MOST_UNREAD = 4096
+"""XIDs that are kept until the next reading; of a storm, the last."""
 
 _UNUSABLE_BY_ERROR = {
     "NVML_ERROR_LIBRARY_NOT_FOUND": "library_missing",
@@ -47,18 +31,9 @@ _UNUSABLE_BY_ERROR = {
     "NVML_ERROR_NO_PERMISSION": "no_permission",
 }
 
-_NOT_FOR_THIS_DEVICE = ("NVML_ERROR_NOT_SUPPORTED", "NVML_ERROR_FUNCTION_NOT_FOUND", "NVML_ERROR_NO_PERMISSION")
-
-_SESSION_IS_OVER = (
-    "NVML_ERROR_UNINITIALIZED",
-    "NVML_ERROR_DRIVER_NOT_LOADED",
-    "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
-)
-"""After these the driver is gone or was exchanged, and nothing that we hold of it is valid."""
-
 
 class Unusable(Exception):
-    """NVML does not work here; `word` is a key of `device_reading.UNUSABLE`."""
+    """NVML does not work here; `word` is a key of `device_judgement.UNUSABLE`."""
 
     def __init__(self, word: str, detail: str) -> None:
         super().__init__(f"{word}: {detail}")
@@ -66,64 +41,136 @@ class Unusable(Exception):
         self.detail = detail
 
 
+class _Opened(NamedTuple):
+    """What is asked once, when NVML is opened. `events` is None where the driver knows none.
+
+    `listening` are the indices of the devices that tell their XIDs, by the address of their handle: one that has
+    fallen off the bus cannot say its index any more.
+    """
+
+    events: Any
+    listening: dict[int, int]
+    readers: dict[int, DeviceReader]
+    xids: StandingXids
+    software: dict[str, str]
+
+
 class Session:
-    """NVML in this process: opened when first used and kept, because XIDs are told only to those who listen."""
+    """NVML, opened when first used and kept, because XIDs are told only to those who listen.
+
+    Two threads use it: one reads, another may `watch`. What the watch hears goes to the reader through a queue.
+    """
 
     def __init__(self) -> None:
-        self._is_open = False
-        self._events: Any = None
-        self._deaf: frozenset[int] = frozenset()
+        self._opened: _Opened | None = None
+        self._opening = threading.Lock()
+        self._heard: deque[tuple[int | None, int]] = deque(maxlen=MOST_UNREAD)
+        self._watched = False
 
-    def read(self) -> NodeReading:
-        """One look at every device, with the XIDs since the last one."""
-        return self._use(self._read)
+    def read(self, xid_window_s: float) -> NodeReading:
+        """One look at every device, with the XIDs that stand; see `StandingXids` for the window."""
+        return self._use(lambda nvml, opened: self._read(nvml, opened, xid_window_s))
 
     def devices(self) -> tuple[tuple[Device, ...], dict[str, str]]:
         """The devices that answer, and the versions of the software; Unusable when NVML is."""
-        return self._use(lambda nvml: (tuple(_devices(nvml)), _software(nvml)))
+        return self._use(lambda nvml, opened: (tuple(_devices(nvml)), opened.software))
 
     def processes(self) -> frozenset[int]:
         """The ids of the processes that compute on any device; Unusable when NVML is."""
-        return self._use(_processes)
+        return self._use(lambda nvml, opened: _processes(nvml))
 
-    def _use(self, work: Callable[[Library], T]) -> T:
+    def watch(self) -> None:
+        """Blocks until the driver reports an XID, which the next `read` takes up; waits for a driver that is absent."""
+        while True:
+            try:
+                if self._use(self._await_xid):
+                    return
+            except Unusable:
+                time.sleep(RETRY_S)
+
+    def _use(self, work: Callable[[Library, _Opened], T]) -> T:
         import pynvml  # noqa: PLC0415  only child processes may load NVML
 
+        opened = None
         try:
-            if not self._is_open:
-                self._open(pynvml)
-            return work(pynvml)
+            opened = self._open(pynvml)
+            return work(pynvml, opened)
         except pynvml.NVMLError as error:
-            if _is(pynvml, error, _SESSION_IS_OVER):
-                self._is_open = False
+            if (
+                is_one_of(pynvml, error, SESSION_IS_OVER) and self._opened is opened
+            ):  # not what another has opened since
+                self._opened = None
             raise Unusable(_word(pynvml, error), str(error)) from None
 
-    def _open(self, nvml: Library) -> None:
-        nvml.nvmlInit()
-        self._events = _event_set(nvml)
-        self._deaf = frozenset(
-            index for index in range(nvml.nvmlDeviceGetCount()) if not _listen(nvml, index, self._events)
-        )
-        self._is_open = True
+    def _open(self, nvml: Library) -> _Opened:
+        with self._opening:
+            if self._opened is None:
+                nvml.nvmlInit()
+                events = _event_set(nvml)
+                self._opened = _Opened(events, _listen(nvml, events), {}, StandingXids(), _software(nvml))
+            return self._opened
 
-    def _read(self, nvml: Library) -> NodeReading:
-        xids = _drain(nvml, self._events)
+    def _read(self, nvml: Library, opened: _Opened, xid_window_s: float) -> NodeReading:
+        deaf = {} if self._watched else self._hear(nvml, opened)
+        xids = self._standing(opened, xid_window_s)
         devices = []
         for index in range(nvml.nvmlDeviceGetCount()):
-            device = _read_device(nvml, index).model_copy(update={"xids": tuple(xids.pop(index, ()))})
-            if index in self._deaf and not device.lost:
-                device = device.model_copy(update={"unsupported": (*device.unsupported, "xids")})
-            devices.append(device)
-        nameless = tuple(code for codes in xids.values() for code in codes)
-        return NodeReading(devices=tuple(devices), xids=nameless, software=_software(nvml))
+            device = opened.readers.setdefault(index, DeviceReader(nvml, index)).read()
+            mute = () if device.lost or index in opened.listening.values() else ("xids",)
+            update = {
+                "xids": xids.pop(index, ()),
+                "unsupported": (*device.unsupported, *mute),
+                "failed": device.failed | deaf,
+            }
+            devices.append(device.model_copy(update=update))
+        nameless = tuple(xid for standing in xids.values() for xid in standing)
+        return NodeReading(devices=tuple(devices), xids=nameless, software=opened.software)
+
+    def _standing(self, opened: _Opened, window_s: float) -> dict[int | None, tuple[StandingXid, ...]]:
+        now = time.monotonic()
+        while self._heard:
+            index, code = self._heard.popleft()
+            opened.xids.note(index, code, now)
+        opened.xids.forget(now, window_s)
+        return opened.xids.by_device()
+
+    def _await_xid(self, nvml: Library, opened: _Opened) -> bool:
+        """Whether one came. Nobody else waits meanwhile, so that no reading can be held up by it."""
+        if opened.events is None:
+            time.sleep(RETRY_S)
+            return False
+        self._watched = True
+        try:
+            event = nvml.nvmlEventSetWait_v2(opened.events, int(WAIT_S * 1000))
+            self._take(opened, event)
+            self._hear(nvml, opened)
+        except nvml.NVMLError_Timeout:
+            return False
+        finally:
+            self._watched = False
+        return True
+
+    def _hear(self, nvml: Library, opened: _Opened) -> dict[str, str]:
+        """Takes what waits already; what fails at it, as in `DeviceReading.failed`."""
+        for _ in range(MOST_UNREAD if opened.events is not None else 0):
+            try:
+                self._take(opened, nvml.nvmlEventSetWait_v2(opened.events, 0))
+            except (nvml.NVMLError_Timeout, nvml.NVMLError_GpuIsLost):  # that one is lost is told by its own reading
+                break
+            except nvml.NVMLError as error:
+                return {"xids": str(error)}
+        return {}
+
+    def _take(self, opened: _Opened, event: Any) -> None:
+        self._heard.append((opened.listening.get(_address(event.device)), event.eventData))
 
 
 def _word(nvml: Library, error: Any) -> str:
     return {getattr(nvml, name): word for name, word in _UNUSABLE_BY_ERROR.items()}.get(error.value, "failed")
 
 
-def _is(nvml: Library, error: Any, names: tuple[str, ...]) -> bool:
-    return error.value in {getattr(nvml, name) for name in names}
+def _address(handle: Handle) -> int:
+    return ctypes.addressof(handle.contents)
 
 
 def _software(nvml: Library) -> dict[str, str]:
@@ -131,101 +178,25 @@ def _software(nvml: Library) -> dict[str, str]:
 
 
 def _event_set(nvml: Library) -> Any:
-    """None where the driver knows no events."""
     try:
         return nvml.nvmlEventSetCreate()
     except nvml.NVMLError_NotSupported:
         return None
 
 
-def _listen(nvml: Library, index: int, events: Any) -> bool:
-    """Whether the device will tell its XIDs. A lost one is told by every reading, so it is no error here."""
-    if events is None:
-        return False
-    try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
-    except nvml.NVMLError as error:
-        if not _is(nvml, error, (*_NOT_FOR_THIS_DEVICE, "NVML_ERROR_GPU_IS_LOST")):
-            raise
-        return False
-    return True
-
-
-def _drain(nvml: Library, events: Any) -> dict[int | None, list[int]]:
-    """By device index, the XIDs that wait; None stands for a device that cannot say its index any more."""
-    xids: dict[int | None, list[int]] = {}
-    while events is not None:
+def _listen(nvml: Library, events: Any) -> dict[int, int]:
+    """By the address of its handle, the index of each device that will tell its XIDs."""
+    listening = {}
+    for index in range(nvml.nvmlDeviceGetCount() if events is not None else 0):
         try:
-            event = nvml.nvmlEventSetWait_v2(events, 0)
-        except nvml.NVMLError_Timeout:
-            break
-        xids.setdefault(_index(nvml, event.device), []).append(event.eventData)
-    return xids
-
-
-def _index(nvml: Library, handle: Handle) -> int | None:
-    try:
-        return int(nvml.nvmlDeviceGetIndex(handle))
-    except nvml.NVMLError:
-        return None
-
-
-def _read_device(nvml: Library, index: int) -> DeviceReading:
-    try:
-        return _Reader(nvml, nvml.nvmlDeviceGetHandleByIndex(index)).read(index)
-    except nvml.NVMLError_GpuIsLost:
-        return DeviceReading(index=index, lost=True)
-
-
-class _Reader:
-    """Asks one device for one value after the other and notes which it does not have."""
-
-    def __init__(self, nvml: Library, handle: Handle) -> None:
-        self._nvml = nvml
-        self._handle = handle
-        self._unsupported: list[str] = []
-        self._failed: dict[str, str] = {}
-
-    def read(self, index: int) -> DeviceReading:
-        nvml, handle = self._nvml, self._handle
-        asked = {name: self._ask(name, read) for name, read in _NUMBERS.items()}
-        numbers = {name: float(value) for name, value in asked.items() if value is not None}
-        slowdown = numbers.pop("slowdown_temperature_c", None)
-        if slowdown is not None and "temperature_c" in numbers:
-            numbers["temperature_headroom_c"] = slowdown - numbers["temperature_c"]
-        _, _, pending, failed = self._ask("row_remapping", lambda n, d: n.nvmlDeviceGetRemappedRows(d)) or (0, 0, 0, 0)
-        slowdowns = self._ask("throttle_reasons", lambda n, d: n.nvmlDeviceGetCurrentClocksThrottleReasons(d)) or 0
-        return DeviceReading(
-            index=index,
-            uuid=nvml.nvmlDeviceGetUUID(handle),
-            model=nvml.nvmlDeviceGetName(handle),
-            pci_address=_pci_address(nvml, handle),
-            remap_pending=bool(pending),
-            remap_failed=bool(failed),
-            throttled=tuple(word for name, word in _SLOWDOWNS.items() if slowdowns & getattr(nvml, name)),
-            unsupported=tuple(self._unsupported),
-            failed=self._failed,
-            numbers=numbers,
-        )
-
-    def _ask(self, name: str, read: Callable[[Library, Handle], Any]) -> Any:
-        try:
-            return read(self._nvml, self._handle)
-        except self._nvml.NVMLError as error:
-            if _is(self._nvml, error, (*_SESSION_IS_OVER, "NVML_ERROR_GPU_IS_LOST")):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
+        except nvml.NVMLError as error:
+            if is_one_of(nvml, error, SESSION_IS_OVER):
                 raise
-            if _is(self._nvml, error, _NOT_FOR_THIS_DEVICE):
-                self._unsupported.append(name)
-            else:
-                self._failed[name] = str(error)
-            return None
-
-
-def _pci_address(nvml: Library, handle: Handle) -> str:
-    """As sysfs writes it: NVML gives the domain eight digits."""
-    pci = nvml.nvmlDeviceGetPciInfo(handle)
-    return f"{pci.domain:04x}:{pci.bus:02x}:{pci.device:02x}.0"
+        else:
+            listening[_address(handle)] = index
+    return listening
 
 
 def _answering(nvml: Library) -> list[tuple[int, Handle]]:
@@ -240,16 +211,12 @@ def _answering(nvml: Library) -> list[tuple[int, Handle]]:
 
 
 def _devices(nvml: Library) -> list[Device]:
-    return [
-        Device(
-            index=index,
-            uuid=nvml.nvmlDeviceGetUUID(handle),
-            model=nvml.nvmlDeviceGetName(handle),
-            pci_address=_pci_address(nvml, handle),
-            memory_bytes=nvml.nvmlDeviceGetMemoryInfo(handle).total,
-        )
-        for index, handle in _answering(nvml)
-    ]
+    found = []
+    for index, handle in _answering(nvml):
+        uuid, model, pci_address = identity(nvml, handle)
+        memory_bytes = nvml.nvmlDeviceGetMemoryInfo(handle).total
+        found.append(Device(index=index, uuid=uuid, model=model, pci_address=pci_address, memory_bytes=memory_bytes))
+    return found
 
 
 def _processes(nvml: Library) -> frozenset[int]:

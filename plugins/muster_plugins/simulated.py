@@ -4,30 +4,25 @@ Everything simulated says that it is: devices, their model, and the facts of eac
 reads the simulated devices as `nvml` reads real ones and is judged in the same way, under codes of its own name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 from pydantic import Field
 
 from muster import (
-    Check,
     Config,
     Context,
     Device,
-    Finding,
     Idleness,
     IdleProbe,
     Inventory,
     Measurement,
-    Params,
-    Reference,
-    Scope,
     Section,
     hookimpl,
 )
 from muster.check import AnyCheck
-from muster_plugins import device_reading
+from muster_plugins.device_check import NoParams, device_check
 from muster_plugins.device_reading import DeviceReading, NodeReading
 from muster_plugins.simulated_faults import Fault, inject
 
@@ -48,15 +43,6 @@ class SimulatedSettings(Section):
     busy_file: Path | None = Field(None, description="While this file exists, the node counts as busy")
 
 
-class SimulatedParams(Params):
-    """Nothing can be chosen."""
-
-
-def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """See `device_reading.judge`."""
-    return device_reading.judge(NAME, measurement, references)
-
-
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, SimulatedSettings)
@@ -68,16 +54,12 @@ def muster_checks(config: Config) -> list[AnyCheck]:
     if not settings.enabled:
         return []
     return [
-        Check(
-            name=NAME,
+        device_check(
+            NAME,
+            partial(measure, settings),
             summary="What the simulated devices of this node say about themselves",
-            scope=Scope.NODE,
-            params=SimulatedParams,
-            measure=partial(measure, settings),
-            judge=judge,
-            timeout_s=10.0,
-            cadence_s=15.0,
-            resident=True,
+            cost_s=0.001,
+            precedent="muster",
         )
     ]
 
@@ -121,7 +103,7 @@ def probe(busy_file: Path, own: frozenset[int]) -> Idleness:
     return Idleness.BUSY if busy_file.exists() else Idleness.IDLE
 
 
-def measure(settings: SimulatedSettings, params: SimulatedParams, context: Context) -> Measurement:
+def measure(settings: SimulatedSettings, params: NoParams, context: Context) -> Measurement:
     """A reading of every simulated device; a missing one is still seen on the simulated PCI bus."""
     expected = settings.devices if context.expected_gpus is None else context.expected_gpus
     return NodeReading(

@@ -4,6 +4,8 @@ On real GPUs that is CUDA, one place for each. On simulated devices it is the CP
 check goes the same way on both. torch is imported inside the functions: they run in a child process.
 """
 
+import ctypes
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
-from muster import Action, Context, Finding, Measurement, Severity, Skip
+from muster import Action, Context, Finding, Measurement, Reference, Severity, Skip, judge_value
 from muster.model import Json
 
 Choice = Literal["auto", "cpu"]
@@ -38,7 +41,8 @@ class Place:
         return "cpu" if self.torch_name == "cpu" else "cuda"
 
 
-_CPU = Place(index=None, torch_name="cpu", model="CPU")
+CPU = Place(index=None, torch_name="cpu", model="CPU")
+"""The CPU itself, on purpose and not in place of a device."""
 
 _working: ContextVar[int | None] = ContextVar("working_device", default=None)
 
@@ -63,7 +67,7 @@ def working_on(place: Place) -> Iterator[None]:
 
 def places(context: Context, choice: Choice) -> list[Place]:
     """Every place of this node, in device order; Skip when it has none and none is expected."""
-    found = [_CPU] if choice == "cpu" else _devices(context)
+    found = [CPU] if choice == "cpu" else _devices(context)
     if not found and not context.expected_gpus:
         raise Skip("no GPU here, none expected")
     return found
@@ -72,7 +76,7 @@ def places(context: Context, choice: Choice) -> list[Place]:
 def places_in_group(context: Context, choice: Choice) -> list[Place]:
     """A place for each rank of this node; a node without devices brings one rank, which works on the CPU."""
     found = [] if choice == "cpu" else _devices(context)
-    return found or [_CPU] * max(1, len(context.devices))
+    return found or [CPU] * max(1, len(context.devices))
 
 
 def _devices(context: Context) -> list[Place]:
@@ -108,6 +112,7 @@ def facts(context: Context, found: list[Place], choice: Choice) -> Json:
     return {
         "backend": found[0].backend if found else None,
         "gpu_model": ", ".join(sorted({place.model for place in found})),
+        "models": [place.model for place in found],
         "simulated": any(place.simulated for place in found),
         "devices": [place.index for place in found],
         "missing": list(missing),
@@ -138,9 +143,62 @@ def device_metric(measurement: Measurement, name: str) -> list[tuple[int | None,
     return [(device_index(index), value) for index, value in zip(indices, values, strict=True)]
 
 
+def judge_each_device(
+    measurement: Measurement,
+    references: Mapping[str, Reference],
+    metric: str,
+    *,
+    code: str,
+    action: Action = Action.NONE,
+) -> list[Finding]:
+    """A metric with one number per device, each held against the same reference; the devices are named."""
+    return [
+        finding
+        for device, value in device_metric(measurement, metric)
+        for finding in judge_value(value, references.get(metric), code=code, device=device, action=action)
+    ]
+
+
 def device_index(fact: JsonValue) -> int | None:
     """A device index out of facts, which are JSON."""
     return fact if isinstance(fact, int) else None
+
+
+def software() -> Json:
+    """Versions of what multiplies on this node: the same bits are only to be expected where they are the same."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    return {"torch": str(torch.__version__), "cuda": torch.version.cuda, "cublas": _cublas_version(torch.version.cuda)}
+
+
+def _cublas_version(cuda: str | None) -> str | None:
+    """The version of the cuBLAS that torch has loaded, which is not always the one that it was built with."""
+    if cuda is None:
+        return None
+    try:
+        library = ctypes.CDLL(f"libcublas.so.{cuda.split('.')[0]}")
+    except OSError:  # linked into torch
+        return None
+    numbers = []
+    for part in range(3):  # libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL
+        number = ctypes.c_int()
+        library.cublasGetProperty(part, ctypes.byref(number))
+        numbers.append(str(number.value))
+    return ".".join(numbers)
+
+
+def free_bytes(place: Place) -> int:
+    """Memory of the place that nobody uses, in bytes; on the CPU what the kernel can give without swapping."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if place.backend == "cuda":
+        kept = torch.cuda.memory_reserved(place.torch_name) - torch.cuda.memory_allocated(place.torch_name)
+        return torch.cuda.mem_get_info(place.torch_name)[0] + kept  # torch gives up what it keeps when it must
+    available = re.search(
+        r"^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE
+    )
+    assert available, "Linux tells MemAvailable since 3.14"
+    return int(available[1]) * 1024
 
 
 def on_each(found: list[Place], work: Callable[[Place], T]) -> list[T]:

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from muster import Context, Rendezvous
 from muster_plugins.torch_device import Place
@@ -14,11 +16,32 @@ if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
 
 
-class Group(NamedTuple):
-    """What the ranks have told each other before they start: `nodes` are the names of theirs, by rank."""
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Of the kernel that runs: containers on one host share it, two hosts never do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What the ranks have told each other before they start: by rank, the names of their nodes and their hosts.
+
+    A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell.
+    """
 
     backend: str
     nodes: tuple[str, ...]
+    hosts: tuple[str, ...]
+    rank: int
+    store: "Store"
+
+    def told_by_all(self, topic: str, value: Any) -> list[Any]:
+        """Tells all ranks `value`, a piece of JSON, and gives what each tells about the topic, by rank."""
+        return _told_by_all(self.store, topic, value, self.rank, len(self.nodes))
+
+    def nodes_that_share_a_host(self) -> list[str]:
+        """The names of nodes that are on the same host as another one."""
+        host_of = dict(zip(self.nodes, self.hosts, strict=True))
+        hosts = [host for host in host_of.values() if host]
+        return sorted(node for node, host in host_of.items() if hosts.count(host) > 1)
 
 
 @contextmanager
@@ -64,10 +87,20 @@ def _torch_device(place: Place) -> "torch.device":
 
 def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place) -> Group:
     """Every rank says where it is and what it works on: NCCL needs a GPU on each."""
-    store.set(f"rank/{meeting.rank}", json.dumps([node, place.backend]))
-    answers = [json.loads(answer) for answer in store.multi_get([f"rank/{rank}" for rank in range(meeting.world_size)])]
-    everywhere_cuda = all(backend == "cuda" for _, backend in answers)
-    return Group(backend="nccl" if everywhere_cuda else "gloo", nodes=tuple(node for node, _ in answers))
+    answers = _told_by_all(store, "rank", [node, _host(), place.backend], meeting.rank, meeting.world_size)
+    nodes, hosts, backends = zip(*answers, strict=True)
+    return Group(
+        backend="nccl" if set(backends) == {"cuda"} else "gloo",
+        nodes=nodes,
+        hosts=hosts,
+        rank=meeting.rank,
+        store=store,
+    )
+
+
+def _told_by_all(store: "Store", topic: str, value: Any, rank: int, world_size: int) -> list[Any]:
+    store.set(f"{topic}/{rank}", json.dumps(value))
+    return [json.loads(answer) for answer in store.multi_get([f"{topic}/{other}" for other in range(world_size)])]
 
 
 def _leave(store: "Store", meeting: Rendezvous) -> None:
@@ -75,3 +108,10 @@ def _leave(store: "Store", meeting: Rendezvous) -> None:
     store.set(f"left/{meeting.rank}", "")
     if meeting.rank == 0:
         store.wait([f"left/{rank}" for rank in range(meeting.world_size)])
+
+
+def _host() -> str:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

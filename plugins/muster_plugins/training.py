@@ -1,11 +1,11 @@
-"""The check `training`: trains the same small network on every device; its loss must fall."""
+"""The check `training`: every device trains the same network on the same samples, at the same time and by itself.
 
-import copy
-import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+The loss must fall, and devices of one model must end with the same bits, because they have done the same sums.
+"""
 
-from pydantic import Field
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from muster import (
     Action,
@@ -15,179 +15,160 @@ from muster import (
     Finding,
     Measurement,
     Needs,
-    Params,
     Reference,
     Scope,
     Severity,
     hookimpl,
     judge_value,
 )
+from muster.model import Json, Metric
+from muster_plugins import training_problems
 from muster_plugins.torch_device import (
-    Choice,
-    Place,
+    device_index,
     device_metric,
     facts,
-    median,
     missing_devices,
     on_each,
     places,
-    time_each,
 )
+from muster_plugins.training_figures import Figures, loss_figures, odd_ones, time_figures
+from muster_plugins.training_problems import Problem, problem_facts, problems_found
+from muster_plugins.training_task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 
 if TYPE_CHECKING:
-    import torch
+    from muster_plugins.training_loop import Trained
 
 NAME = "training"
 
-CLASSES = 10
-FEATURES = 64
-LEARNING_RATE = 0.01
-MOMENTUM = 0.9
+_JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow", "step_time_drift": "drift"}
+"""By metric: the finding when it is out of bounds."""
 
-
-class TrainingParams(Params):
-    """What is left out is chosen to suit the backend."""
-
-    steps: int | None = Field(None, ge=10, le=1_000_000, description="Steps of training; 200 on GPUs, 30 on the CPU")
-    batch_size: int | None = Field(None, ge=1, description="Samples per step and device; 1024 on GPUs, 128 on the CPU")
-    width: int | None = Field(None, ge=8, description="Width of the hidden layers; 4096 on GPUs, 128 on the CPU")
-    seed: int = Field(1, description="Seed of the data and of the network's first weights")
-    device: Choice = Field("auto", description="cpu: the CPU on purpose")
+FINDS = {
+    "training.devices_missing": "devices that should be there are not",
+    "training.loss_not_finite": "the loss became infinite or no number at all",
+    "training.loss_not_falling": "the loss fell less than a healthy device makes it fall",
+    "training.results_differ": "devices of one model did the same training and ended with different bits",
+    "training.slow": "fewer samples per second than the reference for this device",
+    "training.drift": "steps took longer at the end than at the beginning",
+    **{f"training.{what}": meaning for what, meaning in training_problems.FINDS.items()},
+}
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A loss that is no number, or that does not fall, convicts the device."""
-    findings = missing_devices(NAME, measurement)
-    for device, loss in device_metric(measurement, "loss_last"):
-        if loss is None:
-            findings.append(
-                Finding(
-                    code="training.loss_not_finite",
-                    summary="the loss became infinite or no number at all",
-                    severity=Severity.ERROR,
-                    device=device,
-                    action=Action.INSPECT_HARDWARE,
-                )
+    """A loss that is no number, or that does not fall, convicts the device, and so do bits unlike those of its like."""
+    findings = missing_devices(NAME, measurement) + problems_found(NAME, measurement)
+    findings += _judge_losses(measurement) + _judge_results(measurement)
+    for metric, what in _JUDGED.items():
+        for device, value in device_metric(measurement, metric):
+            findings += judge_value(
+                value, references.get(metric), code=f"{NAME}.{what}", device=device, action=Action.INSPECT_HARDWARE
             )
-    for device, ratio in device_metric(measurement, "loss_ratio"):
-        findings += judge_value(
-            ratio,
-            references.get("loss_ratio"),
-            code="training.loss_not_falling",
-            device=device,
-            action=Action.INSPECT_HARDWARE,
-        )
-    for device, rate in device_metric(measurement, "samples_per_s"):
-        findings += judge_value(rate, references.get("samples_per_s"), code="training.slow", device=device)
     return findings
 
 
+def _judge_losses(measurement: Measurement) -> list[Finding]:
+    trained = {device for device, _, _ in _results(measurement)}
+    return [
+        Finding(
+            code="training.loss_not_finite",
+            summary="the loss became infinite or no number at all",
+            severity=Severity.ERROR,
+            device=device,
+            action=Action.INSPECT_HARDWARE,
+        )
+        for device, loss in device_metric(measurement, "loss_last")
+        if loss is None and device in trained
+    ]
+
+
+def _judge_results(measurement: Measurement) -> list[Finding]:
+    found = []
+    results = _results(measurement)
+    for model in sorted({model for _, model, _ in results}):
+        alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
+        for odd in odd_ones([fingerprint for _, fingerprint in alike]):
+            device, fingerprint = alike[odd]
+            found.append(
+                Finding(
+                    code="training.results_differ",
+                    summary=f"the same training ended with other bits than on the node's other {model}",
+                    severity=Severity.ERROR,
+                    device=device,
+                    action=Action.REPLACE,
+                    evidence={"fingerprint": fingerprint, "fingerprints": [other for _, other in alike]},
+                )
+            )
+    return found
+
+
+def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
+    """Device, its model and the fingerprint of its training, for each that has trained."""
+    columns = [measurement.facts.get(name) for name in ("devices", "models", "fingerprints")]
+    rows = zip(*(column if isinstance(column, list) else () for column in columns), strict=False)
+    return [(device_index(device), str(model), str(result)) for device, model, result in rows if result is not None]
+
+
 @hookimpl
-def muster_checks(config: Config) -> list[Check[TrainingParams]]:
+def muster_configure(config: Config) -> None:
+    config.plugin(SETTINGS_NAME, TrainingSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[TaskParams]]:
     return [
         Check(
             name=NAME,
-            summary="Trains a small network on every device: the loss must fall; time per step and samples per second",
+            summary="Trains one network on every device: the loss must fall, all must end with the same bits; speed",
             scope=Scope.NODE,
-            params=TrainingParams,
-            measure=measure,
+            params=TaskParams,
+            measure=partial(measure, config.plugin(SETTINGS_NAME, TrainingSettings)),
             judge=judge,
-            timeout_s=300.0,
+            timeout_s=600.0,
             cadence_s=12 * 3600.0,
             needs=Needs.IDLE_DEVICE,
-            quick={"steps": 30},
+            quick={"warmup": 10, "iterations": 50},
+            judged=tuple(_JUDGED),
+            finds=FINDS,
+            cost_s=10.0,
+            precedent="acceptance tests that train an MLP, ResNet or Transformer; the fingerprint: muster",
         )
     ]
 
 
-class _Plan(NamedTuple):
-    """The parameters with every choice made."""
+def measure(settings: TrainingSettings, params: TaskParams, context: Context) -> Measurement:
+    """Losses, times of steps and samples per second, for each device."""
+    from muster_plugins import training_data, training_loop  # noqa: PLC0415  they import torch
 
-    steps: int
-    batch_size: int
-    width: int
-
-
-_CHOSEN = {"cuda": _Plan(200, 1024, 4096), "cpu": _Plan(30, 128, 128)}
-
-
-class _Trained(NamedTuple):
-    """What came of the training on one device; a loss is None when it is not finite."""
-
-    loss_first: float | None
-    loss_last: float | None
-    step_time_s: float
-
-
-def measure(params: TrainingParams, context: Context) -> Measurement:
-    """First and last loss, their ratio, the median time of a step and the samples per second, for each device."""
     found = places(context, params.device)
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    chosen = _CHOSEN[found[0].backend]
-    plan = _Plan(params.steps or chosen.steps, params.batch_size or chosen.batch_size, params.width or chosen.width)
-    model, samples, labels = _task(plan, params.seed)
-    context.progress(f"training for {plan.steps} steps on {len(found)} device(s)")
-    trained = on_each(found, lambda place: _train(place, plan.steps, model, samples, labels))
-    return Measurement(
-        metrics={
-            "loss_first": [result.loss_first for result in trained],
-            "loss_last": [result.loss_last for result in trained],
-            "loss_ratio": [_ratio(result) for result in trained],
-            "step_time_s": [result.step_time_s for result in trained],
-            "samples_per_s": [plan.batch_size / result.step_time_s for result in trained],
-        },
-        facts=common | plan._asdict(),
-    )
+    plan = planned(params, found[0].backend)
+    common |= plan.facts() | {"software": training_loop.software(plan.backend)}
+    training_loop.make_repeatable(plan.backend)
+    try:
+        task = training_data.prepared(plan, settings.data_dir)
+    except Problem as problem:
+        return Measurement(facts=common | problem_facts(problem))
+    context.progress(f"training {plan.model} for {plan.steps} steps on {len(found)} device(s)")
+    trained = on_each(found, lambda place: training_loop.train(place, task))
+    return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(trained))
 
 
-def _ratio(result: _Trained) -> float | None:
-    if result.loss_first is None or result.loss_last is None:
-        return None
-    return result.loss_last / result.loss_first
+def _metrics(plan: Plan, trained: Sequence["Trained | Problem"]) -> dict[str, Metric]:
+    """In device order, with None for a device that could not train."""
+    figures = [{} if isinstance(result, Problem) else _figures(plan, result) for result in trained]
+    names = next((list(each) for each in figures if each), [])
+    return {name: [each.get(name) for each in figures] for name in names}
 
 
-def _task(plan: _Plan, seed: int) -> tuple["torch.nn.Module", "torch.Tensor", "torch.Tensor"]:
-    """The network as every device gets it, and samples around one centre per class, with their labels."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    torch.manual_seed(seed)
-    labels = torch.randint(CLASSES, (plan.batch_size,))
-    samples = torch.randn(CLASSES, FEATURES)[labels] + 0.5 * torch.randn(plan.batch_size, FEATURES)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(FEATURES, plan.width),
-        torch.nn.ReLU(),
-        torch.nn.Linear(plan.width, plan.width),
-        torch.nn.ReLU(),
-        torch.nn.Linear(plan.width, CLASSES),
-    )
-    return model, samples, labels
+def _figures(plan: Plan, trained: "Trained") -> Figures:
+    return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
 
 
-def _train(
-    place: Place, steps: int, start: "torch.nn.Module", samples: "torch.Tensor", labels: "torch.Tensor"
-) -> _Trained:
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    model = copy.deepcopy(start).to(place.torch_name)
-    samples, labels = samples.to(place.torch_name), labels.to(place.torch_name)
-    weights = list(model.parameters())
-    velocities = [torch.zeros_like(weight) for weight in weights]
-    losses = []
-
-    def step() -> None:
-        """Gradient descent with momentum by hand: torch.optim takes a second to import, longer than all this."""
-        loss = torch.nn.functional.cross_entropy(model(samples), labels)
-        gradients = torch.autograd.grad(loss, weights)
-        with torch.no_grad():
-            for weight, velocity, gradient in zip(weights, velocities, gradients, strict=True):
-                weight.sub_(velocity.mul_(MOMENTUM).add_(gradient), alpha=LEARNING_RATE)
-        losses.append(loss.detach())
-
-    seconds = time_each(place, step, steps)
-    return _Trained(_finite(losses[0].item()), _finite(losses[-1].item()), median(seconds))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _facts(trained: Sequence["Trained | Problem"]) -> Json:
+    fingerprints = [None if isinstance(result, Problem) else result.checksum for result in trained]
+    return {
+        "fingerprints": list(fingerprints),
+        **problem_facts(*(result for result in trained if isinstance(result, Problem))),
+    }

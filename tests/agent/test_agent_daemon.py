@@ -19,8 +19,9 @@ import aiomqtt
 import psutil
 import pytest
 
+from muster.references import Reference
 from muster.wire import codec
-from muster.wire.messages import Abort, Join, Message, Prepare, RunCheck, Start
+from muster.wire.messages import Abort, Join, Message, Prepare, References, RunCheck, Start
 from muster.wire.topics import ROOT, NodeTopic, Topics
 
 TOPICS = Topics("default")
@@ -284,3 +285,24 @@ def test_wrong_settings_are_refused_at_the_start(started, settings, code, words)
     log = agent.log.read_text()
     assert words in log
     assert "Traceback" not in log
+
+
+async def test_of_equal_references_its_own_go_before_those_of_the_fleet(started, mosquitto, tmp_path):
+    """A more specific one of the fleet goes before both; each holds from the next run on."""
+
+    async def judged_by(run, **when):
+        row = {"check": "simulated", "metric": "temperature_headroom_c", "fail_below": 1000, "source": "fleet"}
+        said = References(sent_at=1.0, rows=(Reference.model_validate({**row, "when": when}),))
+        await coordinator.client.publish(TOPICS.references, codec.encode(said), qos=1, retain=True)
+        await coordinator.order(RunCheck, run=run, check="simulated")
+        ended = await coordinator.run(lambda it: it.id == run)
+        return {finding.evidence["source"] for finding in ended.findings}
+
+    (tmp_path / "references.toml").write_text(
+        '[[reference]]\ncheck = "simulated"\nmetric = "temperature_headroom_c"\nfail_below = 1000\nsource = "own"\n'
+    )
+    async with coordinating(mosquitto) as coordinator:
+        agent = started("", {"MUSTER_REFERENCES_FILE": str(tmp_path / "references.toml")})
+        agent.logged("broker_connected")
+        assert await judged_by("r1", simulated=True) == {"fleet"}
+        assert await judged_by("r2") == {"own"}

@@ -196,7 +196,7 @@ def test_a_value_that_is_json_is_taken_as_json(check_command):
 
 
 WRONG = [
-    ((), "either name the checks to run, or give --all (valid: deep,"),
+    ((), "either name the checks to run, or give --all or --suite (valid: deep,"),
     (("--all", "sized"), "either name the checks"),
     (("size",), "unknown check 'size'; did you mean 'sized'?"),
     (("sized", "--param", "size"), "KEY=VALUE"),
@@ -236,8 +236,8 @@ def test_list_and_show_describe_checks(check_command):
 def test_a_plugin_that_failed_is_reported_with_all(broken, check_command):
     """With --all a plugin that did not load is a run of the pseudo check `plugins`; with names it is not."""
     runs = json.loads(check_command("run", "--all", "--json")[1])["items"]
-    assert (runs[-1]["check"], runs[-1]["verdict"]) == ("plugins", "UNKNOWN")
-    assert [finding["code"] for finding in runs[-1]["findings"]] == ["plugins.failed"]
+    assert (runs[0]["check"], runs[0]["verdict"]) == ("plugins", "UNKNOWN")
+    assert [finding["code"] for finding in runs[0]["findings"]] == ["plugins.failed"]
     code, out, _ = check_command("run", "sized", "--json")
     assert (code, [run["check"] for run in json.loads(out)["items"]]) == (0, ["sized"])
 

@@ -58,6 +58,50 @@ async def test_a_run_measures_judges_and_reports(running, check):
     assert [rank.rank for rank in ended.ranks] == [0]
 
 
+async def test_what_no_reference_judges_is_said(running, check):
+    """A note that names what should be judged, was measured and has no reference; nothing is made up for it."""
+
+    def measure(_params, _context):
+        return Measurement(metrics={"speed": 1.0, "each": [None, 2.0], "known": 3.0, "empty": [None], "other": 4.0})
+
+    row = Reference(check="throwaway", metric="known", fail_below=1, source="here")
+    judged = ("speed", "each", "known", "empty", "absent")
+    silent = check(measure, judged=judged)
+    async with running(silent, references=(row,)) as runs:
+        run = (await runs.run(silent)).run
+    (finding,) = run.findings
+    assert (run.verdict, finding.code, finding.severity) == (Verdict.PASS, "run.not_judged", Severity.INFO)
+    assert finding.evidence == {"metrics": ["speed", "each"]}
+
+
+async def test_a_group_says_it_once_for_each_node(running, check, places):
+    """Not every rank on the node names what has no reference."""
+
+    def measure(_params, context):
+        context.rendezvous()
+        return Measurement(metrics={"speed": 1.0})
+
+    group = check(measure, scope=Scope.GROUP, judged=("speed",))
+    async with running(group) as runs:
+        run = await runs.start(group, places=places(2))
+        await runs.until("ready")
+        runs.runner.go(run)
+        ended = await runs.ended()
+    assert [finding.code for finding in ended.run.findings] == ["run.not_judged"]
+
+
+async def test_a_skipped_run_has_nothing_to_judge(running, check):
+    """Where nothing was measured, nothing is missing."""
+
+    def measure(_params, _context):
+        raise Skip("nothing here")
+
+    skipping = check(measure, judged=("speed",))
+    async with running(skipping) as runs:
+        run = (await runs.run(skipping)).run
+    assert [finding.code for finding in run.findings] == ["run.skipped"]
+
+
 async def test_the_context_tells_about_the_surroundings(running, check):
     """A check sees node, devices, expected GPUs, its deadline and an empty scratch directory that is removed."""
 

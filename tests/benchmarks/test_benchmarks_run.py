@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 SMALLEST = {
     "agent_at_rest": ["--settle-s", "0", "--window-s", "0.1", "--devices", "1"],
+    "gemm": ["--edges", "64", "--tries", "1", "--iterations", "2", "--turns", "1"],
     "result_latency": ["--runs", "2", "--brokers", "embedded"],
     "sweep_overhead": ["--pairs", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1", "--size-bytes", "4"],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],

@@ -9,11 +9,20 @@ import structlog
 from muster.config import Settings
 from muster.model import Inventory, Run, Verdict
 from muster.mqtt import connection_options
-from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, decode, encode
-from muster.wire.messages import Ack, Finished, InventoryReport, Presence, Report, Start
+from muster.references import Reference
+from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
+from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.broker import embedded_broker
-from muster_coordinator.events import GroupReplySeen, InventorySeen, PresenceSeen, ReportSeen, SendAck, SendCommand
+from muster_coordinator.events import (
+    GroupReplySeen,
+    InventorySeen,
+    PresenceSeen,
+    PublishReferences,
+    ReportSeen,
+    SendAck,
+    SendCommand,
+)
 from muster_coordinator.link import Link
 
 TOPICS = Topics("default")
@@ -130,6 +139,47 @@ async def test_a_cleared_retained_message_is_nothing(url):
         await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
         await eventually(lambda: events)
         assert not link.refused
+
+
+def references(*bounds: float) -> PublishReferences:
+    rows = tuple(Reference(check="gemm", metric="tflops", fail_below=bound, source="test") for bound in bounds)
+    return PublishReferences(References(sent_at=1.0, rows=rows))
+
+
+async def kept_bounds(url: str) -> list[float | None]:
+    """The bounds of the references that the broker gives to whoever subscribes now."""
+    async with client(url) as node:
+        await node.subscribe(TOPICS.references, qos=1)
+        async with asyncio.timeout(20):
+            message = await anext(node.messages)
+        return [row.fail_below for row in decode(message.payload, REFERENCES).rows]
+
+
+async def test_the_broker_keeps_the_references_for_who_comes_later(url):
+    """Of several messages the last."""
+    async with linked(url) as (link, _):
+        link.send(references(1.0))
+        link.send(references(1.0, 2.0))
+        link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=1)))
+        async with client(url) as node:
+            await node.subscribe(TOPICS.references, qos=1)
+            async with asyncio.timeout(20):
+                async for message in node.messages:
+                    if len(decode(message.payload, REFERENCES).rows) == 2:
+                        break
+        assert await kept_bounds(url) == [1.0, 2.0]
+
+
+async def test_the_references_are_said_again_to_a_broker_that_has_lost_them(mosquitto):
+    """Also those that were set while it was away."""
+    async with linked(mosquitto.url) as (link, _):
+        link.send(references(1.0))
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        link.send(references(2.0))
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        assert await kept_bounds(mosquitto.url) == [2.0]
 
 
 async def test_acks_and_commands_reach_their_node_in_order(url):

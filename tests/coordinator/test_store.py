@@ -10,9 +10,10 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings, StoreSettings
 from muster.errors import Refused, SettingsError, Unavailable
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
+from muster.references import Reference
 from muster_coordinator.database import open_database
-from muster_coordinator.events import SaveNode, SaveSweep, StoreRuns, Tell
-from muster_coordinator.records import NodeRecord, StoryEntry, SweepRecord, SweepState
+from muster_coordinator.events import EraseReference, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
+from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry, SweepRecord, SweepState
 from muster_coordinator.store import RunFilter, Store
 from muster_coordinator.tables import METADATA
 
@@ -102,6 +103,26 @@ async def test_what_was_written_comes_back_after_a_restart(settings):
     assert saved.runs == (run,)
     assert saved.streams == {("n1", "s"): 1}
     assert saved.sweeps == (make_sweep("a"),)
+
+
+def make_reference(number: int, **values) -> ReferenceRecord:
+    row = Reference(check="gemm", metric="tflops", fail_below=number, source="test", **values)
+    return ReferenceRecord(number=number, reference=row)
+
+
+async def test_references_come_back_in_the_order_of_their_numbers(store):
+    """With their conditions as they were; what was erased does not, also not when it was saved in the same batch."""
+    first, second = make_reference(2, when={"nodes": {"at_least": 2}, "gpu": ["a", True]}), make_reference(10)
+    await store.write([SaveReference(second), SaveReference(make_reference(5)), SaveReference(first)])
+    await store.write([EraseReference(5), SaveReference(make_reference(11)), EraseReference(11)])
+    assert (await store.saved()).references == (first, second)
+
+
+async def test_a_run_can_be_read_by_its_id(store):
+    """As it was stored; None for one that is not there."""
+    await store.write([stored(make_run(1), make_run(2))])
+    assert await store.run("n1-2") == make_run(2)
+    assert await store.run("n1-3") is None
 
 
 async def test_only_the_last_runs_of_each_check_are_restored(store):
@@ -230,7 +251,7 @@ async def test_a_newer_schema_is_refused(settings):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0001"):
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0002"):
         await Store.open(settings)
 
 

@@ -153,6 +153,74 @@ async def test_runs_are_filtered_by_every_parameter(fleet):
     assert rest["next_cursor"] is None
 
 
+async def test_a_run_can_be_read(fleet):
+    """The same record as in the list."""
+    await fleet.feed(report("n1", 1, 2))
+    listed = (await fleet.get("/api/v1/runs"))["items"]
+    assert [await fleet.get(f"/api/v1/runs/{run['id']}") for run in listed] == listed
+
+
+REFERENCE = {"check": "gemm", "metric": "rpm", "when": {"nodes": [1, 2]}, "fail_below": 5.0, "source": "a test"}
+
+
+async def all_references(api, limit=1000):
+    rows, cursor = [], ""
+    while cursor is not None:
+        page = await api.get(f"/api/v1/references?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+        assert len(page["items"]) <= limit
+        rows += page["items"]
+        cursor = page["next_cursor"]
+    return rows
+
+
+async def test_references_are_the_shipped_ones_then_those_that_were_set(fleet):
+    """In pages of any size, each with its origin; of what was set the last comes last."""
+    shipped = await all_references(fleet)
+    assert {row["origin"] for row in shipped} == {"shipped"}
+    for bound, metric in enumerate(("rpm", "noise", "rpm")):
+        response, answer = await fleet.ask(
+            "PUT", "/api/v1/references", json={**REFERENCE, "metric": metric, "fail_below": bound}
+        )
+        assert (response.status, answer["origin"], answer["fail_below"]) == (200, "operator", bound)
+    for limit in (1, 7, 1000):
+        rows = await all_references(fleet, limit)
+        assert rows[: len(shipped)] == shipped
+        assert [(row["metric"], row["fail_below"]) for row in rows[len(shipped) :]] == [("noise", 1), ("rpm", 2)]
+
+
+async def test_a_reference_that_was_set_can_be_removed(fleet):
+    """By check, metric and conditions; it is stored and gone as soon as that is answered."""
+    await fleet.ask("PUT", "/api/v1/references", json=REFERENCE)
+    assert len((await fleet.store.saved()).references) == 1
+    where = "/api/v1/references?check=gemm&metric=rpm"
+    assert "unknown operator's reference" in await fleet.refused(422, "DELETE", where)
+    response, answer = await fleet.ask("DELETE", where + '&when={"nodes":[1,2]}')
+    assert (response.status, answer) == (200, {"check": "gemm", "metric": "rpm", "when": {"nodes": [1, 2]}})
+    assert (await fleet.store.saved()).references == ()
+    assert {row["origin"] for row in await all_references(fleet)} == {"shipped"}
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"check": "gem"}, "unknown check 'gem'; did you mean 'gemm'?"),
+        ({"check": "no name"}, "field 'check'"),
+        ({"fail_belo": 1}, "unknown field 'fail_belo'; did you mean 'fail_below'?"),
+        ({"origin": "shipped"}, "unknown field 'origin'"),
+        ({"fail_below": None}, "give at least one of fail_below, warn_below, warn_above, fail_above"),
+        ({"warn_below": 1}, "fail_below, warn_below must not fall in this order"),
+        ({"fail_below": "much"}, "field 'fail_below'"),
+        ({"when": {"nodes": {"at_lest": 1}}}, "field 'when.nodes': must be a value (equal to it), a list"),
+        ({"when": []}, "field 'when': must be a table"),
+        ({"source": ""}, "field 'source'"),
+    ],
+)
+async def test_a_wrong_reference_is_refused(fleet, change, detail):
+    """It says what would be right, and nothing is set."""
+    assert detail in await fleet.refused(422, "PUT", "/api/v1/references", json={**REFERENCE, **change})
+    assert {row["origin"] for row in await all_references(fleet)} == {"shipped"}
+
+
 async def test_a_story_can_be_read(fleet):
     """The story of a node is a list of steps with time, kind and text."""
     steps = (await fleet.get("/api/v1/nodes/n1/story"))["items"]
@@ -198,6 +266,12 @@ async def test_a_check_can_be_run_now(fleet):
         (404, "GET /api/v1/nodes/n9", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "GET /api/v1/nodes/n9/story", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "POST /api/v1/nodes/n9/runs", {"check": "gemm"}, "unknown node 'n9' (valid: n1, n2, n3)"),
+        (404, "GET /api/v1/runs/none", None, "no run 'none'"),
+        (400, "GET /api/v1/references?check=gemm", None, "unknown query parameter 'check' (valid: cursor, limit)"),
+        (422, "GET /api/v1/references?cursor=x", None, "cursor"),
+        (400, "DELETE /api/v1/references", None, "query parameter 'check': must be given"),
+        (400, "DELETE /api/v1/references?check=a&metric=b&when=c", None, "query parameter 'when': Invalid JSON"),
+        (400, "DELETE /api/v1/references?check=a&metric=b&when=[]", None, "query parameter 'when': must be a table"),
         (404, "GET /api/v1/sweeps/none", None, "no sweep 'none'"),
         (404, "DELETE /api/v1/sweeps/none", None, "no sweep 'none'"),
         (405, "POST /api/v1/nodes", {}, "only GET, HEAD"),

@@ -74,6 +74,15 @@ def test_check_lists_all_that_is_wrong(muster, tmp_path):
         assert problem in done.stderr
 
 
+def test_check_reads_the_references(muster, tmp_path):
+    """The operator's references are held against what is there, too."""
+    path = tmp_path / "references.toml"
+    path.write_text('[[reference]]\ncheck = "gem"\nmetric = "tflops"\nfail_below = 1\nsource = "x"\n')
+    done = muster("config", "check", env={"MUSTER_REFERENCES_FILE": str(path)})
+    assert done.returncode == 64
+    assert "references.toml, row 1: unknown check 'gem'; did you mean 'gemm'?" in done.stderr
+
+
 def test_check_lets_pass_what_may_belong_to_a_plugin_that_failed(muster, tmp_path):
     """As the agent does; that the plugin failed is told on stderr."""
     package = tmp_path / "broken-1.0.dist-info"

@@ -40,12 +40,18 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 instants = st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
 counts = st.integers(0, 1000)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+plain = st.booleans() | st.integers(-(1 << 60), 1 << 60) | numbers | texts
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 60), 1 << 60) | numbers | texts,
+    st.none() | plain,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )
 tables = st.dictionaries(texts, values, max_size=3)
+conditions = st.dictionaries(
+    texts,
+    plain | st.lists(plain, min_size=1, max_size=3) | st.fixed_dictionaries({"at_least": st.integers(0, 9)}),
+    max_size=3,
+)
 metrics = st.dictionaries(names, st.none() | numbers | st.lists(st.none() | numbers, max_size=3), max_size=3)
 findings = st.builds(Finding, code=names, summary=texts, severity=st.sampled_from(Severity), evidence=tables)
 ranks = st.builds(
@@ -147,7 +153,7 @@ MESSAGES: dict[type[Message], tuple[TypeAdapter, st.SearchStrategy]] = {
             References,
             **sent,
             rows=st.lists(
-                st.builds(Reference, check=names, metric=names, fail_below=st.none() | numbers, source=names),
+                st.builds(Reference, check=names, metric=names, when=conditions, fail_below=numbers, source=names),
                 max_size=2,
             ).map(tuple),
         ),

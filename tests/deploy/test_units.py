@@ -12,7 +12,8 @@ from muster.config import Settings, load
 ROOT = Path(__file__).parent.parent.parent
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
 SCRIPTS = [ROOT / ".ci" / "run", ROOT / ".ci" / "system-packages", ROOT / "docker" / "accounts"]
-MOST_EXPOSURE = 25  # of 100; systemd calls up to 40 OK
+MOST_EXPOSURE = {"muster-agent.service": 30, "muster-coordinator.service": 25}
+"""Of 100; systemd calls up to 40 OK. That the agent reads the kernel's log and asks the clock has its price."""
 
 
 @pytest.fixture(params=UNITS, ids=lambda path: path.name)
@@ -33,7 +34,7 @@ def test_unit_is_valid(unit):
 
 def test_unit_is_hardened(unit):
     """The exposure that systemd computes stays low."""
-    security = ["systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSURE}", unit]
+    security = ["systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSURE[unit.name]}", unit]
     done = subprocess.run(security, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout
 

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from muster import plugins
+from muster.config import Config, Settings
+from muster.reference_file import read_references
 from muster_coordinator.client import Client
 from muster_coordinator.local.processes import environment
 
@@ -52,14 +55,16 @@ def to_run() -> list[str]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the lines are run: a directory with the files that they name, a fleet, and one of its sweeps."""
+    """Where the lines are run: a directory with the files that they name, a fleet, a sweep and a run of it."""
 
     directory: Path
     url: str
     sweep: str
+    node_run: str
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        words = {"HOST": "node-1", "NODE": "node-1", "ID": self.sweep, "https://muster.example": self.url}
+        words = {"HOST": "node-1", "NODE": "node-1", "ID": self.sweep, "RUN": self.node_run}
+        words["https://muster.example"] = self.url
         _, *arguments = (words.get(word, word) for word in shlex.split(line))
         return command(self.directory, self.url, *arguments)
 
@@ -136,7 +141,8 @@ def place(tmp_path_factory) -> Iterator[Place]:
         wait_for(lambda: sum(bool(it["devices"]) for it in client.get("nodes")["items"]) == len(NODES), "the agents")
         sweep = client.post("sweeps", body={"check": "simulated", "strategy": "single"})["id"]
         wait_for(lambda: client.get("sweeps", sweep)["ended_at"], "the sweep")
-        yield Place(directory, listening["api"], sweep)
+        (run, *_) = wait_for(lambda: client.get("runs", node=NODES[0])["items"], "a run")
+        yield Place(directory, listening["api"], sweep, run["id"])
 
 
 @pytest.mark.parametrize("line", to_run())
@@ -147,6 +153,14 @@ def test_line_can_be_run(place, line):
     assert "Traceback" not in done.stderr
     if "--json" in line:
         json.loads(done.stdout)
+
+
+def test_the_references_that_are_shown_are_right(tmp_path):
+    """The file of references can be used as it stands."""
+    path = tmp_path / "references.toml"
+    path.write_text(next(block for block in blocks("toml") if "[[reference]]" in block))
+    checks = plugins.collect_checks(plugins.load(Config(Settings())))
+    assert len(read_references(path, checks)) == 2
 
 
 def test_every_line_is_run_here_or_tested_elsewhere():

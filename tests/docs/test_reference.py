@@ -20,7 +20,7 @@ spec.loader.exec_module(generate)
 @pytest.mark.parametrize("name", generate.PAGES)
 def test_page_is_up_to_date(name):
     """After a change of hooks, checks or settings, `make docs` has been called."""
-    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == generate.PAGES[name](), "call `make docs`"
+    assert (DOCS / name).read_text(encoding="utf-8") == generate.PAGES[name](), "call `make docs`"
 
 
 def test_diagrams_are_up_to_date():
@@ -31,7 +31,7 @@ def test_diagrams_are_up_to_date():
 
 def test_every_page_is_generated():
     """Nobody writes a page of the reference by hand."""
-    assert {path.name for path in (DOCS / "reference").glob("*.md")} == set(generate.PAGES)
+    assert {f"reference/{path.name}" for path in (DOCS / "reference").glob("*.md")} <= set(generate.PAGES)
 
 
 @pytest.mark.parametrize("hook", [*hookspecs.CONTRIBUTE, *hookspecs.NOTIFY])

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from muster import Device, Rendezvous
 
 HERE = Path(__file__).parent
 
@@ -109,3 +112,28 @@ CodesOf = Callable[[Any], list[tuple[str, str, int | None]]]
 def codes() -> CodesOf:
     """Code, severity and device of each finding of an answer."""
     return lambda answer: [(each["code"], each["severity"], each["device"]) for each in answer["findings"]]
+
+
+@dataclass(frozen=True)
+class PlainContext:
+    """A run's surroundings for a check that needs nothing but a directory and a deadline."""
+
+    scratch: Path
+    timeout_s: float
+    node: str = "node-1"
+    devices: tuple[Device, ...] = ()
+    expected_gpus: int | None = None
+
+    def progress(self, text: str) -> None:
+        pass
+
+    def rendezvous(self) -> Rendezvous:
+        raise AssertionError("a run of scope NODE has no rendezvous")
+
+
+@pytest.fixture
+def bare_context(tmp_path: Path) -> Callable[..., PlainContext]:
+    """The context of a run in this process, with a deadline of a minute unless the test says otherwise."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return lambda timeout_s=60.0: PlainContext(scratch, timeout_s)

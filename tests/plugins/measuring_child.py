@@ -7,9 +7,11 @@ checks run here, each rank of the others in a fork, so that torch is imported on
 
 import json
 import os
+import resource
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +55,13 @@ def answer(request: dict[str, Any]) -> Any:
     pipes = [in_fork(plugins, request, meeting) for plugins, meeting in zip(nodes, meetings, strict=True)]
     if meetings[0].listen_fd is not None:
         os.close(meetings[0].listen_fd)
-    answers = [json.loads(pipe.read() or "null") for pipe in pipes]
+    answers = [said_in(pipe) for pipe in pipes]
     return answers if check.scope is Scope.GROUP else answers[0]
+
+
+def said_in(pipe: Any) -> Any:
+    with pipe:
+        return json.loads(pipe.read() or "null")
 
 
 def inventory(plugins: Plugins) -> Inventory:
@@ -99,6 +106,11 @@ def run(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
         scratch=Path(tempfile.gettempdir()),
         meeting=meeting,
     )
+    if "spare_bytes" in request:
+        limit_memory(request["spare_bytes"])
+    if request.get("strays") == meeting.rank:
+        stray()
+    disturb(meeting.rank, **{kind: request[kind] for kind in ("corrupt", "late") if kind in request})
     try:
         plugins.contribute("muster_prepare_run", check=check, context=context)
         measurement = check.measure(check.params(**request.get("params", {})), context)
@@ -114,8 +126,48 @@ def run(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
     }
 
 
+def disturb(rank: int, corrupt: dict[str, Any] | None = None, late: dict[str, Any] | None = None) -> None:
+    """Puts a fault of one rank under the collectives: an element of what it sends is flipped, or it is late."""
+    if (corrupt or late or {}).get("rank") != rank:
+        return
+    from muster_plugins.collective_operations import Exercise  # noqa: PLC0415  only some tests need it
+
+    refill = Exercise.refill
+
+    def disturbed(exercise: Exercise) -> None:
+        refill(exercise)
+        if corrupt:
+            exercise.sent.view(-1)[0] += 1
+        if late:
+            time.sleep(late["seconds"])
+
+    setattr(Exercise, "refill", disturbed)  # noqa: B010  in this process only, which ends with the run
+
+
+def stray() -> None:
+    """Has this rank begin to train in parallel with one weight that is not the others'."""
+    import torch  # noqa: PLC0415  only some tests need it
+
+    parallel = torch.nn.parallel.DistributedDataParallel
+
+    def strayed(*args: Any, **kwargs: Any) -> Any:
+        network = parallel(*args, **kwargs)
+        next(network.parameters()).data.view(-1)[0] += 1
+        return network
+
+    torch.nn.parallel.DistributedDataParallel = strayed  # type: ignore[assignment,misc]  # this process ends with the run
+
+
+def limit_memory(spare_bytes: int) -> None:
+    """Leaves this process that much more memory than it has, as an agent limits its runs."""
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    has = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData"))
+    resource.setrlimit(resource.RLIMIT_DATA, (has + spare_bytes, has + spare_bytes))
+
+
 def main() -> None:
     if "--torch" in sys.argv:
+        import torch._dynamo  # noqa: PLC0415  see below; training in parallel needs it
         import torch.distributed  # noqa: F401, PLC0415  only some tests need it
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

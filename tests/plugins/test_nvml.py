@@ -1,8 +1,56 @@
 """The check `nvml` over the real pynvml, with a stub for NVIDIA's library."""
 
+from typing import Any
+
 import pytest
 
-HEALTHY = {"devices": 2}
+HEALTHY: dict[str, Any] = {"devices": 2}
+
+SIGNALS: list[tuple[dict[str, Any], list[tuple[str, str, int | None]]]] = [
+    ({"ecc_1": 3}, [("nvml.ecc_uncorrected", "ERROR", 1)]),
+    ({"remap_pending_0": 1}, [("nvml.row_remap_pending", "ERROR", 0)]),
+    ({"remap_failed_1": 1}, [("nvml.row_remap_failed", "ERROR", 1)]),
+    ({"temperature_1": 86}, [("nvml.too_hot", "WARNING", 1)]),
+    ({"temperature_1": 89}, [("nvml.too_hot", "ERROR", 1)]),
+    ({"throttle_0": 0x80}, [("nvml.throttled", "WARNING", 0)]),
+    ({"throttle_0": 0x4}, []),
+    ({"lost": 1}, [("nvml.device_lost", "ERROR", 1)]),
+    ({"ecc_aggregate_1": 3}, [("nvml.ecc_uncorrected_before", "INFO", 1)]),
+    ({"retired_0": 40, "retired_double_0": 23}, [("nvml.pages_retired", "ERROR", 0)]),
+    ({"retirement_pending_1": 1}, [("nvml.page_retirement_pending", "ERROR", 1)]),
+    ({"memory_temperature_0": 91}, [("nvml.memory_too_hot", "WARNING", 0)]),
+    ({"memory_temperature_0": 95}, [("nvml.memory_too_hot", "ERROR", 0)]),
+    ({"link_down_1": 17}, [("nvml.nvlink_inactive", "ERROR", 1)]),
+    ({"links": 0}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"fabric_state": 1}, [("nvml.fabric_not_joined", "ERROR", 0), ("nvml.fabric_not_joined", "ERROR", 1)]),
+    ({"fabric_status": 999}, [("nvml.fabric_unhealthy", "ERROR", 0), ("nvml.fabric_unhealthy", "ERROR", 1)]),
+    ({"fabric_state": 0}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"persistence_1": 0}, [("nvml.persistence_off", "INFO", None)]),
+    ({"unsupported": "nvmlDeviceGetFieldValues"}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"unsupported": "nvmlDeviceGetMaxClockInfo"}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"unsupported_field": 82}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"wait_says": 15}, []),
+    ({"wait_says": 999}, [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)]),
+    (
+        {"failing": "nvmlDeviceGetMaxPcieLinkWidth"},
+        [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
+    ),
+    (
+        {"failing": "nvmlDeviceGetUUID"},
+        [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
+    ),
+    ({"unsupported": "nvmlDeviceGetPowerUsage"}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"unsupported": "nvmlDeviceGetRemappedRows"}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"events_unsupported": 1}, [("nvml.unsupported", "SKIPPED", None)]),
+    (
+        {"failing": "nvmlDeviceGetTemperature"},
+        [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
+    ),
+    ({"init": 9}, [("nvml.driver_not_loaded", "UNKNOWN", None)]),
+    ({"init": 18}, [("nvml.version_mismatch", "UNKNOWN", None)]),
+    ({"init": 4}, [("nvml.no_permission", "UNKNOWN", None)]),
+    ({"init": 999}, [("nvml.failed", "UNKNOWN", None)]),
+]
 
 
 def test_healthy_devices_are_read(stubbed_node, codes):
@@ -15,35 +63,24 @@ def test_healthy_devices_are_read(stubbed_node, codes):
     assert answer["facts"]["software"] == {"nvidia_driver": "570.86.15", "nvml": "12.570.86.15"}
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        ({"ecc_1": 3}, [("nvml.ecc_uncorrected", "ERROR", 1)]),
-        ({"remap_pending_0": 1}, [("nvml.row_remap_pending", "ERROR", 0)]),
-        ({"remap_failed_1": 1}, [("nvml.row_remap_failed", "ERROR", 1)]),
-        ({"temperature_1": 86}, [("nvml.too_hot", "WARNING", 1)]),
-        ({"temperature_1": 89}, [("nvml.too_hot", "ERROR", 1)]),
-        ({"throttle_0": 0x80}, [("nvml.throttled", "WARNING", 0)]),
-        ({"throttle_0": 0x4}, []),
-        ({"lost": 1}, [("nvml.device_lost", "ERROR", 1)]),
-        ({"unsupported": "nvmlDeviceGetPowerUsage"}, [("nvml.unsupported", "SKIPPED", None)]),
-        ({"unsupported": "nvmlDeviceGetRemappedRows"}, [("nvml.unsupported", "SKIPPED", None)]),
-        ({"events_unsupported": 1}, [("nvml.unsupported", "SKIPPED", None)]),
-        (
-            {"failing": "nvmlDeviceGetTemperature"},
-            [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
-        ),
-        ({"init": 9}, [("nvml.driver_not_loaded", "UNKNOWN", None)]),
-        ({"init": 18}, [("nvml.version_mismatch", "UNKNOWN", None)]),
-        ({"init": 4}, [("nvml.no_permission", "UNKNOWN", None)]),
-        ({"init": 999}, [("nvml.failed", "UNKNOWN", None)]),
-    ],
-)
-def test_what_the_driver_says_is_found(stubbed_node, codes, state, expected):
+@pytest.fixture
+def load_driver(stubbed_node):
+    """Loads the driver anew and lets it say these values: what is asked only once is asked again."""
+
+    def load(**values):
+        stubbed_node.state(broken=9)
+        stubbed_node.ask("nvml", expected_gpus=2)
+        stubbed_node.state(**values)
+
+    return load
+
+
+def test_what_the_driver_says_is_found(stubbed_node, load_driver, codes):
     """Every signal goes through the real calls, and each has its own finding."""
     stubbed_node.plug("0000:10:00.0", "0000:11:00.0")
-    stubbed_node.state(**HEALTHY | state)
-    assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == expected
+    for state, expected in SIGNALS:
+        load_driver(**HEALTHY | state)
+        assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == expected, state
 
 
 def test_a_lost_device_is_named_from_the_inventory(stubbed_node):
@@ -54,21 +91,80 @@ def test_a_lost_device_is_named_from_the_inventory(stubbed_node):
     assert [device["uuid"] for device in answer["facts"]["devices"]] == ["GPU-stub-0", "GPU-stub-1"]
 
 
-def test_xids_are_told_once(stubbed_node, codes):
-    """The event set lives on between readings: what came since the last one is found, and only then."""
+def test_what_is_not_supported_is_named(stubbed_node):
+    """Each by the name under which it would be reported."""
+    stubbed_node.state(devices=2, unsupported_field=82, links=0)
+    (finding,) = stubbed_node.ask("nvml")["findings"]
+    assert finding["evidence"]["names"] == ["memory_temperature_c", "nvlinks"]
+
+
+def test_the_health_of_the_fabric_is_read_bit_by_bit(stubbed_node):
+    """Two bits for each part: not supported, true or false; four for the configuration."""
+    for health, words in (
+        (0x000, []),
+        (0x1AA, []),
+        (0x1A9, ["degraded bandwidth"]),
+        (0x1A6, ["recovery of a route under way"]),
+        (0x19A, ["unhealthy route"]),
+        (0x16A, ["recovery from an access timeout under way"]),
+        (0x299, ["degraded bandwidth", "unhealthy route", "incorrect configuration (2)"]),
+    ):
+        stubbed_node.state(devices=1, fabric_health=health)
+        answer = stubbed_node.ask("nvml")
+        assert answer["facts"]["devices"][0].get("fabric_faults", []) == words, hex(health)
+
+
+def test_states_that_are_no_fault_stand_in_the_facts(stubbed_node, codes):
+    """MIG mode, processes, links and the fabric, for whoever looks."""
+    stubbed_node.state(devices=1, mig_0=1, process_0=4711)
+    answer = stubbed_node.ask("nvml")
+    assert codes(answer) == []
+    known = {"mig": True, "processes": 1, "links_active": 18, "fabric": "completed", "persistence": True}
+    assert answer["facts"]["devices"][0].items() >= known.items()
+
+
+def test_a_device_that_the_inventory_does_not_know_is_named(stubbed_node):
+    """Somebody has exchanged or reordered devices while the agent ran."""
+    known = stubbed_node.ask("inventory")["devices"]
+    stubbed_node.state(devices=2, uuid_1="GPU-new")
+    (finding,) = stubbed_node.ask("nvml", devices=known)["findings"]
+    assert (finding["code"], finding["severity"], finding["device"]) == ("nvml.device_changed", "WARNING", 1)
+    assert finding["summary"] == "GPU-new stands where the inventory knew GPU-stub-1 (NVIDIA H100 80GB HBM3)"
+
+
+def test_xids_stand_for_their_window(stubbed_node, codes):
+    """Quiet looks do not make a broken GPU healthy; what an application did is forgotten after a while."""
     assert codes(stubbed_node.ask("nvml")) == []
     stubbed_node.state(devices=2, xids="1:79,0:13,1:79")
+    both = [("nvml.xid", "INFO", 0), ("nvml.xid", "ERROR", 1)]
+    assert codes(stubbed_node.ask("nvml")) == both
     answer = stubbed_node.ask("nvml")
-    assert sorted(codes(answer)) == [("nvml.xid", "ERROR", 1), ("nvml.xid", "INFO", 0)]
+    assert codes(answer) == both
     assert "2 times" in answer["findings"][1]["summary"]
+    brief = {"nvml": {"pci_root": "/nowhere", "xid_window_s": 1e-6}}
+    assert codes(stubbed_node.ask("nvml", plugins=brief)) == both[1:]
+
+
+def test_a_fatal_xid_stands_until_the_driver_is_loaded_anew(stubbed_node, codes):
+    """Nothing else heals what it tells of."""
+    stubbed_node.ask("nvml")
+    stubbed_node.state(devices=2, xids="1:79")
+    assert codes(stubbed_node.ask("nvml")) == [("nvml.xid", "ERROR", 1)]
+    stubbed_node.state(devices=2, broken=9)
+    assert codes(stubbed_node.ask("nvml", expected_gpus=2))[0] == ("nvml.driver_not_loaded", "UNKNOWN", None)
+    stubbed_node.state(devices=2)
     assert codes(stubbed_node.ask("nvml")) == []
 
 
-def test_an_xid_of_a_device_that_is_gone_still_counts(stubbed_node, codes):
-    """A GPU that fell off the bus tells its XID, but not its index."""
+@pytest.mark.parametrize("gone", [{"devices": 2, "lost": 1}, {"devices": 1}])
+def test_an_xid_of_a_device_that_is_gone_still_counts(stubbed_node, codes, gone):
+    """A GPU that fell off the bus tells its XID, but not its index; whether or not the driver still counts it."""
+    known = stubbed_node.ask("inventory")["devices"]
     stubbed_node.ask("nvml")
-    stubbed_node.state(devices=2, xids="1:79", lost=1)
-    assert set(codes(stubbed_node.ask("nvml"))) == {("nvml.xid", "ERROR", None), ("nvml.device_lost", "ERROR", 1)}
+    stubbed_node.state(**gone, xids="1:79")
+    found = codes(stubbed_node.ask("nvml", devices=known))
+    assert [(code, severity) for code, severity, _ in found if code == "nvml.xid"] == [("nvml.xid", "ERROR")]
+    assert len(found) == 2
 
 
 def test_a_driver_that_goes_and_comes_back_is_read_again(stubbed_node, codes):

@@ -2,33 +2,35 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from muster import logs, plugins, references
-from muster.check import AnyCheck, Scope, describe
+from muster.check import AnyCheck, describe
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
-from muster.errors import Refused
-from muster.model import EXIT_CODES, Action, Finding, Run, worst
+from muster.model import EXIT_CODES
 from muster.params import parse_params
 from muster.plugins import Plugins
+from muster.reference_file import read_references
 from muster.table import table
-from muster.wire.messages import new_id
-from muster_agent.launcher import Launcher, launch
-from muster_agent.orders import Order, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
-from muster_agent.planning import make_plan, memory_limit_bytes
-from muster_agent.plugins_run import plugins_run
-from muster_agent.ports import alone
-from muster_agent.resident import Resident
-from muster_agent.runner import Runner
-from muster_agent.selection import Selected, find, select_all, select_named
+from muster_agent.acceptance import files
+from muster_agent.acceptance.bench import Bench, bench
+from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.procedure import Accepted, accept
+from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.suites import Asked, Plan, plan_of
+from muster_agent.acceptance.terminal import Audience, Terminal, print_result, print_runs
+from muster_agent.launcher import launch
+from muster_agent.planning import make_plan
+from muster_agent.selection import find
 
 app = typer.Typer(help="Checks of this machine; no broker or coordinator is needed.", no_args_is_help=True)
 
@@ -68,9 +70,15 @@ def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
+    suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Take each check's quick parameters.")] = False,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Set a parameter.")] = None,
     expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
+    report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
+    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the written files.")] = "report",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print what was measured, too.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Leave the other processes of a job out.")] = False,
+    join_within_s: Annotated[float, typer.Option(min=1, help="How long to wait for these, in seconds.")] = 120.0,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,20 +88,22 @@ def run(
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
     found, checks = _load(settings)
     make_plan(checks, settings.checks, complete=not found.failed)  # refuses settings that do not fit
-    params = parse_params(param or ())
-    if every and not names:
-        selected = select_all([checks[name] for name in sorted(checks)], settings.checks, params, quick=quick)
-    elif names and not every:
-        named = [find(checks, name, found.failed) for name in dict.fromkeys(names)]
-        selected = select_named(named, settings.checks, params, quick=quick)
-    else:
-        raise Refused(f"either name the checks to run, or give --all (valid: {', '.join(sorted(checks))})")
+    rows = (*references.shipped(), *read_references(settings.references_file, None if found.failed else checks))
+    asked = Asked(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ()))
+    plan = plan_of(asked, settings, checks, found.failed)
+    if report_dir is not None:
+        files.make_ready(report_dir, report_name)
+    job = detect(os.environ) if suite is not None and not alone else None
+    audience = Terminal(verbose=verbose) if suite is not None and not as_json else Audience()
     with launch(found, checks) as launcher:
-        runs = _until_signalled(launcher, settings, selected)
-    if every and found.failed:
-        runs.append(plugins_run(settings.node, found.failed, time.time()))
-    _print_items(runs) if as_json else _print_runs(runs)
-    raise typer.Exit(EXIT_CODES[worst([run.verdict for run in runs])])
+        opening = bench(launcher, settings, rows, audience.progress)
+        accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
+    if accepted.report is not None:
+        written = files.write(accepted.report, report_dir, report_name) if report_dir is not None else []
+        _print_report(accepted.report, sections=suite is not None, as_json=as_json)
+        for path in written:
+            print(f"written: {path}", file=sys.stderr)
+    raise typer.Exit(EXIT_CODES[accepted.verdict])
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
@@ -102,87 +112,33 @@ def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
     return found, plugins.collect_checks(found)
 
 
-def _until_signalled(launcher: Launcher, settings: Settings, selected: Sequence[Selected]) -> list[Run]:
+def _until_signalled(work: Coroutine[None, None, Accepted]) -> Accepted:
     try:
-        return asyncio.run(_run_each(launcher, settings, selected))
+        return asyncio.run(work)
     except asyncio.CancelledError:
         raise typer.Exit(_TERMINATED) from None
 
 
-async def _run_each(launcher: Launcher, settings: Settings, selected: Sequence[Selected]) -> list[Run]:
-    """Runs one check after the other; whatever ends this early, what runs is killed and cleaned up after."""
+async def _accept(
+    opening: AbstractAsyncContextManager[Bench], plan: Plan, job: Job | None, audience: Audience, join_within_s: float
+) -> Accepted:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
-    memory_limit = memory_limit_bytes(settings.agent)
-    resident = Resident(launcher, memory_limit)
-    surroundings = Surroundings(
-        node=settings.node,
-        devices=(),
-        expected_gpus=settings.expected_gpus,
-        references=references.shipped(),
-        memory_limit_bytes=memory_limit,
-    )
-    runner = Runner(launcher, resident, surroundings, events.put_nowait)
-    try:
-        found = await resident.inventory()
-        runner.surroundings = replace(surroundings, devices=found.devices if found else ())
-        return [await _run_one(runner, events, one) for one in selected]
-    finally:
-        await runner.close()
+    async with opening as machine:
+        return await accept(plan, machine, job, audience, join_within_s)
 
 
-async def _run_one(runner: Runner, events: asyncio.Queue[RunnerEvent], one: Selected) -> Run:
-    order, listener = Order(run=new_id(), check=one.check, params=one.params, timeout_s=one.timeout_s), None
-    if one.check.scope is Scope.GROUP:
-        order, listener = alone(order, ranks=max(1, len(runner.surroundings.devices)))
-    _say(f"{one.check.name}: started")
-    await runner.start(order, listener)
-    while True:
-        match await events.get():
-            case RanksReady(run):
-                runner.go(run)
-            case RunProgressed(text=text):
-                _say(f"{one.check.name}: {text}")
-            case RunEnded(run=ended):
-                return ended
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:
+    """A suite has a report of its own; checks that were named give their runs."""
+    runs = [run for step in report.steps for run in step.runs]
+    if sections:
+        print(report.model_dump_json()) if as_json else print_result(report)
+    else:
+        _print_items(runs) if as_json else print_runs(runs)
 
 
 def _print_items(items: Iterable[Any]) -> None:
     print(json.dumps({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None}))
-
-
-def _print_runs(runs: Sequence[Run]) -> None:
-    """A table of the runs, then what each of them found and measured."""
-    rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
-    print(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
-    for run in runs:
-        if run.findings or run.metrics:
-            print(f"\n{run.check}")
-        for finding in run.findings:
-            print(f"  {_finding(finding)}")
-        for name, value in run.metrics.items():
-            print(f"  {name} = {_number(value)}")
-
-
-def _verdict(run: Run) -> str:
-    return f"{run.verdict} (simulated)" if run.simulated else run.verdict
-
-
-def _finding(finding: Finding) -> str:
-    where = "" if finding.device is None else f" on device {finding.device}"
-    action = "" if finding.action is Action.NONE else f" ({finding.action})"
-    return f"{finding.severity} {finding.code}{where}: {finding.summary}{action}"
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_number, value))
-    return "-" if value is None else f"{value:.6g}"
 
 
 def _seconds(value: float | None) -> str:

@@ -8,9 +8,12 @@ import typer
 from muster.config import load, read_secret
 from muster_coordinator.client import Client
 
-UrlOption = Annotated[
-    str, typer.Option("--url", envvar="MUSTER_URL", metavar="URL", help="The coordinator's API.", show_envvar=True)
-]
+_URL = typer.Option("--url", envvar="MUSTER_URL", metavar="URL", help="The coordinator's API.", show_envvar=True)
+
+UrlOption = Annotated[str, _URL]
+OptionalUrlOption = Annotated[str | None, _URL]
+"""For commands that do something without a coordinator, too."""
+
 TokenFileOption = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="File with the token; default: http.token_file.")
 ]

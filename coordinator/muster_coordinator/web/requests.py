@@ -6,8 +6,10 @@ from typing import Annotated, TypeVar
 import pydantic_core
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, Verdict
+from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.store import RunFilter
 from muster_coordinator.web.problems import Problem, validated
 
@@ -57,6 +59,25 @@ class NewSweep(Request):
     params: Json = {}
     strategy: str = "pairs"
     nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+
+
+class NewReference(ReferenceRow, Request):
+    """The body of PUT /references: a reference without its origin, which is the operator."""
+
+    def reference(self) -> Reference:
+        return Reference(**dict(self))
+
+
+class ReferenceQuery(Request):
+    """Which reference of the operator's; `when` holds its conditions as JSON."""
+
+    check: Name
+    metric: str
+    when: JsonText[Json] = {}
+
+    @property
+    def key(self) -> str:
+        return key_of(self.check, self.metric, self.when)
 
 
 R = TypeVar("R", bound=Request)

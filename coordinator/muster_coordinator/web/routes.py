@@ -1,27 +1,53 @@
 """What each route answers. A request that changes something is answered when the change has been stored."""
 
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TypeVar
 
+import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from muster.errors import unknown
+from muster.references import shipped
 from muster.wire.messages import new_id
-from muster_coordinator.events import Event, RunRequested, SweepAbortRequested, SweepRequested
+from muster_coordinator.events import (
+    Event,
+    ReferenceRemoved,
+    ReferenceSet,
+    RunRequested,
+    SweepAbortRequested,
+    SweepRequested,
+)
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import NodeView, SweepRecord
+from muster_coordinator.records import NodeView, ReferenceRecord, SweepRecord
 from muster_coordinator.store import Page, Store, make_cursor, read_cursor
 from muster_coordinator.stream import Stream
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
-from muster_coordinator.web.requests import NewRun, NewSweep, NoQuery, PageQuery, RunQuery, body, query
+from muster_coordinator.web.requests import (
+    NewReference,
+    NewRun,
+    NewSweep,
+    NoQuery,
+    PageQuery,
+    ReferenceQuery,
+    RunQuery,
+    body,
+    query,
+)
 
 ROOT = "/api/v1"
+
+Item = TypeVar("Item", bound=BaseModel)
+Key = TypeVar("Key", str, int)
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +68,14 @@ class Api:
             web.get(f"{ROOT}/nodes/{{node}}/story", self.story),
             web.post(f"{ROOT}/nodes/{{node}}/runs", self.start_run),
             web.get(f"{ROOT}/runs", self.runs),
+            web.get(f"{ROOT}/runs/{{run}}", self.run),
             web.get(f"{ROOT}/sweeps", self.sweeps),
             web.post(f"{ROOT}/sweeps", self.start_sweep),
             web.get(f"{ROOT}/sweeps/{{sweep}}", self.sweep),
             web.delete(f"{ROOT}/sweeps/{{sweep}}", self.abort_sweep),
+            web.get(f"{ROOT}/references", self.references),
+            web.put(f"{ROOT}/references", self.set_reference),
+            web.delete(f"{ROOT}/references", self.remove_reference),
             web.get(f"{ROOT}/events", self.events, allow_head=False),
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
@@ -56,12 +86,7 @@ class Api:
         """The nodes by name."""
         wanted = query(request, PageQuery)
         views = self.pipeline.fleet.nodes(self.pipeline.clock())
-        if wanted.cursor is not None:
-            (after,) = read_cursor(wanted.cursor, [str])
-            views = views[bisect_right(views, after, key=lambda view: view.name) :]
-        items = tuple(views[: wanted.limit])
-        more = len(views) > wanted.limit
-        return _answer(Page(items=items, next_cursor=make_cursor(items[-1].name) if more else None))
+        return _answer(_page(views, lambda view: view.name, str, wanted))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -77,6 +102,15 @@ class Api:
         """Runs, the latest first."""
         wanted = query(request, RunQuery)
         return _answer(await self.store.runs(wanted.filter(), wanted.limit, wanted.cursor))
+
+    async def run(self, request: web.Request) -> web.Response:
+        """One run."""
+        query(request, NoQuery)
+        wanted = request.match_info["run"]
+        run = await self.store.run(wanted)
+        if run is None:
+            raise Problem(HTTPStatus.NOT_FOUND, f"there is no run {wanted!r}; {ROOT}/runs lists those there are")
+        return _answer(run)
 
     async def start_run(self, request: web.Request) -> web.Response:
         """Runs a check of a node now; answers with the id that the run will have."""
@@ -114,6 +148,29 @@ class Api:
             await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
         return _answer(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
+    async def references(self, request: web.Request) -> web.Response:
+        """References, first the shipped ones, then the operator's; of equally specific ones the last counts."""
+        wanted = query(request, PageQuery)
+        rows = shipped()
+        before_all = [ReferenceRecord(number=number, reference=row) for number, row in enumerate(rows, -len(rows))]
+        page = _page([*before_all, *self.pipeline.fleet.references()], lambda record: record.number, int, wanted)
+        return _answer(Page(items=tuple(record.reference for record in page.items), next_cursor=page.next_cursor))
+
+    async def set_reference(self, request: web.Request) -> web.Response:
+        """Sets a reference for the fleet in the place of the operator's with the same check, metric and `when`."""
+        query(request, NoQuery)
+        reference = (await body(request, NewReference)).reference()
+        await self._handle(ReferenceSet(reference))
+        log.info("reference_set", **reference.model_dump(mode="json", exclude_none=True))
+        return _answer(reference)
+
+    async def remove_reference(self, request: web.Request) -> web.Response:
+        """Removes a reference of the operator's; answers with what it was found by."""
+        wanted = query(request, ReferenceQuery)
+        await self._handle(ReferenceRemoved(wanted.key))
+        log.info("reference_removed", **wanted.model_dump(mode="json"))
+        return _answer(wanted)
+
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events `run`, `node`, `sweep` and `story`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
@@ -150,6 +207,16 @@ class Api:
         if record is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
         return record
+
+
+def _page(items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery) -> Page[Item]:
+    """A page of items in memory that are sorted by `key`, which is of this kind."""
+    if wanted.cursor is not None:
+        (after,) = read_cursor(wanted.cursor, [kind])
+        items = items[bisect_right(items, after, key=key) :]
+    more = len(items) > wanted.limit
+    items = tuple(items[: wanted.limit])
+    return Page(items=items, next_cursor=make_cursor(key(items[-1])) if more else None)
 
 
 def _answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:

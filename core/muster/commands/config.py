@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import typer
@@ -12,6 +12,7 @@ from muster.check import AnyCheck, valid_params
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
 from muster.errors import MusterError, SettingsError, unknown
+from muster.reference_file import read_references
 from muster.toml import to_toml
 
 app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
@@ -34,7 +35,10 @@ def check(config: ConfigOption = None) -> None:
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     checks = plugins.collect_checks(found)
-    if problems := [*_missing_files(settings), *_wrong_checks(settings, checks, complete=not found.failed)]:
+    complete = not found.failed
+    problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
+    problems += _wrong_references(settings, checks if complete else None)
+    if problems:
         raise SettingsError("\n".join(problems))
     print("OK")
 
@@ -44,6 +48,13 @@ def _missing_files(settings: Settings) -> Iterator[str]:
         for key, value in getattr(settings, table):
             if isinstance(value, Path) and not (value.is_file() and os.access(value, os.R_OK)):
                 yield f"setting '{table}.{key}': there is no file {value} that can be read"
+
+
+def _wrong_references(settings: Settings, checks: Collection[str] | None) -> Iterator[str]:
+    try:
+        read_references(settings.references_file, checks)
+    except SettingsError as error:
+        yield str(error)
 
 
 def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck], *, complete: bool) -> Iterator[str]:

@@ -234,6 +234,6 @@ class CoordinatorPresence(Message):
 
 
 class References(Message):
-    """References that the operator set or the fleet has taught; they come after the shipped ones."""
+    """All references of the fleet besides the shipped ones. Each row's origin says what it goes before."""
 
     rows: tuple[Reference, ...] = ()

@@ -1,24 +1,35 @@
 /* A stand-in for NVIDIA's libnvidia-ml.so.1, for tests: the real pynvml loads it and calls it.
  *
- * What it says stands in the file that STUB_NVML_STATE names, read again at every call, one `key=value` on a line:
+ * What it says stands in the file that STUB_NVML_STATE names, read again whenever it was replaced, one `key=value` on a
+ * line:
  *   devices             number of devices (2)
  *   init                what nvmlInit returns (0): 9 driver not loaded, 18 version mismatch, 4 no permission
  *   broken              what every call after nvmlInit returns, as above (0)
  *   hang                1: every call after nvmlInit never returns; hang_in, a function's name: that one never does
  *   lost                index of a device that is lost (-1)
  *   unsupported         a function's name that is not supported; failing, one that fails with an unknown error
+ *   unsupported_field   a field id that nvmlDeviceGetFieldValues does not support
  *   xids                `index:code,index:code`; each list is told once
  *   events_unsupported  1: no event sets
- *   temperature_N, ecc_N, remap_pending_N, remap_failed_N, throttle_N, process_N   values of device N
+ *   wait_says           what a wait for events returns when there is none (10: timeout)
+ *   clock_max, pcie_generation_max, pcie_width_max, links, fabric_state, fabric_status, fabric_health
+ *                       of every device
+ *   KEY_N               value KEY of device N: uuid, temperature, memory_temperature, ecc, ecc_aggregate, ecc_correctable,
+ *                       remap_pending, remap_failed, retired, retired_double, retirement_pending, throttle, process, memory_used,
+ *                       utilisation, clock, pcie_generation, pcie_width, replays, crc, link_replays, link_recoveries,
+ *                       link_down (index of a link), persistence, mig
  */
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     SUCCESS = 0,
+    INVALID_ARGUMENT = 2,
     NOT_SUPPORTED = 3,
     INSUFFICIENT_SIZE = 7,
     TIMEOUT = 10,
@@ -44,6 +55,27 @@ typedef struct {
 } Memory;
 
 typedef struct {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+} MemoryV2;
+
+typedef struct {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    unsigned value_type, status;
+    union {
+        unsigned small;
+        unsigned long long large;
+    } value;
+} Field;
+
+typedef struct {
+    unsigned version;
+    unsigned char cluster[16];
+    unsigned status, clique, state, health;
+} Fabric;
+
+typedef struct {
     unsigned gpu, memory;
 } Utilization;
 
@@ -61,20 +93,38 @@ typedef struct {
 
 static struct Device devices[16];
 
-static int text(const char *key, char *value, size_t size) {
-    char line[4096];
-    size_t length = strlen(key);
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+/* The state file, read again when another stands in its place: most calls ask for several keys. */
+static const char *state(void) {
+    static char content[8192];
+    static struct stat known;
+    struct stat now;
     const char *path = getenv("STUB_NVML_STATE");
-    FILE *file = path ? fopen(path, "r") : NULL;
+    if (!path || stat(path, &now) != 0) return "";
+    if (now.st_ino != known.st_ino || now.st_mtim.tv_sec != known.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != known.st_mtim.tv_nsec) {
+        FILE *file = fopen(path, "r");
+        if (!file) return "";
+        content[fread(content, 1, sizeof content - 1, file)] = 0;
+        fclose(file);
+        known = now;
+    }
+    return content;
+}
+
+static int text(const char *key, char *value, size_t size) {
+    size_t length = strlen(key);
     int found = 0;
-    while (file && !found && fgets(line, sizeof line, file)) {
+    pthread_mutex_lock(&one_at_a_time);
+    for (const char *line = state(); line && *line && !found; line = strchr(line, '\n'), line += line != NULL) {
         if (strncmp(line, key, length) == 0 && line[length] == '=') {
-            line[strcspn(line, "\n")] = 0;
-            snprintf(value, size, "%s", line + length + 1);
+            const char *begin = line + length + 1;
+            snprintf(value, size, "%.*s", (int)strcspn(begin, "\n"), begin);
             found = 1;
         }
     }
-    if (file) fclose(file);
+    pthread_mutex_unlock(&one_at_a_time);
     return found;
 }
 
@@ -160,7 +210,9 @@ Status nvmlDeviceGetName(Handle device, char *name, unsigned length) {
 
 Status nvmlDeviceGetUUID(Handle device, char *uuid, unsigned length) {
     BEGIN(device);
-    snprintf(uuid, length, "GPU-stub-%d", device->index);
+    char key[32];
+    snprintf(key, sizeof key, "uuid_%d", device->index);
+    if (!text(key, uuid, length)) snprintf(uuid, length, "GPU-stub-%d", device->index);
     return SUCCESS;
 }
 
@@ -180,17 +232,19 @@ Status nvmlDeviceGetTemperature(Handle device, unsigned sensor, unsigned *celsiu
 }
 
 Status nvmlDeviceGetTemperatureThreshold(Handle device, unsigned threshold, unsigned *celsius) {
-    (void)threshold;
     BEGIN(device);
-    *celsius = 89;
+    *celsius = threshold == 2 ? 95 : 89; /* 2: of the memory */
     return SUCCESS;
 }
 
 Status nvmlDeviceGetTotalEccErrors(Handle device, unsigned type, unsigned counter, unsigned long long *count) {
-    (void)type;
-    (void)counter;
     BEGIN(device);
-    *count = of_device("ecc", device, 0);
+    if (type == 0)
+        *count = of_device("ecc_correctable", device, 0);
+    else if (counter == 0)
+        *count = of_device("ecc", device, 0);
+    else
+        *count = of_device("ecc_aggregate", device, of_device("ecc", device, 0));
     return SUCCESS;
 }
 
@@ -205,7 +259,7 @@ Status nvmlDeviceGetRemappedRows(Handle device, unsigned *correctable, unsigned 
 
 Status nvmlDeviceGetCurrentClocksThrottleReasons(Handle device, unsigned long long *reasons) {
     BEGIN(device);
-    *reasons = of_device("throttle", device, 1);
+    *reasons = of_device("throttle", device, 1); /* 1: idle */
     return SUCCESS;
 }
 
@@ -217,9 +271,18 @@ Status nvmlDeviceGetMemoryInfo(Handle device, Memory *memory) {
     return SUCCESS;
 }
 
+Status nvmlDeviceGetMemoryInfo_v2(Handle device, MemoryV2 *memory) {
+    BEGIN(device);
+    memory->total = 80ull << 30;
+    memory->reserved = 1ull << 29;
+    memory->used = of_device("memory_used", device, 4 << 20);
+    memory->free = memory->total - memory->reserved - memory->used;
+    return SUCCESS;
+}
+
 Status nvmlDeviceGetUtilizationRates(Handle device, Utilization *rates) {
     BEGIN(device);
-    rates->gpu = rates->memory = 7;
+    rates->gpu = rates->memory = of_device("utilisation", device, 0);
     return SUCCESS;
 }
 
@@ -231,7 +294,97 @@ Status nvmlDeviceGetPowerUsage(Handle device, unsigned *milliwatts) {
 
 Status nvmlDeviceGetClockInfo(Handle device, unsigned type, unsigned *mhz) {
     BEGIN(device);
-    *mhz = 1000 + type;
+    *mhz = of_device("clock", device, 1000) + type;
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetMaxClockInfo(Handle device, unsigned type, unsigned *mhz) {
+    BEGIN(device);
+    *mhz = number("clock_max", 1980) + type;
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetCurrPcieLinkGeneration(Handle device, unsigned *generation) {
+    BEGIN(device);
+    *generation = of_device("pcie_generation", device, 1);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetMaxPcieLinkGeneration(Handle device, unsigned *generation) {
+    BEGIN(device);
+    *generation = number("pcie_generation_max", 5);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetCurrPcieLinkWidth(Handle device, unsigned *width) {
+    BEGIN(device);
+    *width = of_device("pcie_width", device, 16);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetMaxPcieLinkWidth(Handle device, unsigned *width) {
+    BEGIN(device);
+    *width = number("pcie_width_max", 16);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetPersistenceMode(Handle device, unsigned *mode) {
+    BEGIN(device);
+    *mode = of_device("persistence", device, 1);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetMigMode(Handle device, unsigned *current, unsigned *pending) {
+    BEGIN(device);
+    *current = *pending = of_device("mig", device, 0);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetNvLinkState(Handle device, unsigned link, unsigned *active) {
+    BEGIN(device);
+    if ((long)link >= number("links", 18)) return INVALID_ARGUMENT;
+    *active = of_device("link_down", device, -1) != (long)link;
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetGpuFabricInfoV(Handle device, Fabric *fabric) {
+    BEGIN(device);
+    fabric->state = number("fabric_state", 3); /* 3: completed */
+    fabric->status = number("fabric_status", SUCCESS);
+    fabric->health = number("fabric_health", 0);
+    return SUCCESS;
+}
+
+static const struct {
+    unsigned id;
+    const char *key;
+    long otherwise;
+    int is_large;
+} fields[] = {
+    {29, "retired", 0, 0},          {30, "retired_double", 0, 0}, {31, "retirement_pending", 0, 0},
+    {38, "crc", 0, 1},              {52, "link_replays", 0, 1},   {59, "link_recoveries", 0, 1},
+    {82, "memory_temperature", 45, 0}, {94, "replays", 0, 0},
+};
+
+static Status fill(Field *field, Handle device) {
+    if (number("unsupported_field", -1) == (long)field->id) return NOT_SUPPORTED;
+    for (size_t each = 0; each < sizeof fields / sizeof *fields; each++) {
+        if (fields[each].id != field->id) continue;
+        long value = of_device(fields[each].key, device, fields[each].otherwise);
+        field->value_type = fields[each].is_large ? 3 : 1; /* unsigned long long, unsigned int */
+        field->value.large = 0xdeadbeefull << 32;          /* what is not written to is not zero in the real one either */
+        if (fields[each].is_large)
+            field->value.large = value;
+        else
+            field->value.small = value;
+        return SUCCESS;
+    }
+    return NOT_SUPPORTED;
+}
+
+Status nvmlDeviceGetFieldValues(Handle device, int count, Field *values) {
+    BEGIN(device);
+    for (int each = 0; each < count; each++) values[each].status = fill(&values[each], device);
     return SUCCESS;
 }
 
@@ -244,6 +397,13 @@ Status nvmlDeviceGetComputeRunningProcesses_v3(Handle device, unsigned *count, P
     if (room == 0) return INSUFFICIENT_SIZE;
     memset(processes, 0, sizeof *processes);
     processes->pid = pid;
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetGraphicsRunningProcesses_v3(Handle device, unsigned *count, Process *processes) {
+    (void)processes;
+    BEGIN(device);
+    *count = 0;
     return SUCCESS;
 }
 
@@ -261,24 +421,37 @@ Status nvmlDeviceRegisterEvents(Handle device, unsigned long long types, void *s
     return SUCCESS;
 }
 
-Status nvmlEventSetWait_v2(void *set, Event *event, unsigned timeout_ms) {
+/* The next event of the list that the state file holds, if there is one that has not been told. */
+static int next_event(Event *event) {
     static char told[256];
     static int next;
     char all[256] = "";
-    (void)set;
-    (void)timeout_ms;
-    BEGIN(NULL);
+    int index, code, read;
     text("xids", all, sizeof all);
+    pthread_mutex_lock(&one_at_a_time);
     if (strcmp(all, told) != 0) {
         strcpy(told, all);
         next = 0;
     }
-    int index, code, read;
-    if (sscanf(told + next, "%d:%d%n", &index, &code, &read) != 2) return TIMEOUT;
-    next += read;
-    if (told[next] == ',') next++;
-    memset(event, 0, sizeof *event);
-    event->device = &devices[index];
-    event->data = code;
-    return SUCCESS;
+    int found = sscanf(told + next, "%d:%d%n", &index, &code, &read) == 2;
+    if (found) {
+        next += read;
+        if (told[next] == ',') next++;
+        memset(event, 0, sizeof *event);
+        event->device = &devices[index];
+        event->data = code;
+    }
+    pthread_mutex_unlock(&one_at_a_time);
+    return found;
+}
+
+Status nvmlEventSetWait_v2(void *set, Event *event, unsigned timeout_ms) {
+    const unsigned step_ms = 5;
+    (void)set;
+    for (unsigned waited_ms = 0;; waited_ms += step_ms) {
+        BEGIN(NULL);
+        if (next_event(event)) return SUCCESS;
+        if (waited_ms >= timeout_ms) return number("wait_says", TIMEOUT);
+        usleep(step_ms * 1000);
+    }
 }

@@ -1,0 +1,114 @@
+"""Runs checks on this machine one after the other, each as the agent would."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from socket import socket
+
+from muster.check import Scope
+from muster.config import Settings
+from muster.model import Inventory, Run
+from muster.references import Reference
+from muster.wire.messages import new_id
+from muster_agent.inventory import completed
+from muster_agent.launcher import Launcher
+from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
+from muster_agent.planning import memory_limit_bytes
+from muster_agent.ports import alone
+from muster_agent.resident import Resident
+from muster_agent.runner import Runner
+from muster_agent.selection import Selected
+
+Say = Callable[[str, str], None]
+"""Is told the name of a check and how far its run has come."""
+
+
+class Bench:
+    """Where checks run, one at a time; `inventory` is what this machine is made of."""
+
+    def __init__(
+        self, runner: Runner, events: "asyncio.Queue[RunnerEvent]", node: str, inventory: Inventory, say: Say
+    ) -> None:
+        self.node = node
+        self.inventory = inventory
+        self._runner = runner
+        self._events = events
+        self._say = say
+        self._current: str | None = None
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks this machine brings into a group."""
+        return max(1, len(self.inventory.devices))
+
+    async def run(self, one: Selected) -> Run:
+        """Runs a check on this machine alone; one of scope GROUP as a group of its devices."""
+        order = _order(one)
+        if one.check.scope is Scope.NODE:
+            return await self._carry_out(order, None, self.go)
+        order, listener = alone(order, self.ranks)
+        return await self._carry_out(order, listener, self.go)
+
+    async def run_in_group(
+        self,
+        one: Selected,
+        group: str,
+        places: tuple[Place, ...],
+        listener: socket | None,
+        on_ready: Callable[[], None],
+    ) -> Run:
+        """Runs the ranks that this process has in a group; they wait at their rendezvous for `go`."""
+        order = replace(_order(one), group=group, cause=group, places=places)
+        return await self._carry_out(order, listener, on_ready)
+
+    def go(self) -> None:
+        """Lets the ranks of the present run pass their rendezvous."""
+        if self._current:
+            self._runner.go(self._current)
+
+    def stop(self, reason: str) -> None:
+        """Ends the present run, which is then SKIPPED."""
+        if self._current:
+            self._runner.stop(self._current, reason)
+
+    async def _carry_out(self, order: Order, listener: socket | None, on_ready: Callable[[], None]) -> Run:
+        self._current = order.run
+        await self._runner.start(order, listener)
+        while True:
+            match await self._events.get():
+                case RanksReady():
+                    on_ready()
+                case RunProgressed(text=text):
+                    self._say(order.check.name, text)
+                case RunEnded(run=ended):
+                    self._current = None
+                    return ended
+
+
+@asynccontextmanager
+async def bench(
+    launcher: Launcher, settings: Settings, references: tuple[Reference, ...], say: Say
+) -> AsyncIterator[Bench]:
+    """A bench with this machine's devices; whatever ends it early, what runs is killed and cleaned up after."""
+    events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
+    memory_limit = memory_limit_bytes(settings.agent)
+    resident = Resident(launcher, memory_limit)
+    surroundings = Surroundings(
+        node=settings.node,
+        devices=(),
+        expected_gpus=settings.expected_gpus,
+        references=references,
+        memory_limit_bytes=memory_limit,
+    )
+    runner = Runner(launcher, resident, surroundings, events.put_nowait)
+    try:
+        inventory = completed(await resident.inventory() or Inventory(), settings.agent)
+        runner.surroundings = replace(surroundings, devices=inventory.devices)
+        yield Bench(runner, events, settings.node, inventory, say)
+    finally:
+        await runner.close()
+
+
+def _order(one: Selected) -> Order:
+    return Order(run=new_id(), check=one.check, params=one.params, timeout_s=one.timeout_s)

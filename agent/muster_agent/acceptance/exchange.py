@@ -1,0 +1,130 @@
+"""What the processes of a job say to each other: JSON, one object to a line, over one TCP connection per process.
+
+Orders name a step of the suite by its number. Every process has read the suite itself, so nothing that comes over the
+network decides what is run; that all have the same suite is told by its digest.
+"""
+
+import asyncio
+import contextlib
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from muster.model import Data, Inventory, Run, Verdict
+
+MOST_LINE_BYTES = 8 << 20
+"""More than the runs of a member come to; a longer line is garbage."""
+
+# From a member to the leader
+
+
+class Hello(Data):
+    """Who has come, and with how many ranks for groups."""
+
+    kind: Literal["hello"] = "hello"
+    rank: int = Field(ge=0)
+    node: str
+    local_rank: int = Field(ge=0)
+    local_size: int = Field(ge=1)
+    ranks: int = Field(ge=1)
+    inventory: Inventory
+    suite: str
+
+
+class Ready(Data):
+    """The member's ranks wait at the rendezvous."""
+
+    kind: Literal["ready"] = "ready"
+    step: int
+
+
+class Done(Data):
+    """What came of a step."""
+
+    kind: Literal["done"] = "done"
+    step: int
+    run: Run
+
+
+# From the leader to a member
+
+
+class Measure(Data):
+    """Run a step on your node by yourself."""
+
+    kind: Literal["measure"] = "measure"
+    step: int
+
+
+class Join(Data):
+    """Bring your ranks to the rendezvous of a step."""
+
+    kind: Literal["join"] = "join"
+    step: int
+    group: str
+    first_rank: int
+    ranks: int
+    world_size: int
+    local_rank: int
+    local_size: int
+    address: str
+    port: int
+
+
+class Go(Data):
+    """Every rank is at the rendezvous: let yours pass."""
+
+    kind: Literal["go"] = "go"
+    step: int
+
+
+class Abort(Data):
+    """End your ranks of a step."""
+
+    kind: Literal["abort"] = "abort"
+    step: int
+    reason: str
+
+
+class End(Data):
+    """All is done; `verdict` is that of the whole job."""
+
+    kind: Literal["end"] = "end"
+    verdict: Verdict
+
+
+Message = Annotated[Hello | Ready | Done | Measure | Join | Go | Abort | End, Field(discriminator="kind")]
+
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+
+class Connection:
+    """One end of the line between the leader and a member."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def own_address(self) -> str:
+        """The address of this end."""
+        address: str = self._writer.get_extra_info("sockname")[0]
+        return address
+
+    def send(self, message: Message) -> None:
+        """Says something; when the other end is gone nobody hears it, and `receive` tells."""
+        self._writer.write(message.model_dump_json().encode() + b"\n")
+
+    async def receive(self) -> Message | None:
+        """The next message; None when the other end is gone or does not keep to the protocol."""
+        try:
+            line = await self._reader.readline()
+            return _MESSAGE.validate_json(line) if line else None
+        except (ConnectionError, ValidationError, ValueError):  # ValueError: the line is too long
+            return None
+
+    async def close(self) -> None:
+        """Closes this end when everything that was said has been sent."""
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()

@@ -1,0 +1,41 @@
+"""Writes a report in every form that it has."""
+
+import os
+from pathlib import Path
+
+from muster.errors import Refused, Unavailable
+from muster_agent.acceptance.junit import junit
+from muster_agent.acceptance.page import page
+from muster_agent.acceptance.report import Report
+
+
+def make_ready(directory: Path, name: str) -> None:
+    """Sees to it that a report of this name can be written; Refused or Unavailable when not. To be asked first."""
+    if not name or Path(name).name != name:
+        raise Refused(f"--report-name {name!r} must be a plain file name")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(directory, error) from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise Unavailable(f"cannot write the report to {directory}: no permission (see --report-dir)")
+
+
+def write(report: Report, directory: Path, name: str) -> list[str]:
+    """Writes `name` with the endings .json, .xml and .html, each whole or not at all; gives their paths."""
+    forms = {"json": report.model_dump_json(indent=2) + "\n", "xml": junit(report), "html": page(report)}
+    return [str(_replaced(directory / f"{name}.{ending}", text)) for ending, text in forms.items()]
+
+
+def _replaced(path: Path, text: str) -> Path:
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
+    except OSError as error:
+        raise _not_written(path, error) from None
+    return path
+
+
+def _not_written(path: Path, error: OSError) -> Unavailable:
+    return Unavailable(f"cannot write the report to {path}: {error.strerror} (see --report-dir)")

@@ -1,0 +1,105 @@
+"""Which job this process is one of, read from the environment that torchrun, srun or an operator gives it. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muster.errors import Refused
+
+SLURM_PORTS = (20_000, 10_000)
+"""Where srun names no port: the first of so many, of which a job's id chooses one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One process among the others. Rank 0 listens at `address`:`port`, as the others reach it.
+
+    `local_rank` counts the processes of one node, of which there are `local_size`.
+    """
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    address: str
+    port: int
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+
+def detect(environment: Mapping[str, str]) -> Job | None:
+    """The job of this process; None when it is alone. Refused when the environment says half of what is needed."""
+    if "RANK" in environment or "WORLD_SIZE" in environment:
+        job = _from_torch(environment)
+    elif "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:  # a batch script and a prolog have no step
+        job = _from_slurm(environment)
+    else:
+        return None
+    if not 0 <= job.rank < job.size:
+        raise Refused(f"rank {job.rank} is none of a job of {job.size} processes")
+    return job if job.size > 1 else None
+
+
+def _from_torch(environment: Mapping[str, str]) -> Job:
+    return Job(
+        rank=_number(environment, "RANK"),
+        size=_number(environment, "WORLD_SIZE"),
+        local_rank=_number(environment, "LOCAL_RANK", 0),
+        local_size=_number(environment, "LOCAL_WORLD_SIZE", 1),
+        address=_text(environment, "MASTER_ADDR"),
+        port=_number(environment, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in environment),  # torchrun holds its own
+    )
+
+
+def _from_slurm(environment: Mapping[str, str]) -> Job:
+    first, count = SLURM_PORTS
+    nodes = environment.get("SLURM_STEP_NODELIST") or _text(environment, "SLURM_NODELIST")
+    tasks = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment.get("SLURM_TASKS_PER_NODE", "1")
+    size = _number(environment, "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS")
+    return Job(
+        rank=_number(environment, "SLURM_PROCID"),
+        size=size,
+        local_rank=_number(environment, "SLURM_LOCALID", 0),
+        local_size=tasks_on_node(tasks, _number(environment, "SLURM_NODEID", 0)),
+        address=environment.get("MASTER_ADDR") or first_host(nodes),
+        port=_number(environment, "MASTER_PORT", first + _number(environment, "SLURM_JOB_ID", 0) % count),
+    )
+
+
+def first_host(nodes: str) -> str:
+    """The first of Slurm's list of hosts: `gpu[03-07,9],login` begins with gpu03."""
+    found = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", nodes)
+    if found is None:
+        raise Refused(f"SLURM_NODELIST {nodes!r} is no list of hosts")
+    return "".join(part or "" for part in found.groups())
+
+
+def tasks_on_node(tasks: str, node: int) -> int:
+    """How many tasks Slurm's `4(x2),3` gives to a node, counted from 0."""
+    try:
+        for part in tasks.split(","):
+            count, _, times = part.rstrip(")").partition("(x")
+            node -= int(times or 1)
+            if node < 0:
+                return int(count)
+    except ValueError:
+        pass
+    raise Refused(f"SLURM_TASKS_PER_NODE {tasks!r} does not tell how many tasks the node has")
+
+
+def _text(environment: Mapping[str, str], name: str) -> str:
+    value = environment.get(name)
+    if not value:
+        raise Refused(f"{name} is not set; a job gives RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or see --alone")
+    return value
+
+
+def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
+    if default is not None and not environment.get(name):
+        return default
+    value = _text(environment, name)
+    if not value.isascii() or not value.isdigit():
+        raise Refused(f"{name} is {value!r}, which is no number; see --alone to leave the job out of account")
+    return int(value)

@@ -1,0 +1,203 @@
+"""The part of the process with rank 0: gathers the members of the job, leads them through the steps, keeps the runs.
+
+Its own process takes part as a member like every other. A member that is lost in a step ends that step for the others
+at once; it is named, and the steps that follow do without it.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muster.check import Scope
+from muster.errors import Refused, Unavailable
+from muster.model import Inventory, Run, Verdict
+from muster.wire.messages import new_id
+from muster_agent import findings
+from muster_agent.acceptance.exchange import (
+    MOST_LINE_BYTES,
+    Abort,
+    Connection,
+    Done,
+    End,
+    Go,
+    Hello,
+    Join,
+    Measure,
+    Message,
+    Ready,
+)
+from muster_agent.selection import Selected
+
+GRACE_S = 30.0
+"""How long after the deadline of a run its member may still speak: the run itself ends by its deadline."""
+
+_LOOPBACK = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A process of the job."""
+
+    hello: Hello
+    connection: Connection
+
+
+class Leader:
+    """Leads a job of `size` processes through `steps`. To be closed when all is done."""
+
+    def __init__(self, size: int, steps: Sequence[Selected], digest: str) -> None:
+        self._size = size
+        self._steps = steps
+        self._digest = digest
+        self._members: dict[int, _Member] = {}
+        self._complete = asyncio.Event()
+        self._listeners: dict[int, socket.socket] = {}
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, port: int) -> int:
+        """Waits for members at all addresses of this host, on `port` (0: a free one); gives the port.
+
+        The others know this host by names and addresses that it may not know itself. Unavailable when it is taken.
+        """
+        try:
+            self._server = await asyncio.start_server(self._welcome, None, port, limit=MOST_LINE_BYTES)
+        except OSError as error:
+            raise Unavailable(f"cannot listen for the job on port {port} (see MASTER_PORT): {error.strerror}") from None
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def gather(self, within_s: float) -> None:
+        """Waits for all members; Unavailable names the ranks that did not come."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._complete.wait()
+        except TimeoutError:
+            missing = ", ".join(str(rank) for rank in range(self._size) if rank not in self._members)
+            reason = f"of {self._size} processes, these ranks did not come within {within_s:g} s: {missing}"
+            raise Unavailable(reason) from None
+        strangers = [str(rank) for rank, it in sorted(self._members.items()) if it.hello.suite != self._digest]
+        if strangers:
+            raise Refused(f"these ranks have another version of the suite or its settings: {', '.join(strangers)}")
+
+    async def carry_out(self, step: int) -> list[Run]:
+        """The runs of a step by rank: one per node, or one per process where it is a group's."""
+        if self._steps[step].check.scope is Scope.GROUP:
+            return await self._run_group(step)
+        members = [member for _, member in sorted(self._members.items()) if member.hello.local_rank == 0]
+        for member in members:
+            member.connection.send(Measure(step=step))
+        answers = await self._answers(members, step)
+        return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
+
+    @property
+    def nodes(self) -> dict[str, Inventory]:
+        """What each node of the job is made of, by name, in the order of ranks."""
+        return {member.hello.node: member.hello.inventory for _, member in sorted(self._members.items())}
+
+    def take_listener(self, step: int) -> socket.socket | None:
+        """The socket on which rank 0 of the step's group listens, for the member in this process."""
+        return self._listeners.pop(step, None)
+
+    def end(self, verdict: Verdict) -> None:
+        """Tells everybody that all is done."""
+        self._tell_all(End(verdict=verdict))
+
+    async def close(self) -> None:
+        """Lets all go; who was not told the end knows that something is wrong."""
+        if self._server:
+            self._server.close()
+        for member in self._members.values():
+            await member.connection.close()
+        for listener in self._listeners.values():
+            listener.close()
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Takes a process in that says who it is; one that the job does not have, or has already, is sent away."""
+        connection = Connection(reader, writer)
+        hello = await connection.receive()
+        if not isinstance(hello, Hello) or hello.rank >= self._size or hello.rank in self._members:
+            await connection.close()
+            return
+        self._members[hello.rank] = _Member(hello, connection)
+        if len(self._members) == self._size:
+            self._complete.set()
+
+    async def _run_group(self, step: int) -> list[Run]:
+        members = [member for _, member in sorted(self._members.items())]
+        self._invite(members, step)
+        arrived = await self._answers(members, step)
+        if all(map(_is_ready, arrived)):
+            self._tell_all(Go(step=step))
+        else:
+            self._tell_all(Abort(step=step, reason="a member of the group did not reach the rendezvous"))
+        waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
+        later = iter(await self._answers(waiting, step))
+        answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
+        return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
+
+    def _invite(self, members: Sequence[_Member], step: int) -> None:
+        """Gives out ranks in the order of the job's own, which is the scheduler's."""
+        address = self._address(members)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        listener = self._listeners[step] = socket.create_server(("", 0), family=family)
+        group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
+        for member in members:
+            hello = member.hello
+            join = Join(
+                step=step,
+                group=group,
+                first_rank=first_rank,
+                ranks=hello.ranks,
+                world_size=world_size,
+                local_rank=hello.local_rank,
+                local_size=max(hello.local_size, hello.ranks),
+                address=address,
+                port=listener.getsockname()[1],
+            )
+            member.connection.send(join)
+            first_rank += hello.ranks
+
+    def _address(self, members: Sequence[_Member]) -> str:
+        """An address of this host that the others have reached it by; loopback when all of them are on this host."""
+        addresses = [member.connection.own_address for member in members]
+        return next((address for address in addresses if address not in _LOOPBACK), _LOOPBACK[0])
+
+    async def _answers(self, members: Sequence[_Member], step: int) -> list[Message | None]:
+        return await asyncio.gather(*(self._answer(member, step) for member in members))
+
+    async def _answer(self, member: _Member, step: int) -> Message | None:
+        """What the member says next; None when it is lost, and then the others are told to end the step."""
+        answer = None
+        try:
+            async with asyncio.timeout(self._steps[step].timeout_s + GRACE_S):
+                answer = await member.connection.receive()
+        except TimeoutError:
+            await member.connection.close()
+        if answer is None:
+            del self._members[member.hello.rank]
+            self._tell_all(Abort(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+        return answer
+
+    def _run_of(self, member: _Member, step: int, answer: Message | None) -> Run:
+        """The member's run; of one that is lost, a run that says so."""
+        if isinstance(answer, Done):
+            return answer.run
+        return Run(
+            id=new_id(),
+            node=member.hello.node,
+            check=self._steps[step].check.name,
+            verdict=Verdict.UNKNOWN,
+            findings=(findings.lost(member.hello.rank),),
+            started_at=time.time(),
+            duration_s=0.0,
+        )
+
+    def _tell_all(self, message: Message) -> None:
+        for member in self._members.values():
+            member.connection.send(message)
+
+
+def _is_ready(answer: Message | None) -> bool:
+    return isinstance(answer, Ready)

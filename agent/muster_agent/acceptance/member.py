@@ -1,0 +1,127 @@
+"""The part that every process of a job takes in it: it does what the leader says, and says what came of it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from socket import socket
+
+from muster.errors import Unavailable
+from muster.model import Run
+from muster_agent.acceptance.bench import Bench
+from muster_agent.acceptance.exchange import (
+    MOST_LINE_BYTES,
+    Abort,
+    Connection,
+    Done,
+    End,
+    Go,
+    Hello,
+    Join,
+    Measure,
+    Ready,
+)
+from muster_agent.acceptance.job import Job
+from muster_agent.orders import Place
+from muster_agent.selection import Selected
+
+_PAUSE_S = 0.2
+
+
+class Member:
+    """Follows the leader through the steps. `take_listener` gives rank 0's socket of a step to whoever has rank 0."""
+
+    def __init__(
+        self,
+        job: Job,
+        steps: Sequence[Selected],
+        bench: Bench,
+        take_listener: Callable[[int], socket | None] = lambda _step: None,
+    ) -> None:
+        self._job = job
+        self._steps = steps
+        self._bench = bench
+        self._take_listener = take_listener
+
+    async def follow(self, address: str, digest: str, within_s: float) -> End:
+        """How it all ended; Unavailable when the leader cannot be reached within `within_s` seconds, or is lost."""
+        self._leader = await _connected(address, self._job.port, within_s)
+        self._leader.send(self._hello(digest))
+        try:
+            while True:
+                match await self._leader.receive():
+                    case Measure(step=step):
+                        self._leader.send(Done(step=step, run=await self._bench.run(self._steps[step])))
+                    case Join() as join:
+                        self._leader.send(Done(step=join.step, run=await self._take_part(join)))
+                    case End() as end:
+                        return end
+                    case None:
+                        raise Unavailable("the process with rank 0 has gone before the end")
+        finally:
+            await self._leader.close()
+
+    def _hello(self, digest: str) -> Hello:
+        """A process that shares its node with others of the job brings one rank, and all devices otherwise."""
+        job = self._job
+        return Hello(
+            rank=job.rank,
+            node=self._bench.node,
+            local_rank=job.local_rank,
+            local_size=job.local_size,
+            ranks=self._bench.ranks if job.local_size == 1 else 1,
+            inventory=self._bench.inventory,
+            suite=digest,
+        )
+
+    async def _take_part(self, join: Join) -> Run:
+        """Brings the ranks to the rendezvous and on from there, or ends them, as the leader says meanwhile."""
+        async with asyncio.TaskGroup() as tasks:
+            obeying = tasks.create_task(self._obey(), name="leader")
+            run = await self._bench.run_in_group(
+                self._steps[join.step],
+                join.group,
+                _places(join),
+                self._take_listener(join.step),
+                on_ready=lambda: self._leader.send(Ready(step=join.step)),
+            )
+            obeying.cancel()
+        return run
+
+    async def _obey(self) -> None:
+        while True:
+            match await self._leader.receive():
+                case Go():
+                    self._bench.go()
+                case Abort(reason=reason):
+                    self._bench.stop(reason)
+                case None:
+                    self._bench.stop("the process with rank 0 has gone")
+                    return
+
+
+def _places(join: Join) -> tuple[Place, ...]:
+    return tuple(
+        Place(
+            rank=join.first_rank + number,
+            local_rank=join.local_rank + number,
+            local_world_size=join.local_size,
+            world_size=join.world_size,
+            master_addr=join.address,
+            master_port=join.port,
+        )
+        for number in range(join.ranks)
+    )
+
+
+async def _connected(address: str, port: int, within_s: float) -> Connection:
+    problem = "no answer"
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            while True:
+                try:
+                    return Connection(*await asyncio.open_connection(address, port, limit=MOST_LINE_BYTES))
+                except OSError as error:
+                    problem = str(error)
+                    await asyncio.sleep(_PAUSE_S)
+    where = f"{address} port {port}"
+    raise Unavailable(f"the process with rank 0 cannot be reached at {where} within {within_s:g} s: {problem}")

@@ -1,0 +1,122 @@
+"""Carries a suite out, with this machine alone or with all processes of a job."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.errors import MusterError
+from muster.model import Inventory, Run, Verdict
+from muster_agent.acceptance.bench import Bench
+from muster_agent.acceptance.exchange import End
+from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.leader import Leader
+from muster_agent.acceptance.member import Member
+from muster_agent.acceptance.report import Report, StepReport, report, step_report
+from muster_agent.acceptance.suites import Plan, Step
+from muster_agent.acceptance.terminal import Audience
+from muster_agent.plugins_run import plugins_run
+
+_LAST_WORDS_S = 5.0
+
+
+class Crew(Protocol):
+    """Those who carry a step out."""
+
+    @property
+    def nodes(self) -> Mapping[str, Inventory]:
+        """What each node is made of, by name."""
+
+    async def carry_out(self, step: int) -> list[Run]:
+        """The runs of the step with this number."""
+
+
+class Alone:
+    """One machine by itself."""
+
+    def __init__(self, bench: Bench, steps: Sequence[Step]) -> None:
+        self.nodes = {bench.node: bench.inventory}
+        self._bench = bench
+        self._steps = steps
+
+    async def carry_out(self, step: int) -> list[Run]:
+        return [await self._bench.run(self._steps[step].selected)]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What it came to. Only the process that leads a job has the report, but all know the verdict."""
+
+    verdict: Verdict
+    report: Report | None
+
+
+async def accept(plan: Plan, bench: Bench, job: Job | None, audience: Audience, join_within_s: float) -> Accepted:
+    """Carries the suite out; Unavailable or Refused when the processes of the job do not come together."""
+    if job is None:
+        told = await _carry_out(plan, Alone(bench, plan.steps), audience)
+    elif job.leads:
+        async with _leading(job, plan, bench, join_within_s) as leader:
+            told = await _carry_out(plan, leader, audience)
+            leader.end(told.verdict)
+    else:
+        end = await Member(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
+        return Accepted(end.verdict, None)
+    return Accepted(told.verdict, told)
+
+
+@asynccontextmanager
+async def _leading(job: Job, plan: Plan, bench: Bench, within_s: float) -> AsyncIterator[Leader]:
+    """All processes of the job, once they have come, with this process among them; errors as in `Leader`."""
+    leader = Leader(job.size, plan.selected, plan.digest)
+    await leader.listen(job.port)
+    member = Member(job, plan.selected, bench, leader.take_listener)
+    own = asyncio.create_task(member.follow("localhost", plan.digest, within_s), name="own member")
+    try:
+        await leader.gather(within_s)
+        yield leader
+    finally:
+        await leader.close()
+        await asyncio.wait([own], timeout=_LAST_WORDS_S)
+        own.cancel()
+        await asyncio.wait([own])
+        _raise_bug(own)
+
+
+def _raise_bug(own: "asyncio.Task[End]") -> None:
+    """That the job ended early is told already; anything else that ended the member must not be lost."""
+    error = None if own.cancelled() else own.exception()
+    if error is not None and not isinstance(error, MusterError):
+        raise error
+
+
+async def _carry_out(plan: Plan, crew: Crew, audience: Audience) -> Report:
+    """Every step in turn, and what came of it all."""
+    started_at, start = time.time(), time.monotonic()
+    steps = [_plugins(plan, crew)] if plan.failed else []
+    for step in steps:
+        audience.end(step)
+    for number in _numbers(plan, start):
+        planned = plan.steps[number]
+        audience.begin(planned)
+        check = planned.selected.check
+        steps.append(step_report(planned.section, check.name, check.summary, await crew.carry_out(number)))
+        audience.end(steps[-1])
+    return report(plan.suite, steps, crew.nodes, started_at, time.monotonic() - start)
+
+
+def _numbers(plan: Plan, start: float) -> Iterator[int]:
+    """The numbers of the steps, as often as the suite is to be repeated; a pass that was begun is finished."""
+    for _ in itertools.count():
+        yield from range(len(plan.steps))
+        if time.monotonic() - start >= plan.repeat_for_s:
+            return
+
+
+def _plugins(plan: Plan, crew: Crew) -> StepReport:
+    """What did not load cannot be run, and must not go for done."""
+    run = plugins_run(next(iter(crew.nodes)), plan.failed, time.time())
+    return step_report("ENV", run.check, "Plugins that did not load", [run])

@@ -1,0 +1,74 @@
+"""What an acceptance came to, as data: what `report.json` holds and every other form is made of."""
+
+from collections.abc import Iterable, Mapping
+
+import muster
+from muster.model import Data, Instant, Inventory, Run, Seconds, Verdict, worst
+
+
+class StepReport(Data):
+    """One step with its runs: one for each node, or for each process of a group."""
+
+    section: str
+    check: str
+    summary: str
+    verdict: Verdict
+    duration_s: Seconds
+    runs: tuple[Run, ...]
+
+
+class NodeReport(Data):
+    """A node that took part."""
+
+    name: str
+    inventory: Inventory
+
+
+class Report(Data):
+    """A whole acceptance. `simulated` is true when any of it was measured on simulated devices."""
+
+    suite: str
+    verdict: Verdict
+    started_at: Instant
+    duration_s: Seconds
+    nodes: tuple[NodeReport, ...]
+    steps: tuple[StepReport, ...]
+    simulated: bool
+    muster_version: str = muster.__version__
+
+    @property
+    def sections(self) -> dict[str, list[StepReport]]:
+        """The steps by section, in the order in which a section first came up."""
+        found: dict[str, list[StepReport]] = {}
+        for step in self.steps:
+            found.setdefault(step.section, []).append(step)
+        return found
+
+
+def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> StepReport:
+    """The report of a step. It took as long as its longest run, since they run side by side."""
+    told = tuple(runs)
+    return StepReport(
+        section=section,
+        check=check,
+        summary=summary,
+        verdict=worst([run.verdict for run in told]),
+        duration_s=max((run.duration_s for run in told), default=0.0),
+        runs=told,
+    )
+
+
+def report(
+    suite: str, steps: Iterable[StepReport], nodes: Mapping[str, Inventory], started_at: float, duration_s: float
+) -> Report:
+    """The report of a suite."""
+    told = tuple(steps)
+    return Report(
+        suite=suite,
+        verdict=worst([step.verdict for step in told]),
+        started_at=started_at,
+        duration_s=duration_s,
+        nodes=tuple(NodeReport(name=name, inventory=inventory) for name, inventory in nodes.items()),
+        steps=told,
+        simulated=any(run.simulated for step in told for run in step.runs),
+    )

@@ -1,0 +1,105 @@
+"""The suites of `muster check run --suite`: those in `suites.toml` beside this file, and the operator's."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from pydantic import TypeAdapter
+
+from muster.check import AnyCheck
+from muster.config import Settings, SuiteSettings
+from muster.errors import Refused, unknown
+from muster.model import Json
+from muster.wire.messages import PluginInfo
+from muster_agent.selection import Selected, find, select_all, select_named
+
+_SUITES = TypeAdapter(dict[str, SuiteSettings])
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One check of a suite. `section` groups steps for people."""
+
+    section: str
+    selected: Selected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Steps that can be carried out: begun again until `repeat_for_s` seconds have passed, 0 for once.
+
+    `failed` are the plugins that did not load, if the plan stands for all that there is to check.
+    """
+
+    suite: str
+    steps: tuple[Step, ...]
+    repeat_for_s: float = 0.0
+    failed: tuple[PluginInfo, ...] = ()
+
+    @property
+    def selected(self) -> list[Selected]:
+        """The checks of the steps."""
+        return [step.selected for step in self.steps]
+
+    @property
+    def digest(self) -> str:
+        """The same for two processes exactly if they would run the same."""
+        told = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
+        return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def suites(settings: Settings) -> dict[str, SuiteSettings]:
+    """All suites by name, the operator's before those that come with muster."""
+    text = resources.files("muster_agent.acceptance").joinpath("suites.toml").read_text(encoding="utf-8")
+    return _SUITES.validate_python(tomllib.loads(text)) | settings.suites
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What somebody asks for: a suite, every check, or checks by name; `params` and `quick` are for the latter two."""
+
+    names: tuple[str, ...]
+    every: bool
+    suite: str | None
+    quick: bool
+    params: Json
+
+
+def plan_of(asked: Asked, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]) -> Plan:
+    """What is to be run; Refused when that is not one of the three, or cannot be."""
+    if (asked.suite is not None) + asked.every + bool(asked.names) != 1:
+        raise Refused(f"either name the checks to run, or give --all or --suite (valid: {', '.join(sorted(checks))})")
+    if asked.suite is not None:
+        if asked.params or asked.quick:
+            raise Refused("--param and --quick do not go with --suite: its steps have parameters of their own")
+        return _plan_suite(asked.suite, settings, checks, failed)
+    if asked.every:
+        everything = [checks[name] for name in sorted(checks)]
+        selected = select_all(everything, settings.checks, asked.params, quick=asked.quick)
+        return Plan(suite="all", steps=_unsorted(selected), failed=tuple(failed))
+    named = [find(checks, name, failed) for name in dict.fromkeys(asked.names)]
+    selected = select_named(named, settings.checks, asked.params, quick=asked.quick)
+    return Plan(suite="checks", steps=_unsorted(selected))
+
+
+def _unsorted(selected: Iterable[Selected]) -> tuple[Step, ...]:
+    return tuple(Step("CHECKS", one) for one in selected)
+
+
+def _plan_suite(name: str, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]) -> Plan:
+    known = suites(settings)
+    if name not in known:
+        raise Refused(unknown("suite", name, known))
+    suite = known[name]
+    steps = []
+    for number, step in enumerate(suite.steps, start=1):
+        try:
+            check = find(checks, step.check, failed)
+            (selected,) = select_named([check], settings.checks, step.params, quick=step.quick)
+        except Refused as error:
+            raise Refused(f"suite {name}, step {number}: {error}") from None
+        steps.append(Step(step.section, selected))
+    return Plan(suite=name, steps=tuple(steps), repeat_for_s=suite.repeat_for_s or 0.0, failed=tuple(failed))

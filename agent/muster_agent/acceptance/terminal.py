@@ -1,0 +1,88 @@
+"""What a person sees of an acceptance while it goes on, and its result."""
+
+import sys
+from collections.abc import Sequence
+
+from muster.model import Action, Finding, Metric, Run
+from muster.table import table
+from muster_agent.acceptance.report import Report, StepReport
+from muster_agent.acceptance.suites import Step
+
+
+class Audience:
+    """Hears of an acceptance while it goes on: prints progress to stderr, and nothing else."""
+
+    def begin(self, step: Step) -> None:
+        """A step begins."""
+        self.progress(step.selected.check.name, "started")
+
+    def progress(self, check: str, text: str) -> None:
+        """A run says how far it has come."""
+        print(f"{check}: {text}", file=sys.stderr, flush=True)
+
+    def end(self, step: StepReport) -> None:
+        """A step has ended."""
+
+
+class Terminal(Audience):
+    """Prints sections, verdicts and findings to stdout as they come; `verbose` adds what was measured."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+        self._section = ""
+
+    def begin(self, step: Step) -> None:
+        if step.section != self._section:
+            self._section = step.section
+            print(f"== {step.section}", flush=True)
+        super().begin(step)
+
+    def end(self, step: StepReport) -> None:
+        print(f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s", flush=True)
+        for run in step.runs:
+            where = f"{run.node}: " if len(step.runs) > 1 else ""
+            for line in told(run) if self._verbose else map(finding_line, run.findings):
+                print(f"  {where}{line}", flush=True)
+
+
+def print_result(report: Report) -> None:
+    """The section RESULT."""
+    print("== RESULT")
+    rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
+    print(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
+    simulated = " (simulated devices)" if report.simulated else ""
+    nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
+    print(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
+
+
+def print_runs(runs: Sequence[Run]) -> None:
+    """A table of runs, then what each of them found and measured."""
+    rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
+    print(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
+    for run in runs:
+        if lines := told(run):
+            print(f"\n{run.check}", *(f"  {line}" for line in lines), sep="\n")
+
+
+def _verdict(run: Run) -> str:
+    return f"{run.verdict} (simulated)" if run.simulated else run.verdict
+
+
+def told(run: Run) -> list[str]:
+    """What a run found and measured, a line each."""
+    metrics = [f"{name} = {metric_text(value)}" for name, value in run.metrics.items()]
+    return [*map(finding_line, run.findings), *metrics]
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding with its device and what to do."""
+    where = "" if finding.device is None else f" on device {finding.device}"
+    action = "" if finding.action is Action.NONE else f" ({finding.action})"
+    return f"{finding.severity} {finding.code}{where}: {finding.summary}{action}"
+
+
+def metric_text(value: Metric) -> str:
+    """A metric as people read it; `-` where a number is missing."""
+    if isinstance(value, list):
+        return ", ".join(map(metric_text, value))
+    return "-" if value is None else f"{value:.6g}"

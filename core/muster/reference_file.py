@@ -1,0 +1,55 @@
+"""Reads the references that an operator has written for one machine, in the shape of `references.toml`."""
+
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from muster.errors import SettingsError, unknown
+from muster.explain import explain
+from muster.references import Reference, ReferenceRow
+
+_SHAPE = 'must hold rows that begin with [[reference]] and give check = "gemm", metric = "tflops" and so on'
+
+
+def read_references(path: Path | None, checks: Collection[str] | None = None) -> tuple[Reference, ...]:
+    """The rows of the file at `path`; none without one. SettingsError tells of all rows that are wrong.
+
+    `checks` are the names that a row may have as its check; None where not all of them are known.
+    """
+    if path is None:
+        return ()
+    problems: list[str] = []
+    rows: list[Reference] = []
+    for number, table in enumerate(_tables(path), 1):
+        try:
+            row = ReferenceRow.model_validate(table)
+        except ValidationError as error:
+            wrong = explain(ReferenceRow, error, what="field")
+        else:
+            wrong = list(_wrong_check(row, checks))
+            rows.append(Reference(**dict(row)))
+        problems += [f"{path}, row {number}: {line}" for line in wrong]
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return tuple(rows)
+
+
+def _tables(path: Path) -> list[Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"references_file: cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"references_file: {path} is not TOML: {error}") from None
+    tables = content.pop("reference", None)
+    if content or not isinstance(tables, list):
+        raise SettingsError(f"references_file: {path} {_SHAPE}")
+    return tables
+
+
+def _wrong_check(row: ReferenceRow, checks: Collection[str] | None) -> Iterator[str]:
+    if checks is not None and row.check not in checks:
+        yield unknown("check", row.check, checks)

@@ -1,0 +1,41 @@
+"""What a problem that DCGM reports weighs and what to do about it; the rows stand in `dcgm_advice.toml`."""
+
+import tomllib
+from functools import cache
+from importlib import resources
+
+from pydantic import Field, TypeAdapter
+
+from muster import Action, Severity
+from muster.model import Data
+
+
+class Advice(Data):
+    """One row: found by DCGM's own severity or by words in its text; what it weighs, what to do, who says so."""
+
+    error_severity: int | None = None
+    words: str | None = None
+    severity: Severity
+    action: Action
+    source: str = Field(min_length=1)
+
+
+_ROWS = TypeAdapter(tuple[Advice, ...])
+
+UNLISTED = Advice(severity=Severity.ERROR, action=Action.INSPECT_HARDWARE, source="no row in muster")
+"""The row of what no other row knows."""
+
+
+@cache
+def _rows() -> tuple[Advice, ...]:
+    text = resources.files("muster_plugins").joinpath("dcgm_advice.toml").read_text(encoding="utf-8")
+    return _ROWS.validate_python(tomllib.loads(text)["advice"])
+
+
+def advice(text: str, error_severity: int | None) -> Advice:
+    """The row for a problem with this text and, where DCGM gives one, this severity."""
+    for row in _rows():
+        if row.error_severity is not None and row.error_severity == error_severity:
+            return row
+    said = text.lower()
+    return next((row for row in _rows() if row.words is not None and row.words.lower() in said), UNLISTED)

@@ -1,0 +1,39 @@
+"""The frame of a check that reads the devices of a node: `nvml` reads real ones, `simulated` pretended ones."""
+
+from collections.abc import Callable
+from functools import partial
+
+from muster import Check, Context, Measurement, Params, Scope
+from muster_plugins import device_judgement
+
+
+class NoParams(Params):
+    """Nothing can be chosen."""
+
+
+def device_check(
+    name: str,
+    measure: Callable[[NoParams, Context], Measurement],
+    *,
+    summary: str,
+    cost_s: float,
+    precedent: str,
+    watch: Callable[[], None] | None = None,
+) -> Check[NoParams]:
+    """The check `name`, whose `measure` gives a `NodeReading` as a measurement."""
+    return Check(
+        name=name,
+        summary=summary,
+        scope=Scope.NODE,
+        params=NoParams,
+        measure=measure,
+        judge=partial(device_judgement.judge, name),
+        timeout_s=10.0,
+        cadence_s=15.0,
+        resident=True,
+        judged=device_judgement.JUDGED,
+        watch=watch,
+        finds={f"{name}.{code}": meaning for code, meaning in device_judgement.FINDS.items()},
+        cost_s=cost_s,
+        precedent=precedent,
+    )

@@ -1,0 +1,54 @@
+"""What a fabric needs besides ports: Google's gIB libraries, and a way for the network to reach the GPUs' memory."""
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from muster.model import Data
+
+PROCFS = Path("/proc")
+
+_PEER_MEMORY_MODULES = ("nvidia_peermem", "nv_peer_mem")
+"""The module that NVIDIA's driver brings since R470, and the older one of its own."""
+
+_DMA_BUF_KERNEL = (5, 12)
+"""Linux passes GPU memory to RDMA devices as dma-buf since then (NVIDIA GPU Operator, GPUDirect RDMA)."""
+
+
+class GpuDirect(Data):
+    """How the network may reach GPU memory. `dma_buf` None: cannot be told, `detail` says why.
+
+    That a way is open says nothing of whether a library takes it.
+    """
+
+    peer_memory: str | None
+    dma_buf: bool | None
+    detail: str
+
+
+def missing(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The glob patterns that no file matches."""
+    return tuple(pattern for pattern in patterns if not _matches(pattern))
+
+
+def _matches(pattern: str) -> list[str]:
+    return glob.glob(pattern)  # noqa: PTH207  the patterns are absolute, which Path.glob refuses
+
+
+def gpu_direct(sysfs: Path, procfs: Path) -> GpuDirect:
+    """A loaded peer memory module, or else what dma-buf needs: kernel 5.12 and NVIDIA's open kernel modules."""
+    module = next((name for name in _PEER_MEMORY_MODULES if (sysfs / "module" / name).is_dir()), None)
+    try:
+        release = (procfs / "sys/kernel/osrelease").read_text(encoding="ascii", errors="replace").strip()
+        driver = (procfs / "driver/nvidia/version").read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        return GpuDirect(peer_memory=module, dma_buf=None, detail=f"{error.filename}: {os.strerror(error.errno or 0)}")
+    version = re.match(r"(\d+)\.(\d+)", release)
+    if version is None:
+        return GpuDirect(peer_memory=module, dma_buf=None, detail=f"not a kernel release: {release[:40]!r}")
+    is_new = (int(version[1]), int(version[2])) >= _DMA_BUF_KERNEL
+    is_open = "Open Kernel Module" in driver
+    detail = f"kernel {release}, {'open' if is_open else 'proprietary'} driver modules"
+    return GpuDirect(peer_memory=module, dma_buf=is_new and is_open, detail=detail)

@@ -1,0 +1,65 @@
+"""What the kernel says about the host: file handles in use, the CPUs' governor, the driver's modules."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
+from muster_plugins.host_look import CannotTell, NotHere, has_gpus, number, read
+from muster_plugins.listed_finding import listed_finding
+
+DRIVER_MODULES = ("nvidia", "nvidia_uvm")
+"""What CUDA cannot do without; expected where GPUs are and the settings name no others."""
+
+FINDS = {
+    "host.file_handles": "the host runs out of file handles",
+    "host.governor": "CPUs are not governed as expected, which delays what the GPUs wait for",
+    "host.module_missing": "kernel modules are not loaded",
+}
+
+
+def file_handles(proc: Path, context: Context) -> Measurement:
+    """The share of the file handles that are in use."""
+    text = read(proc / "sys/fs/file-nr")
+    try:
+        allocated, _, most = (int(field) for field in text.split())
+        share = allocated / most
+    except (ValueError, ZeroDivisionError):
+        raise CannotTell(f"{proc / 'sys/fs/file-nr'} is not three numbers: {text[:60]!r}") from None
+    return Measurement(metrics={"file_handles_used_share": share})
+
+
+def governors(sysfs: Path, expected: str, context: Context) -> Measurement:
+    """How many CPUs each governor has; of interest where GPUs are."""
+    if not has_gpus(context, sysfs):
+        raise NotHere("no GPU here")
+    files = sorted(sysfs.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+    if not files:
+        raise NotHere("no CPU frequency driver: a virtual machine, or the firmware decides")
+    counts = Counter(read(file).strip() for file in files)
+    return Measurement(facts={"governors": dict(counts), "expected_governor": expected})
+
+
+def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Measurement:
+    """Which of the expected kernel modules are not loaded."""
+    if expected is None and not has_gpus(context, sysfs):
+        raise NotHere("no GPU here")
+    if not (sysfs / "module").is_dir():
+        raise CannotTell(f"{sysfs / 'module'} is not there")
+    names = [name.replace("-", "_") for name in (DRIVER_MODULES if expected is None else expected)]
+    return Measurement(facts={"modules_missing": [name for name in names if not (sysfs / "module" / name).is_dir()]})
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """File handles by reference; every other governor, and every missing module."""
+    facts, handles = measurement.facts, "file_handles_used_share"
+    counts = cast("dict[str, int]", facts.get("governors", {}))
+    others = (f"{name} on {count} CPUs" for name, count in counts.items() if name != facts["expected_governor"])
+    missing = cast("list[str]", facts.get("modules_missing", []))
+    governor, module = "host.governor", "host.module_missing"
+    return [
+        *judge_value(number(measurement, handles), references.get(handles), code="host.file_handles"),
+        *listed_finding(governor, FINDS[governor], Severity.WARNING, others),
+        *listed_finding(module, FINDS[module], Severity.ERROR, missing, Action.REBOOT_NODE),
+    ]

@@ -1,0 +1,76 @@
+"""Reads records of the kernel's log out of the forms in which it is handed out.
+
+The device /dev/kmsg gives `priority,sequence,microseconds,flags;text`, followed by indented lines of further keys; its
+times count from the boot. `journalctl -o json` gives the same text and time, but not the sequence number.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+
+class Record(NamedTuple):
+    """One line of the kernel's log; `at_s` are the kernel's seconds since the boot.
+
+    `seq` has no gaps unless lines were lost, and is None when they come from the journal. `device` is the PCI address
+    of the device that the kernel itself names as the subject, if any.
+    """
+
+    seq: int | None
+    at_s: float
+    text: str
+    device: str | None = None
+
+
+_KMSG = re.compile(r"(\d{1,10}),(\d{1,20}),(\d{1,20}),[^;]*;(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+_PCI_DEVICE = "+pci:"
+_KEY_OF_DEVICE = f" DEVICE={_PCI_DEVICE}"
+
+
+def kmsg_records(lines: Iterable[str]) -> Iterator[Record | None]:
+    """The records in lines of /dev/kmsg; None stands for a line that is none."""
+    record: Record | None = None
+    for line in lines:
+        if line.startswith(" "):
+            if record and line.startswith(_KEY_OF_DEVICE):
+                record = record._replace(device=line.removeprefix(_KEY_OF_DEVICE))
+            continue
+        if record:
+            yield record
+        record = _kmsg_record(line)
+        if record is None:
+            yield None
+    if record:
+        yield record
+
+
+def _kmsg_record(line: str) -> Record | None:
+    match = _KMSG.fullmatch(line)
+    if match is None:
+        return None
+    _, seq, microseconds, text = match.groups()
+    if "\\x" in text:
+        text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), text)
+    return Record(int(seq), int(microseconds) / 1e6, text)
+
+
+def journal_records(lines: Iterable[str]) -> Iterator[Record | None]:
+    """The records in lines of `journalctl -o json`; None stands for a line that is none."""
+    return (_journal_record(line) for line in lines)
+
+
+def _journal_record(line: str) -> Record | None:
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        text = entry["MESSAGE"]
+        if isinstance(text, list):  # what is not UTF-8 comes as numbers
+            text = bytes(text).decode(errors="replace")
+        microseconds = int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"])
+        device = str(entry.get("_KERNEL_DEVICE", ""))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if not isinstance(text, str):
+        return None
+    return Record(None, microseconds / 1e6, text, device.removeprefix(_PCI_DEVICE) if _PCI_DEVICE in device else None)

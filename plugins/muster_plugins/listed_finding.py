@@ -1,0 +1,23 @@
+"""One finding about many things of a kind, such as ports or processes, however many there are."""
+
+from collections.abc import Iterable
+
+from muster import Action, Finding, Severity
+from muster.model import Json
+
+MOST_LISTED = 20
+"""So many are named in one finding; the others are counted."""
+
+
+def listed_finding(
+    code: str, meaning: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE
+) -> list[Finding]:
+    """The finding that names `parts`; none where there are none."""
+    found = list(parts)
+    if not found:
+        return []
+    listed = found[:MOST_LISTED]
+    more = f" and {len(found) - len(listed)} more" if len(found) > len(listed) else ""
+    evidence: Json = {"count": len(found), "listed": [*listed]}
+    summary = f"{meaning}: {', '.join(listed)}{more}"
+    return [Finding(code=code, summary=summary, severity=severity, action=action, evidence=evidence)]

@@ -1,0 +1,116 @@
+"""What NCCL says about the paths that its data takes, out of the lines that it logs with NCCL_DEBUG=INFO.
+
+A connection is logged as `Channel 00/0 : 3[3] -> 8[0] [send] via NET/IB/0/GDRDMA`, within a node as `via P2P/CUMEM` or
+`via SHM/direct/direct`. Names here are the first part, with the network's name behind NET: `P2P`, `SHM`, `NET/IB`,
+`NET/gIB`, `NET/Socket`. `NVLS` stands for NVSwitch's own sums, which are announced by themselves.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from muster import Finding, Severity
+from muster.model import Json
+
+Transport = str
+
+PATTERN = r"^(P2P|SHM|NVLS|NET|NET/[A-Za-z0-9_ ]+)$"
+"""What can be expected; NET alone means any network, also within a node."""
+
+_CONNECTION = re.compile(r"NCCL INFO Channel .* via ([A-Za-z0-9]+)(?:/([A-Za-z_][\w ]*))?")
+
+_NVLS = re.compile(r"NCCL INFO NVLS comm ")
+
+_MOST_LINES = 1_000_000
+"""More than a rank of a thousand nodes logs."""
+
+_LONGEST_LINE = 4096
+
+_DIRECT = {"P2P": ("P2P", "NVLS")}
+"""Sums within NVSwitch go over NVLink, as peer access does."""
+
+
+def logging_to(directory: Path) -> dict[str, str]:
+    """The variables that make NCCL log its connections into files of this directory, one for each process."""
+    return {
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,NET,NVLS",
+        "NCCL_DEBUG_FILE": str(directory / "nccl.%h.%p.log"),
+    }
+
+
+def connections(directory: Path) -> Counter[Transport]:
+    """How many connections this node's NCCL has logged below `directory`, by transport."""
+    return count(chain.from_iterable(map(_lines, sorted(directory.glob("nccl.*.log")))))
+
+
+def count(lines: Iterable[str]) -> Counter[Transport]:
+    """How many connections the lines tell of, by transport; lines about something else, or cut off, count nothing."""
+    seen: Counter[Transport] = Counter()
+    for line in islice(lines, _MOST_LINES):
+        if _NVLS.search(line):
+            seen["NVLS"] += 1
+        elif found := _CONNECTION.search(line):
+            means, network = found[1], found[2]
+            seen[f"NET/{network.strip()}" if means == "NET" and network else means] += 1
+    return seen
+
+
+FINDS = {
+    "wrong_transport": "NCCL used another way than the expected one: something else was measured",
+    "transport_unknown": "NCCL does not say that it used the expected way",
+}
+"""What the findings mean, by the part of their code behind the check's name."""
+
+
+def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[Transport]) -> Json:
+    """What is judged: the expected transport, this node's connections and what anybody in the group used.
+
+    `fabric` is the network that connects the nodes, such as `gIB`; None when there is none, or more than one.
+    """
+    networks = {used.removeprefix("NET/") for used in group if used.startswith("NET/")}
+    return {
+        "expected_transport": expected,
+        "transports": dict(own),
+        "group_transports": [*sorted(group)],
+        "fabric": networks.pop() if len(networks) == 1 else None,
+    }
+
+
+def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]:
+    """Whether data went the way that was expected: what this rank used, and whether anybody in the group did at all.
+
+    A network is compared with networks, and only between nodes; what is expected within a node only there.
+    """
+    expected, own, group = facts.get("expected_transport"), facts.get("transports"), facts.get("group_transports")
+    if not isinstance(expected, str) or (expected.startswith("NET/") and facts["nodes"] == 1):
+        return []
+    assert isinstance(own, dict) and isinstance(group, list)
+    accepted = _DIRECT.get(expected, (expected,))
+    others = sorted(used for used in own if _competes(used, expected) and not used.startswith(accepted))
+    if others:
+        summary = f"NCCL used {', '.join(others)} instead of {expected}: something else was measured"
+        return [_finding(f"{check}.wrong_transport", summary, Severity.ERROR, facts)]
+    if any(str(used).startswith(accepted) for used in group):
+        return []
+    summary = f"NCCL does not say that it used {expected}"
+    return [_finding(f"{check}.transport_unknown", summary, Severity.UNKNOWN, facts)]
+
+
+def _competes(used: Transport, expected: Transport) -> bool:
+    return expected == "NET" or used.startswith("NET") == expected.startswith("NET")
+
+
+def _finding(code: str, summary: str, severity: Severity, facts: Mapping[str, JsonValue]) -> Finding:
+    evidence = {name: facts[name] for name in ("expected_transport", "transports", "group_transports")}
+    return Finding(code=code, summary=summary, severity=severity, evidence=evidence)
+
+
+def _lines(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            yield line

@@ -1,0 +1,205 @@
+"""A suite carried out by real processes of a job, started as torchrun, srun or an operator would."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SETTINGS = """
+[plugins]
+disabled = ["nvml", "kernel_log", "host", "fabric", "storage", "dcgm", "nccl_tests", "script", "memory"]
+
+[plugins.simulated]
+enabled = true
+devices = 2
+faults = {faults}
+
+[suites.mini]
+steps = [
+    {{ section = "ENV", check = "simulated" }},
+    {{ section = "COLLECTIVE", check = "collective", quick = true, params = {{ size_bytes = 65536 }} }},
+]
+"""
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+@pytest.fixture
+def start(tmp_path, free_port):
+    """Starts a process of the job: `start(rank, size, node="a", faults="[]")`; all are ended at the end."""
+    started = []
+
+    def one(rank: int, size: int, *options: str, node: str = "", faults: str = "[]", **environment: str):
+        config = tmp_path / f"{rank}.toml"
+        config.write_text(SETTINGS.format(faults=faults))
+        job = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port)}
+        arguments = ["check", "run", "--suite", "mini", "--config", str(config), *options]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "muster", *arguments],
+            env={**os.environ, **job, "MUSTER_NODE": node or f"node-{rank}", **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield one
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ended(process) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_all_processes_of_a_job_take_part_and_rank_0_reports(start, tmp_path):
+    """Two nodes with two devices each: one group of four ranks, one report, the same exit code everywhere."""
+    leader = start(0, 2, "--report-dir", str(tmp_path / "out"))
+    member = start(1, 2)
+    code, out, err = ended(leader)
+    assert (code, ended(member)[:2]) == (0, (0, "")), err
+    assert "== RESULT" in out
+    told = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert [node["name"] for node in told["nodes"]] == ["node-0", "node-1"]
+    assert [[run["node"] for run in step["runs"]] for step in told["steps"]] == [["node-0", "node-1"]] * 2
+    collective = told["steps"][1]["runs"]
+    assert {run["facts"]["world_size"] for run in collective} == {4}
+    assert len({run["group"] for run in collective}) == 1
+
+
+def test_a_process_per_device_brings_one_rank_each(start):
+    """As torchrun starts them: what concerns the node is measured once, by its first process."""
+    local = {"LOCAL_WORLD_SIZE": "2"}
+    leader = start(0, 2, "--json", node="a", LOCAL_RANK="0", **local)
+    member = start(1, 2, node="a", LOCAL_RANK="1", **local)
+    code, out, err = ended(leader)
+    assert (code, ended(member)[0]) == (0, 0), err
+    (simulated, collective) = json.loads(out)["steps"]
+    assert len(simulated["runs"]) == 1
+    assert [run["facts"]["world_size"] for run in collective["runs"]] == [2, 2]
+    assert sorted(run["facts"]["device"] for run in collective["runs"]) == [0, 1]
+
+
+def test_torchrun_itself_starts_it(tmp_path):
+    """The real one holds MASTER_PORT for itself."""
+    config = tmp_path / "muster.toml"
+    config.write_text(SETTINGS.format(faults="[]"))
+    torchrun = Path(sys.executable).with_name("torchrun")
+    muster = [sys.executable, "-m", "muster", "check", "run", "--suite", "mini", "--config", config, "--json"]
+    done = subprocess.run(
+        [torchrun, "--standalone", "--nproc-per-node", "2", "--no-python", *muster],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MUSTER_NODE": "a"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "PASS"
+
+
+def test_a_fault_on_one_node_is_told_for_that_node(start):
+    """The exit code is that of the whole job, on every node."""
+    leader = start(0, 2, "--json")
+    member = start(1, 2, faults='[{ kind = "ecc", device = 1 }]')
+    code, out, err = ended(leader)
+    assert (code, ended(member)[0]) == (2, 2), err
+    (simulated, _) = json.loads(out)["steps"]
+    assert [(run["node"], run["verdict"]) for run in simulated["runs"]] == [("node-0", "PASS"), ("node-1", "FAIL")]
+
+
+def test_a_process_that_dies_is_named_and_the_others_end(start):
+    """It is killed while its ranks hang; its step is UNKNOWN, and the run of the others is ended at once."""
+    leader = start(0, 2, "--json")
+    member = start(1, 2, faults='[{ kind = "hang", check = "collective" }]')
+    assert any(line == "collective: started\n" for line in leader.stderr)
+    member.kill()
+    code, out, err = ended(leader)
+    assert code == 3, err
+    (_, collective) = json.loads(out)["steps"]
+    codes = {run["node"]: {finding["code"] for finding in run["findings"]} for run in collective["runs"]}
+    assert codes == {"node-0": {"run.preempted"}, "node-1": {"run.lost"}}
+
+
+def test_processes_that_do_not_come_are_named(start):
+    """Nobody waits for ever: of three, two are missing."""
+    code, _, err = ended(start(0, 3, "--join-within-s", "1"))
+    assert code == 69
+    assert "of 3 processes, these ranks did not come within 1 s: 1, 2" in err
+
+
+def test_a_leader_that_does_not_come_is_told(start):
+    """The message says where it was looked for."""
+    code, _, err = ended(start(1, 2, "--join-within-s", "1"))
+    assert code == 69
+    assert "the process with rank 0 cannot be reached at 127.0.0.1 port" in err
+
+
+def test_a_port_that_is_taken_is_told(start, free_port):
+    """The message names the variable that chooses it."""
+    with socket.create_server(("0.0.0.0", free_port)):
+        code, _, err = ended(start(0, 2))
+    assert code == 69
+    assert "see MASTER_PORT" in err
+
+
+def test_another_version_of_the_suite_is_refused(start, tmp_path):
+    """Processes that would run something else do not take part."""
+    leader = start(0, 2)
+    other = tmp_path / "other.toml"
+    other.write_text(SETTINGS.format(faults="[]").replace("65536", "32768"))
+    member = start(1, 2, "--config", str(other))
+    code, _, err = ended(leader)
+    assert code == 64
+    assert "these ranks have another version of the suite or its settings: 1" in err
+    assert ended(member)[0] == 69
+
+
+def test_alone_leaves_the_job_out(start):
+    """A shell inside a pod of a job has its environment, but not its other processes."""
+    code, out, err = ended(start(0, 2, "--alone", "--json"))
+    assert code == 0, err
+    assert [run["facts"].get("world_size") for step in json.loads(out)["steps"] for run in step["runs"]] == [None, 2]
+
+
+def test_garbage_and_strangers_are_sent_away(start, free_port):
+    """Whoever does not say who it is, or takes a rank that is there, changes nothing."""
+    leader = start(0, 2, "--json")
+    for said in (
+        b"GET / HTTP/1.1\r\n\r\n",
+        b'{"kind": "hello"}\n',
+        b'{"kind": "go", "step": 0}\n',
+        b"\x00" * 100 + b"\n",
+    ):
+        assert _answer(free_port, said) == b""
+    member = start(1, 2)
+    code, _, err = ended(leader)
+    assert (code, ended(member)[0]) == (0, 0), err
+
+
+def _answer(port: int, said: bytes) -> bytes:
+    """What comes back before the connection is closed, once the leader listens."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+            break
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline, "the leader does not listen"
+            time.sleep(0.02)
+    with connection:
+        connection.sendall(said)
+        return connection.recv(100)

@@ -1,0 +1,27 @@
+"""The check `collective` on a real GPU, through the command line. Alone on a node, the group is its GPUs."""
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"])
+def test_every_collective_goes_over_nccl_and_is_right(check_run, collective):
+    """At sizes from latency to bandwidth."""
+    sizes = ("--param", "begin_bytes=1K", "--param", "end_bytes=64M", "--param", "factor=256")
+    run = check_run("collective", "--param", f"collective={collective}", *sizes)
+    assert run["verdict"] == "PASS", run["findings"]
+    assert run["facts"]["backend"] == "nccl"
+    assert run["facts"]["simulated"] is False
+    assert run["metrics"]["wrong_elements"] == 0
+    assert 0 < run["metrics"]["latency_us"] < 10_000
+    assert run["metrics"]["algbw_gbps"] > 1
+    assert len(run["facts"]["report"]["results"]) == 3
+
+
+def test_a_message_that_does_not_fit_the_gpu_is_refused_with_what_would(check_run):
+    """By its free memory."""
+    run = check_run("collective", "--param", "size_bytes=1000G")
+    (finding,) = run["findings"]
+    assert finding["code"] == "collective.too_large"
+    assert finding["evidence"]["fits_bytes"] > 1 << 30

@@ -1,0 +1,63 @@
+"""What fio says, in several versions and broken."""
+
+from pathlib import Path
+
+import pytest
+
+from muster_plugins import fio
+from muster_plugins.programs import Completed
+from muster_plugins.unmeasured import Unmeasured
+
+RECORDED = Path(__file__).parent / "recorded" / "fio"
+
+
+def completed(stdout: str, exit_code: int = 0, stderr: str = "") -> Completed:
+    return Completed(exit_code=exit_code, stdout=stdout, stderr=stderr, duration_s=1.0, truncated=False)
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_a_recorded_report_is_understood():
+    """Every job, behind the notes that fio writes first."""
+    found = fio.speeds(completed(recorded("3.33")))
+    assert list(found) == ["seq_write", "seq_read", "rand_read", "rand_write"]
+    for speed in found.values():
+        assert 0 < speed.gbps < 100
+        assert speed.iops > 0
+        assert 0 < speed.p99_s < 1
+
+
+def test_older_units_are_converted():
+    """Before fio 3 bandwidth was told in KiB/s and latency in microseconds."""
+    found = fio.speeds(completed(recorded("2.16")))
+    assert found["seq_read"] == pytest.approx((2.048, 1953.12, 900e-6))
+    assert found["rand_write"] == pytest.approx((0.3072, 75000.0, 310e-6))
+
+
+def test_an_error_of_a_job_is_told_with_its_number():
+    """A report of fio can hold figures of a job that failed; they do not count."""
+    with pytest.raises(fio.Failed) as raised:
+        fio.speeds(completed(recorded("3.33_device_full"), exit_code=2))
+    assert (raised.value.job, raised.value.errno) == ("seq_write", 28)
+
+
+@pytest.mark.parametrize(
+    ("done", "word", "text"),
+    [
+        (completed("", 1, "fio: engine none not loadable"), "fio_failed", "fio ended with 1"),
+        (completed(""), "garbage", "cannot be read"),
+        (completed("no report"), "garbage", "cannot be read"),
+        (completed(recorded("3.33")[:5000]), "garbage", "cannot be read"),
+        (completed('{"jobs": []}'), "garbage", "lacks 'seq_write'"),
+        (completed('{"jobs": "none"}'), "garbage", "cannot be read"),
+        (completed("[" * 100_000), "garbage", "cannot be read"),
+        (completed(recorded("3.33").replace('"99.000000"', '"95.000000"')), "garbage", "lacks '99.000000'"),
+    ],
+)
+def test_what_is_no_report_is_named(done, word, text):
+    """Truncated, senseless and missing reports are told apart from an fio that did not start."""
+    with pytest.raises(Unmeasured, match=text) as raised:
+        fio.speeds(done)
+    assert raised.value.word == word

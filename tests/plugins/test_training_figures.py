@@ -1,0 +1,54 @@
+"""The figures of a training."""
+
+import math
+
+import pytest
+
+from muster_plugins.training_figures import loss_figures, odd_ones, time_figures
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([2.0] + [1.0] * 8, {"loss_first": 2.0, "loss_last": 1.0, "loss_ratio": 0.5}),
+        ([2.0, 1.0], {"loss_first": 2.0, "loss_last": 1.5, "loss_ratio": 0.75}),
+        ([2.0, math.nan], {"loss_first": 2.0, "loss_last": None, "loss_ratio": None}),
+        ([math.inf, 1.0], {"loss_first": None, "loss_last": None, "loss_ratio": None}),
+        ([0.0, 1.0], {"loss_first": 0.0, "loss_last": 0.5, "loss_ratio": None}),
+    ],
+)
+def test_losses(losses, expected):
+    """The last loss is a mean, as some batches are harder than others; what is not finite is no number."""
+    assert loss_figures(losses) == expected
+
+
+def test_samples_are_counted_once():
+    """Samples per second are all samples over the wall time, not a rate that is multiplied again."""
+    figures = time_figures([0.5] * 4, total_s=2.0, samples=64)
+    assert figures["throughput_samples_per_s"] == 32
+    assert (figures["total_time_s"], figures["average_step_time_s"], figures["total_samples"]) == (2.0, 0.5, 64)
+
+
+def test_step_times():
+    """The 99th percentile is a time that was measured, and drift compares the last quarter with the first."""
+    figures = time_figures([1.0] * 50 + [1.5] * 49 + [9.0], total_s=200.0, samples=1)
+    assert figures["median_step_time_s"] == 1.25
+    assert figures["p99_step_time_s"] == 1.5
+    assert figures["step_time_drift"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "odd"),
+    [
+        ([], []),
+        (["a"], []),
+        (["a", "a", "a"], []),
+        (["a", "b", "a"], [1]),
+        (["a", "b"], [0, 1]),
+        (["a", "b", "a", "b", "c"], [0, 1, 2, 3, 4]),
+        (["a", "a", "b", "c"], [2, 3]),
+    ],
+)
+def test_those_that_differ_from_most_are_odd(values, odd):
+    """Where there is no majority nobody can tell which is right, so all are suspects."""
+    assert odd_ones(values) == odd
