@@ -26,14 +26,24 @@ from muster_agent import session
 from muster_agent.metrics import Metrics
 from muster_coordinator import group, health
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.history import HistoryPoint
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import GroupRecord, NodeView, StoryEntry, SweepRecord
+from muster_coordinator.records import BaselineView, FleetView, GroupRecord, NodeView, StoryEntry, SweepRecord
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
-from muster_coordinator.web.requests import NewReference, NewRun, NewSweep, PageQuery, ReferenceQuery, RunQuery
+from muster_coordinator.thinning import Thinned, Thinning
+from muster_coordinator.web.requests import (
+    HistoryQuery,
+    NewReference,
+    NewRun,
+    NewSweep,
+    PageQuery,
+    ReferenceQuery,
+    RunQuery,
+)
 from muster_coordinator.web.routes import Api
 
 DOCS = Path(__file__).parent
@@ -139,6 +149,7 @@ def api() -> str:
     asked: dict[str, type[BaseModel]] = {
         "Query of lists": PageQuery,
         "Query of /api/v1/runs": RunQuery,
+        "Query of history": HistoryQuery,
         "Body of POST runs": NewRun,
         "Body of POST sweeps": NewSweep,
         "Body of PUT references": NewReference,
@@ -146,7 +157,18 @@ def api() -> str:
     }
     for title, model in asked.items():
         lines += [f"## {title}", _model_table(model)]
-    for answer in (NodeView, Run, SweepRecord, GroupRecord, StoryEntry, Finding, Reference):
+    for answer in (
+        NodeView,
+        Run,
+        SweepRecord,
+        GroupRecord,
+        StoryEntry,
+        Finding,
+        Reference,
+        FleetView,
+        BaselineView,
+        HistoryPoint,
+    ):
         lines += [f"## {answer.__name__}", inspect.cleandoc(answer.__doc__ or ""), _model_table(answer)]
     return _page(lines)
 
@@ -155,7 +177,9 @@ def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
     link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
-    figures = Figures(pipeline, link, Stream(1), Notices(plugins.Plugins(Config(Settings()))))
+    thinning = object.__new__(Thinning)  # only its counts are asked for
+    thinning.counts = Thinned()
+    figures = Figures(pipeline, link, Stream(1), Notices(plugins.Plugins(Config(Settings()))), thinning)
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
     for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):
         rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)

@@ -18,7 +18,7 @@ import structlog
 
 import muster
 from muster import references
-from muster.check import Scope, describe
+from muster.check import Scope
 from muster.config import Settings
 from muster.errors import Unavailable
 from muster.model import Inventory, Json, Run
@@ -37,7 +37,7 @@ from muster_agent.node import Node
 from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned, watched
+from muster_agent.plan import Planned, announced, watched
 from muster_agent.planning import memory_limit_bytes
 from muster_agent.plugins_run import plugins_run
 from muster_agent.ports import Ports, alone, reach
@@ -251,7 +251,7 @@ class Daemon:
             sent_at=self._now(),
             node=self._settings.node,
             inventory=inventory,
-            checks=tuple(describe(planned.check) for planned in self._plan.values()),
+            checks=tuple(map(announced, self._plan.values())),
             plugins=self._plugins.infos,
         )
 

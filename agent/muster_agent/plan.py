@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.check import AnyCheck, Params, valid_params
+from muster.check import AnyCheck, CheckInfo, Params, describe, valid_params
 from muster.errors import Refused, unknown
 from muster.model import Json
 
@@ -28,6 +28,12 @@ class Unfit(Exception):
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
+
+
+def announced(planned: Planned) -> CheckInfo:
+    """The check as this node runs it: with the interval and the deadline of the settings."""
+    of_settings = {"cadence_s": planned.interval_s, "timeout_s": planned.timeout_s}
+    return describe(planned.check).model_copy(update=of_settings)
 
 
 def watched(plan: Mapping[str, Planned]) -> tuple[str, ...]:

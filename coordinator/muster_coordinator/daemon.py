@@ -27,6 +27,7 @@ from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Outgoing, Pipeline
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.thinning import Thinning
 from muster_coordinator.web.guard import read_token
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen, serving
@@ -73,7 +74,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
         link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
-        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins))
+        thinning = Thinning(store.database, settings.store, pipeline.clock)
+        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), thinning)
         async with shell.running(), serving(application(shell.api(store), token), listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
             await stop.wait()
@@ -88,9 +90,10 @@ class Shell:
     link: Link
     stream: Stream
     notices: Notices
+    thinning: Thinning
 
     def api(self, store: Store) -> Api:
-        figures = Figures(self.pipeline, self.link, self.stream, self.notices)
+        figures = Figures(self.pipeline, self.link, self.stream, self.notices, self.thinning)
         return Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
 
     @asynccontextmanager
@@ -102,6 +105,7 @@ class Shell:
             sources = [
                 group.create_task(self.link.run(), name="link"),
                 group.create_task(self._tick(), name="ticks"),
+                group.create_task(self.thinning.run(), name="thinning"),
             ]
             yield
             await _end(sources)

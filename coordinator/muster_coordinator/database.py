@@ -2,12 +2,14 @@
 
 import fcntl
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
@@ -35,6 +37,15 @@ class Database:
     def __init__(self, engine: AsyncEngine, lock: int | None) -> None:
         self.engine = engine
         self._lock = lock
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction; WriteFailed when the database does not take it."""
+        try:
+            async with self.engine.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            raise WriteFailed(f"the database cannot be written: {error.orig}") from None
 
     async def close(self) -> None:
         await self.engine.dispose()

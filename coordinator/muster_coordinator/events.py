@@ -18,7 +18,15 @@ from muster.wire.messages import (
     References,
     Report,
 )
-from muster_coordinator.records import NodeRecord, NodeView, ReferenceRecord, StoryEntry, SweepRecord
+from muster_coordinator.records import (
+    BaselineRecord,
+    LevelsRecord,
+    NodeRecord,
+    NodeView,
+    ReferenceRecord,
+    StoryEntry,
+    SweepRecord,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +101,20 @@ class ReferenceRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineReset:
+    """Somebody says that where the fleet is now is normal. Refused when there is no such baseline."""
+
+    baseline: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ticked:
     """Time has passed."""
 
 
-Event = (
-    PresenceSeen
-    | InventorySeen
-    | ReportSeen
-    | GroupReplySeen
-    | RunRequested
-    | SweepRequested
-    | SweepAbortRequested
-    | ReferenceSet
-    | ReferenceRemoved
-    | Ticked
-)
+Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
+
+Event = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | Request | Ticked
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,27 @@ class EraseReference:
     """Remove the reference with this number."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveBaseline:
+    """Write what is normal over what is stored."""
+
+    record: BaselineRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SaveLevels:
+    """Write the own levels of a node's devices over those that are stored."""
+
+    record: LevelsRecord
+
+
+@dataclass(frozen=True, slots=True)
+class EraseBaseline:
+    """Remove a baseline with the levels of all devices in it."""
+
+    baseline: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +227,9 @@ Command = (
     | SaveSweep
     | SaveReference
     | EraseReference
+    | SaveBaseline
+    | SaveLevels
+    | EraseBaseline
     | Tell
     | SendAck
     | SendCommand

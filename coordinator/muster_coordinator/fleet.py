@@ -4,13 +4,14 @@
 longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
 from muster.errors import Refused, unknown
 from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.events import (
     Announce,
+    BaselineReset,
     Command,
     Event,
     GroupReplySeen,
@@ -19,6 +20,7 @@ from muster_coordinator.events import (
     ReferenceRemoved,
     ReferenceSet,
     ReportSeen,
+    Request,
     RunRequested,
     SaveSweep,
     SendAck,
@@ -30,7 +32,16 @@ from muster_coordinator.events import (
 from muster_coordinator.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.intake import take
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import NodeView, ReferenceRecord, Saved, SweepRecord, SweepState
+from muster_coordinator.records import (
+    BaselineView,
+    FleetFinding,
+    FleetView,
+    NodeView,
+    ReferenceRecord,
+    Saved,
+    SweepRecord,
+    SweepState,
+)
 from muster_coordinator.recovery import interrupted, release
 from muster_coordinator.reference_book import ReferenceBook, require_known_check
 from muster_coordinator.requests import check_run, plan_sweep
@@ -73,9 +84,10 @@ class Fleet:
 
     def restore(self, saved: Saved, now: float) -> list[Command]:
         """Takes over what is stored; to be called once, before anything else. Ends the sweeps that were under way."""
-        self._roster.restore(saved.nodes, saved.runs, now)
+        self._roster.baselines.restore(saved.baselines, saved.levels)
+        commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._streams = dict(saved.streams)
-        commands = self._references.restore(saved.references, now)
+        commands += self._references.restore(saved.references, now)
         for record in saved.sweeps:
             ended = interrupted(record, now)
             commands += [SaveSweep(ended), Announce("sweep", ended), *self._settle(ended, now)]
@@ -95,14 +107,8 @@ class Fleet:
                 commands = self._note_inventory(message, now)
             case Ticked():
                 commands = self._tick(event, now)
-            case RunRequested():
-                commands = self._request_run(event, now)
-            case SweepRequested():
-                commands = self._begin_sweep(event, now)
-            case SweepAbortRequested(sweep, reason):
-                commands = self._abort_sweep(sweep, reason, now)
-            case ReferenceSet() | ReferenceRemoved():
-                commands = self._change_references(event, now)
+            case _:
+                commands = self._grant(event, now)
         return commands
 
     def nodes(self, now: float) -> list[NodeView]:
@@ -126,6 +132,32 @@ class Fleet:
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
         return self._references.records
+
+    def baselines(self) -> list[BaselineView]:
+        """What the fleet is compared by, by id."""
+        return self._roster.baselines.views()
+
+    @property
+    def comparisons(self) -> int:
+        """How many baselines and fingerprints there are."""
+        return len(self._roster.baselines)
+
+    @property
+    def findings(self) -> tuple[FleetFinding, ...]:
+        """What is wrong with many nodes at once."""
+        return self._roster.baselines.findings()
+
+    def view(self, now: float) -> FleetView:
+        """The fleet as a whole."""
+        views = self.nodes(now)
+        return FleetView(
+            name=self.name,
+            nodes=len(views),
+            health=Counter(view.health for view in views),
+            service=Counter(view.service for view in views),
+            lost=tuple(view.name for view in views if view.lost),
+            findings=self.findings,
+        )
 
     def _take_report(self, message: Report, now: float) -> list[Command]:
         commands = self._roster.hear(message.node, message.id, now)
@@ -179,6 +211,20 @@ class Fleet:
         commands = self._roster.lose(name, text, cause, now)
         sweep = self._sweeps.get(self._busy.get(name, ""))
         return commands if sweep is None else [*commands, *self._drive(sweep, MemberLost(name), now)]
+
+    def _grant(self, request: Request, now: float) -> list[Command]:
+        """Does what somebody asks for."""
+        match request:
+            case RunRequested():
+                return self._request_run(request, now)
+            case SweepRequested():
+                return self._begin_sweep(request, now)
+            case SweepAbortRequested(sweep, reason):
+                return self._abort_sweep(sweep, reason, now)
+            case ReferenceSet() | ReferenceRemoved():
+                return self._change_references(request, now)
+            case BaselineReset(baseline):
+                return self._roster.reset_baseline(baseline, self._orders.new_id(), now)
 
     def _request_run(self, event: RunRequested, now: float) -> list[Command]:
         check_run(event, self._roster.nodes)

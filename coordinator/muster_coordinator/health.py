@@ -13,15 +13,19 @@ A node's health is the worst of its checks' standings; a node without any is UNK
 a member of a group say nothing about the node: a group's failure indicts nobody. A sweep's conviction does, and makes
 the node FAILED until a sweep with the same check clears it.
 
+What comparing the node with the fleet and with itself has found (`baselines`) stands beside that until the same
+comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED.
+
 Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
 what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
 that a node is silent shows as lost; neither is health.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.model import Action, Health, Run, Severity, Verdict
+from muster.model import Action, Finding, Health, Run, Severity, Verdict
 from muster_coordinator.records import NodeFinding
 
 
@@ -91,6 +95,8 @@ _REASONS: dict[Standing, str] = {
 
 _BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
 
+_HEALTH_OF_COMPARISON = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.SUSPECT}
+
 _HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
@@ -131,6 +137,7 @@ class Evidence:
     checks: dict[str, CheckEvidence] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     convictions: dict[str, NodeFinding] = field(default_factory=dict)
+    comparisons: dict[str, tuple[NodeFinding, ...]] = field(default_factory=dict)
 
     def add(self, run: Run) -> bool:
         """Takes a run into account; whether anything about the node has changed, other than its last verdicts."""
@@ -150,37 +157,54 @@ class Evidence:
         """Takes back what a sweep with `check` has found; whether there was anything."""
         return self.convictions.pop(check, None) is not None
 
+    def compare(self, baseline: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
+        """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
+        before = self.comparisons.pop(baseline, ())
+        since = {(finding.code, finding.device): finding.since for finding in before}
+        if findings:
+            self.comparisons[baseline] = tuple(
+                finding.model_copy(update={"since": since.get((finding.code, finding.device), finding.since)})
+                for finding in findings
+            )
+        return before if before or findings else None
+
     @property
     def health(self) -> Health:
         if self.convictions:
             return Health.FAILED
         standings = (HEALTH[check.standing] for check in self.checks.values())
-        return max(standings, key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
+        compared = (_HEALTH_OF_COMPARISON[finding.severity] for finding in self._compared)
+        return max((*standings, *compared), key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
 
     @property
     def findings(self) -> tuple[NodeFinding, ...]:
         """What stands against the node, convictions first."""
         own = (finding for check in self.checks.values() for finding in check.findings)
-        return (*self.convictions.values(), *own)
+        return (*self.convictions.values(), *own, *self._compared)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the node is not healthy, a sentence for each reason."""
         convicted = (finding.summary for finding in self.convictions.values())
         bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
-        return (*convicted, *bad) if self.checks or self.convictions else ("nothing has been measured yet",)
+        compared = (finding.summary for finding in self._compared)
+        return (*convicted, *bad, *compared) if self.checks or self.convictions else ("nothing has been measured yet",)
+
+    @property
+    def _compared(self) -> Iterator[NodeFinding]:
+        return (finding for findings in self.comparisons.values() for finding in findings)
+
+
+def standing_finding(finding: Finding, run: Run, since: float) -> NodeFinding:
+    """What `run` has found last, as a finding that stands against its node since then."""
+    return NodeFinding(**dict(finding), check=run.check, run=run.id, since=since)
 
 
 def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
     """The findings of `run` that stand against its node; one that was there before keeps the time it came."""
     since = {(finding.code, finding.device): finding.since for finding in before}
     return tuple(
-        NodeFinding(
-            **dict(finding),
-            check=run.check,
-            run=run.id,
-            since=since.get((finding.code, finding.device), run.started_at),
-        )
+        standing_finding(finding, run, since.get((finding.code, finding.device), run.started_at))
         for finding in run.findings
         if finding.severity in _STANDING_SEVERITIES
     )

@@ -8,20 +8,23 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from muster_coordinator.baselines import COMPARED
 from muster_coordinator.link import Link
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.stream import Stream
+from muster_coordinator.thinning import Thinning
 
 
 class Figures(Collector):
     """Collects from the parts of one coordinator."""
 
-    def __init__(self, pipeline: Pipeline, link: Link, stream: Stream, notices: Notices) -> None:
+    def __init__(self, pipeline: Pipeline, link: Link, stream: Stream, notices: Notices, thinning: Thinning) -> None:
         self._pipeline = pipeline
         self._link = link
         self._stream = stream
         self._notices = notices
+        self._thinning = thinning
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -38,6 +41,9 @@ class Figures(Collector):
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
         yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notices.dropped)
+        thinned = self._thinning.counts
+        yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
+        yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
             refused.add_metric([kind], count)
@@ -51,6 +57,13 @@ class Figures(Collector):
             nodes.add_metric([health, service], count)
         yield nodes
         yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", sum(view.lost for view in views))
+        compared = [finding.code for view in views for finding in view.findings if finding.code in COMPARED]
+        held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
+        for code in COMPARED:
+            held.add_metric([code], compared.count(code))
+        yield held
+        yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
+        yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
         yield _gauge("muster_sweeps_running", "Sweeps that go on", len(fleet.sweeps()))
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():

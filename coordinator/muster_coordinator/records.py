@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.check import CheckInfo
+from muster.check import CheckInfo, Worse
 from muster.model import (
     Data,
     Device,
@@ -14,6 +14,7 @@ from muster.model import (
     Inventory,
     Json,
     Metric,
+    Name,
     Run,
     ServiceState,
     Topology,
@@ -198,13 +199,90 @@ class ReferenceRecord(Data):
     reference: Reference
 
 
+class Anchor(Data):
+    """The level of the fleet that counts as normal, from how many devices it was taken and when."""
+
+    centre: float
+    spread: float
+    devices: int
+    at: Instant
+
+
+class BaselineRecord(Data):
+    """A baseline as it is stored: what is compared, where, and what is normal; `when` holds what comparable runs share.
+
+    `worse` says in which direction the metric gets worse.
+    """
+
+    id: Name
+    check: Name
+    metric: str
+    worse: Worse
+    when: Json
+    anchor: Anchor
+
+
+class DeviceLevel(Data):
+    """What a device has shown first, and which device it is: another one in its place begins anew."""
+
+    uuid: str
+    centre: float
+    spread: float
+
+
+class LevelsRecord(Data):
+    """The own levels of a node's devices in one baseline, by device index; of the node itself under ""."""
+
+    baseline: Name
+    node: Name
+    levels: dict[str, DeviceLevel]
+
+
+class FleetFinding(Finding):
+    """Something that is wrong with many nodes at once, and therefore held against none of them."""
+
+    check: str
+    baseline: str
+    since: Instant
+
+
+class BaselineView(Data):
+    """A baseline as the API serves it: `centre` is where the fleet is now, `anchor` what it is compared with.
+
+    `out_of_line` are the nodes that are worse than they should be; while there is a `shift`, it is held against none.
+    """
+
+    id: Name
+    check: Name
+    metric: str
+    worse: Worse
+    when: Json
+    devices: int
+    nodes: int
+    centre: float | None
+    anchor: Anchor | None
+    out_of_line: tuple[str, ...]
+    shift: FleetFinding | None
+
+
+class FleetView(Data):
+    """The fleet as a whole: how many nodes, by health and by service state, which are lost, what is wrong with many."""
+
+    name: Name
+    nodes: int
+    health: dict[Health, int]
+    service: dict[ServiceState, int]
+    lost: tuple[str, ...]
+    findings: tuple[FleetFinding, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """What the store holds of a fleet, for `Fleet.restore`.
 
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
     (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
-    are all, by number.
+    are all, by number, and so are `baselines` and the `levels` of devices.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
@@ -212,3 +290,5 @@ class Saved:
     streams: Mapping[tuple[str, str], int] = field(default_factory=dict)
     sweeps: tuple[SweepRecord, ...] = ()
     references: tuple[ReferenceRecord, ...] = ()
+    baselines: tuple[BaselineRecord, ...] = ()
+    levels: tuple[LevelsRecord, ...] = ()

@@ -11,33 +11,48 @@ from muster.check import Transition
 from muster.model import Action, Json, Run, ServiceState, Severity
 from muster.wire.messages import InventoryReport
 from muster_coordinator import quarantine
+from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.events import Announce, Command, Notify, SaveNode, Tell
+from muster_coordinator.health import standing_finding
 from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
 from muster_coordinator.records import FailedNode, NodeFinding, NodeRecord, NodeView, StoryEntry, SweepRecord
+
+Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
+"""By node and baseline, what the comparison holds against the node now."""
 
 LOST_AFTER_HEARTBEATS = 3
 """One heartbeat may be lost on the way and one may be late."""
 
 
 class Roster:
-    """All nodes that were ever heard of, by name in `nodes`."""
+    """All nodes that were ever heard of, by name in `nodes`, and the `baselines` that they are compared by."""
 
     def __init__(self, orders: Orders, heartbeat_s: float) -> None:
         self.nodes: dict[str, Node] = {}
+        self.baselines = Baselines()
         self._orders = orders
         self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
         self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
-    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> None:
-        """Takes over stored nodes with their last runs. Who was there has three heartbeats to be heard again."""
+    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
+        """Takes over stored nodes with their last runs, which are compared by the stored baselines.
+
+        Who was there has three heartbeats to be heard again.
+        """
         self.nodes = {record.name: Node.from_record(record) for record in records}
+        commands: list[Command] = []
         for run in runs:
             self.nodes[run.node].evidence.add(run)
+            compared = self._observe(run, run.started_at)
+            for (name, baseline), findings in _held(compared, run).items():
+                self.nodes[name].evidence.compare(baseline, findings)
+            commands += compared.commands
         for node in self.nodes.values():
             node.health = node.evidence.health
             if node.online:
                 self._heard[node.name] = now
+        return commands
 
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self._is_lost(node.name, now))
@@ -88,9 +103,18 @@ class Roster:
         return [*told, *self._changed(node, now)]
 
     def add_run(self, run: Run, now: float) -> list[Command]:
-        """Takes a run as evidence about its node."""
-        node = self.nodes[run.node]
-        return self._judge(node, run.id, now) if node.evidence.add(run) else []
+        """Takes a run as evidence about its node, and about others as far as they are compared with it."""
+        changed = self.nodes[run.node].evidence.add(run)
+        compared = self._observe(run, now)
+        if not compared.held:  # most runs are not compared
+            return self._judge(self.nodes[run.node], run.id, now) if changed else []
+        held = _held(compared, run)
+        return [*compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
+
+    def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
+        """Lets what a baseline's devices measure now count as normal; Refused when there is none with this id."""
+        compared = self.baselines.reset(baseline, now)
+        return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
 
     def take_findings(self, record: SweepRecord, now: float) -> list[Command]:
         """Takes what a sweep that has ended found as evidence about its nodes."""
@@ -113,6 +137,33 @@ class Roster:
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
         return Tell(entry)
+
+    def _observe(self, run: Run, now: float) -> Compared:
+        node = self.nodes[run.node]
+        return self.baselines.observe(run, node.checks.get(run.check), node.inventory, now)
+
+    def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
+        """Takes over what comparing says, and judges every node of which something has changed."""
+        told: list[Command] = []
+        for (name, baseline), findings in held.items():
+            before = self.nodes[name].evidence.compare(baseline, findings)
+            if before is not None:
+                changed.add(name)
+                told += self._tell_compared(name, before, findings, cause, now)
+        return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
+
+    def _tell_compared(
+        self, name: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
+    ) -> list[Command]:
+        """What comparing finds that it did not find before, and what it no longer finds."""
+        was = {(finding.code, finding.device): finding for finding in before}
+        now_is = {(finding.code, finding.device): finding for finding in after}
+        new = [finding for key, finding in now_is.items() if key not in was]
+        gone = [finding for key, finding in was.items() if key not in now_is]
+        return [
+            *(self.tell(name, "out_of_line", _named(finding), cause, now, data=finding.evidence) for finding in new),
+            *(self.tell(name, "no_longer", f"no longer: {_named(finding)}", cause, now) for finding in gone),
+        ]
 
     def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
         node, text = self.nodes[failed.node], "; ".join(failed.reasons)
@@ -167,3 +218,16 @@ class Roster:
     def _is_lost(self, name: str, now: float) -> bool:
         heard = self._heard.get(name)
         return heard is None or now - heard > self._lost_after_s
+
+
+def _held(compared: Compared, run: Run) -> Held:
+    """What is held against nodes since `run`, as findings that stand against them."""
+    return {
+        place: tuple(standing_finding(finding, run, run.started_at) for finding in findings)
+        for place, findings in compared.held.items()
+    }
+
+
+def _named(finding: NodeFinding) -> str:
+    device = "" if finding.device is None else f"device {finding.device}: "
+    return f"{finding.code}: {device}{finding.summary}"

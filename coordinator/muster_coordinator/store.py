@@ -4,40 +4,47 @@
 served by the same statements; only the upsert is built by dialect.
 """
 
-import base64
-import json
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
-from muster.errors import Refused
-from muster.model import Data, Run, Verdict
+from muster.model import Run, Verdict
 from muster.references import Reference
-from muster_coordinator.database import Database, WriteFailed, open_database
-from muster_coordinator.events import Command, EraseReference, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
-from muster_coordinator.records import NodeRecord, ReferenceRecord, Saved, StoryEntry, SweepRecord, SweepState
-from muster_coordinator.tables import META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
+from muster_coordinator.database import Database, open_database
+from muster_coordinator.events import (
+    Command,
+    EraseBaseline,
+    EraseReference,
+    SaveBaseline,
+    SaveLevels,
+    SaveNode,
+    SaveReference,
+    SaveSweep,
+    StoreRuns,
+    Tell,
+)
+from muster_coordinator.paging import Page, read_page
+from muster_coordinator.records import (
+    BaselineRecord,
+    LevelsRecord,
+    NodeRecord,
+    ReferenceRecord,
+    Saved,
+    StoryEntry,
+    SweepRecord,
+    SweepState,
+)
+from muster_coordinator.tables import BASELINES, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
 
 RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
 
-Item = TypeVar("Item", bound=BaseModel)
 Rows = list[dict[str, Any]]
-
-
-class Page(Data, Generic[Item]):
-    """One page of a list; `next_cursor` asks for the page after it, None when there is none."""
-
-    items: tuple[Item, ...]
-    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +76,17 @@ class Store:
         """The store of these settings, migrated; errors as in `open_database`."""
         return cls(await open_database(settings))
 
+    @property
+    def database(self) -> Database:
+        """For what else keeps its own tables in it."""
+        return self._database
+
     async def close(self) -> None:
         await self._database.close()
 
     async def next_epoch(self, now: float) -> int:
         """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
-        async with self._writing() as connection:
+        async with self._database.writing() as connection:
             stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
             epoch = max(int(stored or 0) + 1, int(now))
             await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
@@ -82,7 +94,7 @@ class Store:
 
     async def check_writable(self) -> None:
         """Commits a row; WriteFailed when that is not possible."""
-        async with self._writing() as connection:
+        async with self._database.writing() as connection:
             await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
 
     async def write(self, commands: Sequence[Command]) -> None:
@@ -92,10 +104,14 @@ class Store:
         """
         rows = _rows(commands)
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
-        if not any(rows.values()) and not erased:
+        forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
+        if not any(rows.values()) and not erased and not forgotten:
             return
-        async with self._writing() as connection:
-            for table in (STREAMS, NODES, SWEEPS, REFERENCES):
+        async with self._database.writing() as connection:
+            if forgotten:  # first: what was saved before in the same batch is not among the rows
+                await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
+                await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
+            for table in (STREAMS, NODES, SWEEPS, REFERENCES, BASELINES, LEVELS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
@@ -113,6 +129,8 @@ class Store:
             live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
             sweeps = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
             references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
+            baselines = await connection.scalars(select(BASELINES.c.body))
+            levels = await connection.scalars(select(LEVELS.c.body))
         return Saved(
             nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
             runs=tuple(map(Run.model_validate_json, runs)),
@@ -122,12 +140,14 @@ class Store:
                 ReferenceRecord(number=number, reference=Reference.model_validate_json(body))
                 for number, body in references
             ),
+            baselines=tuple(map(BaselineRecord.model_validate_json, baselines)),
+            levels=tuple(map(LevelsRecord.model_validate_json, levels)),
         )
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
         """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
         query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
-        return await self._page(Run, query, limit, cursor)
+        return await read_page(self._engine, Run.model_validate_json, query, limit, cursor)
 
     async def run(self, run: str) -> Run | None:
         """One run; None when none with this id is stored."""
@@ -138,7 +158,7 @@ class Store:
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
         """All sweeps, the latest first; Refused when the cursor is none of ours."""
         query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
-        return await self._page(SweepRecord, query, limit, cursor)
+        return await read_page(self._engine, SweepRecord.model_validate_json, query, limit, cursor)
 
     async def sweep(self, sweep: str) -> SweepRecord | None:
         """One sweep; None when there is none with this id."""
@@ -149,30 +169,7 @@ class Store:
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
         """A node's story, the latest step first; Refused when the cursor is none of ours."""
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
-        return await self._page(StoryEntry, query, limit, cursor)
-
-    async def _page(self, kind: type[Item], query: Select[Any], limit: int, cursor: str | None) -> Page[Item]:
-        """One page of a query whose columns are the sort key, then the body; latest first."""
-        *key, _body = query.selected_columns
-        if cursor is not None:
-            query = query.where(
-                tuple_(*key) < tuple_(*read_cursor(cursor, [column.type.python_type for column in key]))
-            )
-        query = query.order_by(*(column.desc() for column in key)).limit(limit + 1)
-        async with self._engine.connect() as connection:
-            rows = (await connection.execute(query)).all()
-        last = rows[limit - 1][:-1] if len(rows) > limit else None
-        items = tuple(kind.model_validate_json(row[-1]) for row in rows[:limit])
-        return Page(items=items, next_cursor=None if last is None else make_cursor(*last))
-
-    @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction; WriteFailed when the database does not take it."""
-        try:
-            async with self._engine.begin() as connection:
-                yield connection
-        except OperationalError as error:
-            raise WriteFailed(f"the database cannot be written: {error.orig}") from None
+        return await read_page(self._engine, StoryEntry.model_validate_json, query, limit, cursor)
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:
@@ -188,22 +185,6 @@ def _insert_new_runs(dialect: str) -> Insert:
     SQLAlchemy sends rows with ON CONFLICT one by one.
     """
     return postgresql.insert(RUNS).on_conflict_do_nothing() if dialect == "postgresql" else insert(RUNS)
-
-
-def make_cursor(*key: str | float) -> str:
-    """The place behind the item with this sort key, as a word that fits into a URL."""
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
-    """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
-    try:
-        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
-        key = None
-    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
-        raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
-    return key
 
 
 def _last_runs() -> Select[Any]:
@@ -224,7 +205,7 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     runs: Rows = []
     story: Rows = []
     references: Rows = []
-    streams, nodes, sweeps = {}, {}, {}
+    streams, nodes, sweeps, normal = {}, {}, {}, _Normal()
     for command in commands:
         match command:
             case StoreRuns(node, stream, through, stored):
@@ -236,6 +217,8 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
                 sweeps[sweep.id] = sweep
             case SaveReference(record):
                 references.append({"number": record.number, "body": record.reference.model_dump_json()})
+            case SaveBaseline() | SaveLevels() | EraseBaseline():
+                normal.take(command)
             case Tell(entry):
                 story.append({"node": entry.node, "body": entry.model_dump_json()})
     return {
@@ -243,9 +226,30 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
         NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
         SWEEPS: [_sweep_row(sweep) for sweep in sweeps.values()],
         REFERENCES: references,
+        BASELINES: [*normal.baselines.values()],
+        LEVELS: [*normal.levels.values()],
         RUNS: runs,
         STORY: story,
     }
+
+
+class _Normal:
+    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
+
+    def __init__(self) -> None:
+        self.baselines: dict[str, dict[str, Any]] = {}
+        self.levels: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def take(self, command: SaveBaseline | SaveLevels | EraseBaseline) -> None:
+        match command:
+            case SaveBaseline(record):
+                self.baselines[record.id] = {"id": record.id, "body": record.model_dump_json()}
+            case SaveLevels(levels):
+                row = {"baseline": levels.baseline, "node": levels.node, "body": levels.model_dump_json()}
+                self.levels[levels.baseline, levels.node] = row
+            case EraseBaseline(baseline):
+                self.baselines.pop(baseline, None)
+                self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
 
 
 def _run_row(run: Run, stream: str) -> dict[str, Any]:

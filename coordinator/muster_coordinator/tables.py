@@ -54,6 +54,28 @@ REFERENCES = Table(
     Column("body", Text, nullable=False),
 )
 
+BASELINES = Table("baselines", METADATA, Column("id", Text, primary_key=True), Column("body", Text, nullable=False))
+
+LEVELS = Table(
+    "device_levels",
+    METADATA,
+    Column("baseline", Text, primary_key=True),
+    Column("node", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+SUMMARIES = Table(
+    "summaries",
+    METADATA,
+    Column("id", Text, primary_key=True),  # of the first run in it
+    Column("node", Text, nullable=False),
+    Column("check", Text, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("summaries_by_node", "node", "started_at", "id"),
+    Index("summaries_by_time", "started_at"),
+)
+
 STORY = Table(
     "story",
     METADATA,

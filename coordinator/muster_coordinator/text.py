@@ -3,9 +3,10 @@
 import time
 from collections.abc import Iterable
 
-from muster.model import Device
+from muster.model import Device, format_instant
 from muster.table import table
-from muster_coordinator.records import GroupRecord, GroupState, NodeView, SweepRecord
+from muster_coordinator.history import HistoryPoint
+from muster_coordinator.records import BaselineView, GroupRecord, GroupState, NodeView, SweepRecord
 
 
 def node_table(nodes: Iterable[NodeView]) -> str:
@@ -16,6 +17,38 @@ def node_table(nodes: Iterable[NodeView]) -> str:
 def _node_row(node: NodeView) -> tuple[str, ...]:
     codes = ", ".join(dict.fromkeys(finding.code for finding in node.findings))
     return node.name, node.health, node.service, seen(node), devices(node), codes or "-"
+
+
+def history_table(points: Iterable[HistoryPoint]) -> str:
+    """A line for every run or hour: what was measured on each device, of several runs with the range."""
+    return table(("TIME", "CHECK", "VERDICTS", "VALUES"), map(_history_row, points))
+
+
+def _history_row(point: HistoryPoint) -> tuple[str, ...]:
+    verdicts = [f"{verdict}" if count == 1 else f"{count} x {verdict}" for verdict, count in point.verdicts.items()]
+    values = [_history_value(point, name) for name in point.values]
+    return format_instant(point.at), point.check, ", ".join(verdicts), "  ".join(values)
+
+
+def _history_value(point: HistoryPoint, name: str) -> str:
+    value = f"{point.values[name]:.4g}"
+    if point.least is not None and point.most is not None and point.least[name] != point.most[name]:
+        value += f" ({point.least[name]:.4g} to {point.most[name]:.4g})"
+    return f"{name}: {value}" if name else value
+
+
+def baseline_table(baselines: Iterable[BaselineView]) -> str:
+    """A line for every baseline."""
+    header = ("BASELINE", "CHECK", "METRIC", "NORMAL", "NOW", "DEVICES", "NODES", "OUT OF LINE", "SHIFT")
+    return table(header, map(_baseline_row, baselines))
+
+
+def _baseline_row(it: BaselineView) -> tuple[str, ...]:
+    normal = "-" if it.anchor is None else f"{it.anchor.centre:.4g} +- {it.anchor.spread:.2g}"
+    now = "-" if it.centre is None else f"{it.centre:.4g}"
+    shift = "-" if it.shift is None else f"since {format_instant(it.shift.since)}"
+    counts = (str(it.devices), str(it.nodes), str(len(it.out_of_line)))
+    return it.id, it.check, it.metric, normal, now, *counts, shift
 
 
 def seen(node: NodeView) -> str:

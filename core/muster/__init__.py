@@ -35,6 +35,7 @@ __all__ = [
     "Skip",
     "Topology",
     "Verdict",
+    "Worse",
     "__version__",
     "hookimpl",
     "judge_value",

@@ -5,8 +5,8 @@ A value is met by a fact that is equal to it, a list by one that is equal to any
 """
 
 import json
-import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeGuard
 
@@ -65,7 +65,8 @@ def _is_plain(value: JsonValue) -> bool:
 
 
 def _is_number(value: JsonValue) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it is a number that a float can hold, which neither NaN nor an integer without end is."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _is_same(value: JsonValue, fact: JsonValue) -> bool:

@@ -130,6 +130,13 @@ class StoreSettings(Section):
     """The coordinator's database."""
 
     url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
+    keep_days: float = Field(
+        30.0, ge=1, le=36_500, description="How long runs are kept that found nothing, before each hour is summarised"
+    )
+    keep_findings_days: float = Field(
+        365.0, ge=1, le=36_500, description="How long all other runs are kept before that"
+    )
+    keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="How long the summaries are kept")
 
 
 class AgentSettings(Section):

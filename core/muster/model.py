@@ -138,7 +138,7 @@ class Inventory(Data):
 class Finding(Data):
     """One thing that a check found, with what to do about it.
 
-    `code` is `<check>.<what>` or `run.<what>` and stable: policies and dashboards are keyed by it.
+    `code` is `<check>.<what>`, `run.<what>` or `baseline.<what>` and stable: policies and dashboards are keyed by it.
     `device` is the device index, or None when the finding is about the node.
     """
 
@@ -161,7 +161,11 @@ Metric = _Number | list[_Number]
 
 
 class Measurement(Data):
-    """The numbers of one run (`metrics`) and what else judging needs: versions, states, counts by name (`facts`)."""
+    """The numbers of one run (`metrics`) and what else judging needs: versions, states, counts by name (`facts`).
+
+    Two facts are shown to people by reports: `table`, a text as it is, and `curves`, a list of objects with `title`,
+    `x_label`, `y_label` and the lists of numbers `x` and `y`.
+    """
 
     metrics: dict[str, Metric] = {}
     facts: Json = {}

@@ -9,22 +9,21 @@ Of one origin, the row with the most conditions wins, and of equals the last.
 
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
 from muster.conditions import Condition, in_words, is_met
 from muster.model import Action, Data, Finding, Name, Severity
+from muster.toml import shipped_table
 
 BOUNDS = ("fail_below", "warn_below", "warn_above", "fail_above")
 """The bounds that a row can have, from the lowest to the highest."""
 
-Bound = Annotated[float | None, Field(allow_inf_nan=False)]
+Bound = Annotated[float | None, Field(allow_inf_nan=False, strict=True)]
 
 
 class Origin(StrEnum):
@@ -92,8 +91,8 @@ _ROWS = TypeAdapter(tuple[Reference, ...])
 @cache
 def shipped() -> tuple[Reference, ...]:
     """The references that come with muster."""
-    text = resources.files("muster").joinpath("references.toml").read_text(encoding="utf-8")
-    return _ROWS.validate_python([{**row, "origin": Origin.SHIPPED} for row in tomllib.loads(text)["reference"]])
+    rows = shipped_table("muster", "references.toml")["reference"]
+    return _ROWS.validate_python([{**row, "origin": Origin.SHIPPED} for row in rows])
 
 
 def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, Reference]:

@@ -1,8 +1,15 @@
-"""Writes settings as TOML; the standard library only reads it."""
+"""TOML: reads the tables that a package ships, and writes settings, which the standard library cannot."""
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from typing import Any
+
+
+def shipped_table(package: str, name: str) -> dict[str, Any]:
+    """What the file `name` in the import package `package` says."""
+    return tomllib.loads(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
 
 
 def to_toml(table: Mapping[str, Any]) -> str:

@@ -20,22 +20,13 @@ from muster_plugins.collective_operations import OPERATIONS
 from muster_plugins.collective_params import CollectiveParams
 from muster_plugins.collective_table import Row
 from muster_plugins.nccl_environment import NcclSettings, environment_for, profiles, shown
-from muster_plugins.torch_device import (
-    Choice,
-    Place,
-    facts,
-    free_bytes,
-    missing_devices,
-    places_in_group,
-    working_on,
-)
-from muster_plugins.torch_group import Group, joined
-from muster_plugins.unmeasured import Unmeasured, unmeasured_finding
+from muster_plugins.torch_device import Choice, Place, facts, free_bytes, place_of_rank, places_in_group, working_on
+from muster_plugins.torch_group import joined
+from muster_plugins.unmeasured import Unmeasured
 
 NAME = "collective"
 
 _DEFAULT_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
-
 
 _FINDS = {
     "too_large": "a message does not fit into the memory of a device; nothing was measured",
@@ -54,21 +45,13 @@ class CollectiveSettings(NcclSettings):
 class GroupParams(CollectiveParams):
     """Parameters of a run over a group."""
 
-    timeout_s: float = Field(30.0, gt=0, description="How long a rank waits for the others in one operation")
+    timeout_s: float = Field(30.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
     device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Wrong elements and the wrong transport are errors; bandwidth and latency are judged against references."""
-    if missing := missing_devices(NAME, measurement):
-        return missing
-    if unmeasured := unmeasured_finding(NAME, measurement):
-        return [unmeasured]
-    return [
-        *judge_results(NAME, measurement, references),
-        *nccl_transport.judge_transport(NAME, measurement.facts),
-        *_judge_hosts(measurement.facts),
-    ]
+    return [*judge_results(NAME, measurement, references), *_judge_hosts(measurement.facts)]
 
 
 def _judge_hosts(facts: Json) -> list[Finding]:
@@ -109,7 +92,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             objective="busbw_gbps",
             quick={"iterations": 3, "warmup": 1},
             judged=JUDGED,
-            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | nccl_transport.FINDS | _FINDS).items()},
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | _FINDS).items()},
             cost_s=15.0,
             precedent="nccl-tests, Google cluster-health-scanner, Azure node health checks",
         )
@@ -126,7 +109,8 @@ def measure(
     known = facts(context, found, params.device) | {"machine_type": machine_type}
     if known["missing"]:  # the group would be measured on the wrong hardware
         return Measurement(facts=known)
-    own = found[int(os.environ.get("LOCAL_RANK", "0"))]  # a look at the others would take memory on their devices
+    # A look at the memory of the others would take some of it.
+    own = place_of_rank(found, int(os.environ.get("LOCAL_RANK", "0")))
     try:
         _must_fit(params, own, sharing=len(found) if own.backend == "cpu" else 1)
     except Unmeasured as reason:
@@ -135,14 +119,15 @@ def measure(
     if params.collective == "sendrecv" and meeting.world_size == 1:
         raise Skip("sendrecv needs somebody to send to: a group of at least two ranks")
     os.environ.update(_environment(settings, params, context))
-    place = found[meeting.local_rank]
+    place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         if group.backend == "gloo":
             place = replace(place, torch_name="cpu")
         seen = run_sizes(params, params.sizes(_DEFAULT_BYTES[place.backend]), meeting, place, context.progress)
         transports = nccl_transport.connections(context.scratch)
         told = tell(group, seen, transports, place)
-    known |= _group_facts(params, group, place) | collective_table.facts(seen.rows)
+    known |= group.facts(place) | collective_table.facts(seen.rows)
+    known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= nccl_transport.facts(_expected(settings, params), transports, told.transports)
     known |= {"arrived_last": list(told.latest(group.nodes)), "environment": dict(shown(os.environ))}
     peak = settings.peak_gbps or collective_table.expected_peak(known)
@@ -155,9 +140,8 @@ def measure(
 def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:
     """Unmeasured says what would fit. Asked before the others wait; `sharing` ranks take the same memory."""
     size = params.sizes(_DEFAULT_BYTES[place.backend])[-1]
-    needed, room = OPERATIONS[params.collective].bytes_needed(size), free_bytes(place) // sharing
-    if needed > room:
-        fits = size * room // needed
+    fits = OPERATIONS[params.collective].most_bytes(free_bytes(place) // sharing, place.backend)
+    if size > fits:
         raise Unmeasured(
             "too_large",
             f"a message of {size} bytes does not fit into {place.model}: at most {fits} bytes do",
@@ -177,20 +161,6 @@ def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
     return params.expect_transport or profiles()[params.profile or settings.profile].transport
 
 
-def _group_facts(params: GroupParams, group: Group, place: Place) -> Json:
-    return {
-        "collective": params.collective,
-        "backend": group.backend,
-        "nodes": len(set(group.nodes)),
-        "same_host": list(group.nodes_that_share_a_host()),
-        "world_size": len(group.nodes),
-        "rank": group.rank,
-        "device": place.index,
-        "gpu_model": place.model,
-        "simulated": place.simulated,
-    }
-
-
 def _outputs(params: GroupParams, rows: list[Row], told: Told, peak: float | None) -> Json:
     """The results in the two forms of nccl-tests; what is wrong counts over all ranks, times are this rank's."""
     rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
@@ -208,4 +178,8 @@ def _outputs(params: GroupParams, rows: list[Row], told: Told, peak: float | Non
         "blocking_collectives": "false",
         "parallel_init": "false",
     }
-    return {"table": collective_table.text_table(rows, peak), "report": collective_table.report(rows, config)}
+    return {
+        "table": collective_table.text_table(rows, peak),
+        "report": collective_table.report(rows, config),
+        "curves": collective_table.curves(rows),
+    }

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from muster import Rendezvous
@@ -12,7 +13,7 @@ from muster_plugins.collective_rounds import Rounds, last_arrivals, run_rounds
 from muster_plugins.collective_table import Row
 from muster_plugins.message_sizes import ELEMENT_BYTES
 from muster_plugins.nccl_transport import Transport
-from muster_plugins.torch_device import Place, median
+from muster_plugins.torch_device import Place
 from muster_plugins.torch_group import Group
 
 _LATEST = 8
@@ -51,8 +52,9 @@ def run_sizes(
     for size in sizes:
         elements = operation.elements(size, meeting.world_size)
         progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {meeting.world_size} ranks")
-        exercise = operation.prepare(Desk(meeting.rank, meeting.world_size, elements, place.torch_name))
-        rounds = run_rounds(exercise, place, params.iterations, params.warmup)
+        desk = Desk(meeting.rank, meeting.world_size, elements, place.torch_name)
+        # Named nowhere here, its buffers are given back before the next size takes its own.
+        rounds = run_rounds(operation.prepare(desk), place, params.iterations, params.warmup)
         seen.rounds.append(rounds)
         seen.rows.append(_row(params, elements, meeting.world_size, rounds))
     return seen

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 
-from muster import Action, Finding, Measurement, Reference, Severity, judge_value
-from muster_plugins.torch_device import device_index
+from muster import Action, Finding, Measurement, Reference, Severity
+from muster_plugins import nccl_transport
+from muster_plugins.metric_judgement import device_index, judge_single, missing_devices, single_metric
+from muster_plugins.unmeasured import unmeasured_finding
 
 FINDS = {
     "devices_missing": "fewer devices than there should be; nothing was measured",
     "wrong_elements": "elements of a result are not what the collective must give: a device or link corrupts data",
     "slow": "bus bandwidth of large messages is below its reference",
     "latency": "a small message takes longer than its reference",
-}
+} | nccl_transport.FINDS
 """What the findings mean, by the part of their code behind the check's name."""
 
 JUDGED = ("busbw_gbps", "latency_us")
@@ -18,15 +20,21 @@ JUDGED = ("busbw_gbps", "latency_us")
 
 
 def judge_results(check: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Wrong elements are an error; bandwidth and latency are judged against references."""
-    values = {name: value for name, value in measurement.metrics.items() if isinstance(value, float)}
-    findings = _wrong(check, measurement, values.get("wrong_elements", 0.0))
-    for metric, code in (("busbw_gbps", "slow"), ("latency_us", "latency")):
-        findings += judge_value(values.get(metric), references.get(metric), code=f"{check}.{code}")
-    return findings
+    """Why nothing was measured; or wrong elements, the wrong transport, and bandwidth and latency by reference."""
+    if missing := missing_devices(check, measurement):
+        return missing
+    if unmeasured := unmeasured_finding(check, measurement):
+        return [unmeasured]
+    return [
+        *_wrong(check, measurement),
+        *judge_single(measurement, references, "busbw_gbps", code=f"{check}.slow"),
+        *judge_single(measurement, references, "latency_us", code=f"{check}.latency"),
+        *nccl_transport.judge_transport(check, measurement.facts),
+    ]
 
 
-def _wrong(check: str, measurement: Measurement, wrong: float) -> list[Finding]:
+def _wrong(check: str, measurement: Measurement) -> list[Finding]:
+    wrong = single_metric(measurement, "wrong_elements")
     if not wrong:
         return []
     rank = measurement.facts.get("rank")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import torch
 
 
+_HELD_CYCLES = 400_000
+"""0.2 ms and more at the 2 GHz of today's devices: several times what it takes to call two collectives."""
+
+
 class Rounds(NamedTuple):
     """What a rank saw, in seconds by round: the collective, the wait for the others before it, the work before that.
 
@@ -38,16 +42,18 @@ def run_rounds(exercise: Exercise, place: Place, iterations: int, warmup: int) -
     for _ in range(warmup + iterations):
         freed = ended
         exercise.refill()
+        refilled = clock.now()
+        clock.hold()
         arrived = clock.now()
         clock.meet()
         started = clock.now()
         exercise.run()
         ended = clock.now()
-        marks.append((freed, arrived, started, ended))
+        marks.append((freed, refilled, arrived, started, ended))
         wrong += exercise.wrong()
         settle(place)  # or else NCCL's deadline would run for rounds that only stand in the queue
     times = [[clock.between(*pair) for pair in pairwise(each)] for each in marks[warmup:]]
-    computed, waited, seconds = (list(column) for column in zip(*times, strict=True))
+    computed, _, waited, seconds = (list(column) for column in zip(*times, strict=True))
     return Rounds(seconds, waited, computed, int(wrong))
 
 
@@ -68,9 +74,14 @@ def last_arrivals(waited: list[float], place: Place) -> int:
 
 
 class _Clock(Protocol):
-    """`now` gives a mark, `between` the seconds from one to another, `meet` lets all ranks go on at the same time."""
+    """`now` gives a mark, `between` the seconds from one to another, `meet` lets all ranks go on at the same time.
+
+    `hold` keeps the device from going on before it has been told what comes next, which is to be timed.
+    """
 
     def now(self) -> Any: ...
+
+    def hold(self) -> None: ...
 
     def meet(self) -> None: ...
 
@@ -82,6 +93,9 @@ class _HostClock:
 
     def now(self) -> float:
         return time.perf_counter()
+
+    def hold(self) -> None:
+        pass
 
     def meet(self) -> None:
         import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
@@ -106,6 +120,11 @@ class _DeviceClock:
         event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch leaves it without types
         event.record()
         return event
+
+    def hold(self) -> None:
+        import torch  # noqa: PLC0415  only child processes may load torch
+
+        torch.cuda._sleep(_HELD_CYCLES)  # type: ignore[no-untyped-call]  # torch leaves it without types
 
     def meet(self) -> None:
         import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch

@@ -5,16 +5,15 @@ sizes, which nccl-tests gives as well, says little about either.
 """
 
 import statistics
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from pydantic import Field, JsonValue, TypeAdapter
 
 from muster.conditions import Condition, is_met
 from muster.model import Data, Json, Metric
+from muster.toml import shipped_table
 from muster_plugins.message_sizes import LARGE_BYTES, SMALL_BYTES
 
 
@@ -73,8 +72,8 @@ class Peak(Data):
 @cache
 def peaks() -> tuple[Peak, ...]:
     """The peaks that come with muster."""
-    text = resources.files("muster_plugins").joinpath("collective_peaks.toml").read_text(encoding="utf-8")
-    return TypeAdapter(tuple[Peak, ...]).validate_python(tomllib.loads(text)["peak"])
+    table = shipped_table("muster_plugins", "collective_peaks.toml")
+    return TypeAdapter(tuple[Peak, ...]).validate_python(table["peak"])
 
 
 def expected_peak(facts: Mapping[str, JsonValue]) -> float | None:
@@ -118,6 +117,14 @@ def _text(row: Row) -> str:
 
 def _line(*columns: str) -> str:
     return "  ".join(column.rjust(width) for column, width in zip(columns, _WIDTHS, strict=True))
+
+
+def curves(rows: Sequence[Row]) -> list[JsonValue]:
+    """What reports draw: bus bandwidth over message sizes, if there are several."""
+    if len(rows) < 2:
+        return []
+    sizes, bandwidths = [row.size_bytes for row in rows], [row.busbw_gbps for row in rows]
+    return [{"title": "bus bandwidth", "x_label": "bytes", "y_label": "GB/s", "x": [*sizes], "y": [*bandwidths]}]
 
 
 def report(rows: Sequence[Row], config: Json) -> Json:

@@ -29,6 +29,19 @@ from muster_plugins.unmeasured import Unmeasured, run_within, tail, unmeasured_f
 
 NAME = "dcgm"
 
+FINDS = {
+    "dcgm.failed": "a test failed; what DCGM calls a matter of configuration or of watching is a warning",
+    "dcgm.warned": "a test warned, or passed and yet reported a problem",
+    "dcgm.skipped": "DCGM skipped tests, for example on a GPU model that they are not made for",
+    "dcgm.not_run": "tests did not run to their end",
+    "dcgm.runtime_error": "the diagnostic broke off",
+    "dcgm.nothing_tested": "the diagnostic ran without a single test",
+    "dcgm.no_hostengine": "nv-hostengine does not answer, so nothing was tested",
+    "dcgm.garbage": "dcgmi's report cannot be read",
+    "dcgm.not_started": "dcgmi could not be started",
+    "dcgm.timed_out": "dcgmi was not done by its deadline",
+}
+
 _DEADLINES_S = {1: 300.0, 2: 1800.0, 3: 3600.0, 4: 10_800.0}
 """By level. NVIDIA documents seconds, 2 minutes, 15 minutes and up to 2 hours; AWS's node checks wait 30, 60 and 180
 minutes for the last three."""
@@ -133,20 +146,9 @@ def muster_checks(config: Config) -> list[Check[DcgmParams]]:
             params=DcgmParams,
             measure=partial(measure, config.plugin(NAME, DcgmSettings)),
             judge=judge,
-            timeout_s=max(_DEADLINES_S.values()) * 1.1,
+            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # so that the level's own deadline is the earlier one
             needs=Needs.IDLE_NODE,
-            finds={
-                "dcgm.failed": "A test failed; what DCGM calls a matter of configuration or of watching is a warning",
-                "dcgm.warned": "A test warned, or passed and yet reported a problem",
-                "dcgm.skipped": "DCGM skipped tests, for example on a GPU model that they are not made for",
-                "dcgm.not_run": "Tests did not run to their end",
-                "dcgm.runtime_error": "The diagnostic broke off",
-                "dcgm.nothing_tested": "The diagnostic ran without a single test",
-                "dcgm.no_hostengine": "nv-hostengine does not answer, so nothing was tested",
-                "dcgm.garbage": "dcgmi's report cannot be read",
-                "dcgm.not_started": "dcgmi could not be started",
-                "dcgm.timed_out": "dcgmi was not done by its deadline",
-            },
+            finds=FINDS,
             cost_s=10.0,
             precedent="DCGM diag levels 1 to 4; run by NVSentinel and Meta's gcm too",
         )

@@ -1,13 +1,12 @@
 """What a problem that DCGM reports weighs and what to do about it; the rows stand in `dcgm_advice.toml`."""
 
-import tomllib
 from functools import cache
-from importlib import resources
 
 from pydantic import Field, TypeAdapter
 
 from muster import Action, Severity
 from muster.model import Data
+from muster.toml import shipped_table
 
 
 class Advice(Data):
@@ -28,8 +27,7 @@ UNLISTED = Advice(severity=Severity.ERROR, action=Action.INSPECT_HARDWARE, sourc
 
 @cache
 def _rows() -> tuple[Advice, ...]:
-    text = resources.files("muster_plugins").joinpath("dcgm_advice.toml").read_text(encoding="utf-8")
-    return _ROWS.validate_python(tomllib.loads(text)["advice"])
+    return _ROWS.validate_python(shipped_table("muster_plugins", "dcgm_advice.toml")["advice"])
 
 
 def advice(text: str, error_severity: int | None) -> Advice:

@@ -5,12 +5,12 @@ Diagnostic` and names any entity, be it a GPU, a CPU or a switch. Warnings were 
 are a list of objects with DCGM's error number and severity since 3.3. Some versions leave nulls between the tests.
 """
 
-import json
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from muster.model import Data
+from muster_plugins.program_json import json_in
 
 MOST_RESULTS = 1024
 """More than any node has tests and devices."""
@@ -126,9 +126,8 @@ class Report(NamedTuple):
 def read_report(text: str) -> Report:
     """The report in what dcgmi said, before which other lines may stand; Garbage when there is none."""
     try:
-        table, _ = json.JSONDecoder().raw_decode(text[max(text.find("{"), 0) :])
-        document = _Document.model_validate(table)
-    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError too
+        document = _Document.model_validate(json_in(text))
+    except ValueError as error:  # a ValidationError is a ValueError too
         raise Garbage(str(error).splitlines()[0]) from None
     diagnostic, metadata = document.diagnostic, document.metadata
     outcomes = [

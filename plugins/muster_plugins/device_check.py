@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from muster import Check, Context, Measurement, Params, Scope
+from muster import Check, Context, Measurement, Scope
 from muster_plugins import device_judgement
-
-
-class NoParams(Params):
-    """Nothing can be chosen."""
+from muster_plugins.no_params import NoParams
 
 
 def device_check(

@@ -1,7 +1,6 @@
 """What a reading of devices means: the judgement of `nvml` and `simulated`, each under codes of its own name."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import NamedTuple
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
@@ -69,7 +68,7 @@ FINDS = {
     "row_remap_failed": "a bad memory row could not be remapped",
     "pages_retired": "more bad memory pages than a GPU may retire",
     "page_retirement_pending": "a bad memory page waits for a reset to be retired",
-    "throttled": "slowed down by hardware, heat or a power brake: now (warning) or for most of ten minutes (error)",
+    "throttled": "slowed down by hardware, heat or a power brake; weighs by how much of the last ten minutes",
     "too_hot": "the GPU is near its slowdown temperature",
     "memory_too_hot": "the memory is near its highest temperature",
     "clock_low": "under load the clock stays low and the driver names no reason",
@@ -138,15 +137,14 @@ def _unexpected(node: NodeReading) -> list[Finding]:
 
 
 def _unsupported(node: NodeReading) -> list[Finding]:
-    names = sorted(set(chain.from_iterable(device.unsupported for device in node.devices)))
-    if not names:
+    if not node.unsupported:
         return []
     return [
         Finding(
             code="unsupported",
-            summary=f"not read, because a device here does not support it: {', '.join(names)}",
+            summary=f"not read, because a device here does not support it: {', '.join(node.unsupported)}",
             severity=Severity.SKIPPED,
-            evidence={"names": list(names)},
+            evidence={"names": list(node.unsupported)},
         )
     ]
 
@@ -164,9 +162,9 @@ def _states(device: DeviceReading, with_links: set[str]) -> list[Finding]:
     """What a device says of itself in words, and what it no longer says.
 
     Links that are down are a fault only where devices of the model have links that are up: a card without a bridge has
-    none.
+    none. An A100 that is partitioned switches them off (Fabric Manager user guide, "Interoperability With MIG").
     """
-    links_down = device.links_inactive if device.model in with_links else ()
+    links_down = device.links_inactive if device.model in with_links and not device.mig else ()
     not_joined = device.fabric not in (None, "completed")
     rows = (
         (device.lost, "device_lost", "the GPU is lost: it no longer answers", Action.REBOOT_NODE),
@@ -252,7 +250,7 @@ def _judged(
 def _throttled(
     device: DeviceReading, numbers: Mapping[str, float | None], references: Mapping[str, Reference]
 ) -> list[Finding]:
-    """A slowdown convicts by how long it stood; one that is seen now is a warning."""
+    """A slowdown weighs by how long it stood in the window; one that is seen now is only told."""
     rule = Rule("slowed_down_s", "throttled", Action.INSPECT_HARDWARE)
     lasting = _judged(rule, device, numbers, references)
     if lasting or not device.throttled:
@@ -262,9 +260,8 @@ def _throttled(
         Finding(
             code="throttled",
             summary=summary,
-            severity=Severity.WARNING,
+            severity=Severity.INFO,
             device=device.index,
-            action=Action.INSPECT_HARDWARE,
         )
     ]
 

@@ -81,7 +81,7 @@ class DeviceReading(Data):
     fabric: str | None = None
     fabric_faults: tuple[str, ...] = ()
     xids: tuple[StandingXid, ...] = ()
-    unsupported: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = Field((), exclude=True)
     failed: dict[str, str] = {}
     numbers: dict[str, float] = Field({}, exclude=True)
     limits: dict[str, float] = Field({}, exclude=True)
@@ -91,13 +91,15 @@ class NodeReading(Data):
     """All devices of a node. `unusable` says in a word of `device_judgement.UNUSABLE` why none could be read.
 
     `expected` is the number of devices that must be there, None when nobody knows; `on_bus` are the addresses that
-    the PCI bus shows, read without the driver; `xids` came without a device that could still be named.
+    the PCI bus shows, read without the driver; `xids` came without a device that could still be named. `unsupported`
+    names once what any device cannot say: it is said several times a minute, and is the same for all of a model.
     """
 
     devices: tuple[DeviceReading, ...] = ()
     expected: int | None = None
     on_bus: tuple[str, ...] = ()
     xids: tuple[StandingXid, ...] = ()
+    unsupported: tuple[str, ...] = ()
     unusable: str | None = None
     detail: str = ""
     software: dict[str, str] = {}
@@ -112,6 +114,7 @@ class NodeReading(Data):
         }
         facts = self.model_dump(mode="json") | {
             "devices": [device.model_dump(mode="json", exclude_defaults=True) for device in self.devices],
+            "unsupported": sorted({name for device in self.devices for name in device.unsupported}),
             "gpu_model": ", ".join(sorted({device.model for device in self.devices if device.model})),
             "pcie_generation": self._pcie_generation(),
         }

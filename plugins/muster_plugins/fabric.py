@@ -18,7 +18,6 @@ from muster import (
     Context,
     Finding,
     Measurement,
-    Params,
     Reference,
     Scope,
     Severity,
@@ -32,8 +31,28 @@ from muster_plugins.fabric_counters import COUNTERS, metric_of
 from muster_plugins.fabric_history import FabricHistory, PortReading
 from muster_plugins.fabric_reading import Expectation, FabricReading, demanded
 from muster_plugins.listed_finding import MOST_LISTED, listed_finding
+from muster_plugins.no_params import NoParams
+from muster_plugins.real_node import must_be_real
 
 NAME = "fabric"
+
+FINDS = {
+    "fabric.ports_missing": "ports that must be active are not",
+    "fabric.port_down": "ports that were active are down",
+    "fabric.port_drop": "ports stay down",
+    "fabric.port_flap": "ports come and go",
+    "fabric.link_layer": "ports of another kind than the expected fabric",
+    "fabric.rate_low": "ports slower than they must be",
+    "fabric.gib_missing": "no file of gIB matches",
+    "fabric.no_gpu_direct": "the network cannot reach GPU memory: no peer memory module, no dma-buf",
+    "fabric.gpu_direct_unknown": "no peer memory module, and whether dma-buf can be used cannot be told",
+    "fabric.unreadable": "could not be read",
+    "fabric.counter_stopped": "counters at their limit, which count nothing more until they are reset",
+    "fabric.unsupported": "not offered by a port here",
+    "fabric.not_yet_counted": "errors are counted from the second look on",
+    "fabric.port_not_judged": "not active since the agent looks, and nobody says that they must be",
+    "fabric.excluded": "not read, by the settings",
+} | {f"{NAME}.{name}": counter.meaning for name, counter in COUNTERS.items()}
 
 
 class FabricSettings(Expectation):
@@ -46,10 +65,6 @@ class FabricSettings(Expectation):
         ("/usr/local/gib/lib64/libnccl-net*.so", "/usr/local/gib/configs/*.txtpb"),
         description="Where gib is expected, patterns that each must match a file",
     )
-
-
-class FabricParams(Params):
-    """Nothing can be chosen."""
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -69,8 +84,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 def _finding(code: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE) -> list[Finding]:
     """One finding for all ports that it concerns, none for none."""
-    whole = f"{NAME}.{code}"
-    return listed_finding(whole, FINDS[whole], severity, parts, action)
+    return listed_finding(FINDS, f"{NAME}.{code}", severity, parts, action)
 
 
 def _missing(reading: FabricReading) -> list[Finding]:
@@ -84,10 +98,10 @@ def _down(reading: FabricReading) -> list[Finding]:
     """A port that nobody demands but that was active has the time until it counts as dropped to come back."""
     demand = demanded(reading)
     others = [port for port in reading.ports if port.state and not port.active and port not in demand.ports]
+    down = [f"{port.name} is {_state(port)}" for port in others if port.remembered]
+    away = [f"{name} is not there" for name in reading.gone if name not in demand.absent]
     return [
-        *_finding(
-            "port_down", Severity.WARNING, (f"{port.name} is {_state(port)}" for port in others if port.remembered)
-        ),
+        *_finding("port_down", Severity.WARNING, [*down, *away]),
         *_finding("port_not_judged", Severity.SKIPPED, (port.name for port in others if not port.remembered)),
     ]
 
@@ -115,10 +129,9 @@ def _slow(reading: FabricReading) -> list[Finding]:
 
 
 def _over_time(reading: FabricReading, references: Mapping[str, Reference]) -> list[Finding]:
-    down = {port.name: port.down_s for port in reading.ports if port.remembered}
     came_back = {port.name: float(port.reactivations) for port in reading.ports}
     return [
-        *_worst(down, references.get("port_down_s"), "port_drop", Action.INSPECT_HARDWARE),
+        *_worst(reading.down_s, references.get("port_down_s"), "port_drop", Action.INSPECT_HARDWARE),
         *_worst(came_back, references.get("port_reactivations"), "port_flap", Action.INSPECT_HARDWARE),
     ]
 
@@ -148,13 +161,17 @@ def _worst(values: Mapping[str, float], reference: Reference | None, code: str, 
 
 
 def _software(reading: FabricReading) -> list[Finding]:
+    """Ethernet that nobody calls a fabric, such as the network card of a virtual machine, needs no GPU memory."""
     findings = _finding("gib_missing", Severity.ERROR, reading.gib_missing)
     way = reading.gpu_direct
     if way is None or way.peer_memory or way.dma_buf:
         return findings
+    is_fabric = reading.expectation.is_any or reading.fabric == "ib"
     if way.dma_buf is None:
-        return findings + _finding("gpu_direct_unknown", Severity.UNKNOWN, [way.detail])
-    return findings + _finding("no_gpu_direct", Severity.WARNING, [way.detail])
+        severity = Severity.UNKNOWN if is_fabric else Severity.SKIPPED
+        return findings + _finding("gpu_direct_unknown", severity, [way.detail])
+    severity = Severity.WARNING if is_fabric else Severity.SKIPPED
+    return findings + _finding("no_gpu_direct", severity, [way.detail])
 
 
 def _not_told(reading: FabricReading) -> list[Finding]:
@@ -165,30 +182,11 @@ def _not_told(reading: FabricReading) -> list[Finding]:
     first = [port.name for port in reading.ports if port.counted is None]
     return [
         *_finding("unreadable", Severity.UNKNOWN, unreadable),
-        *_finding("counter_stopped", Severity.UNKNOWN, stopped),
+        *_finding("counter_stopped", Severity.SKIPPED, stopped),
         *_finding("unsupported", Severity.SKIPPED, unsupported),
         *_finding("not_yet_counted", Severity.SKIPPED, first),
         *_finding("excluded", Severity.SKIPPED, reading.excluded),
     ]
-
-
-FINDS = {
-    "fabric.ports_missing": "ports that must be active are not",
-    "fabric.port_down": "ports that were active are down",
-    "fabric.port_drop": "ports stay down",
-    "fabric.port_flap": "ports come and go",
-    "fabric.link_layer": "ports of another kind than the expected fabric",
-    "fabric.rate_low": "ports slower than they must be",
-    "fabric.gib_missing": "no file of gIB matches",
-    "fabric.no_gpu_direct": "the network cannot reach GPU memory: no peer memory module, no dma-buf",
-    "fabric.gpu_direct_unknown": "no peer memory module, and whether dma-buf can be used cannot be told",
-    "fabric.unreadable": "could not be read",
-    "fabric.counter_stopped": "counters at their limit, which count nothing more until they are reset",
-    "fabric.unsupported": "not offered by a port here",
-    "fabric.not_yet_counted": "errors are counted from the second look on",
-    "fabric.port_not_judged": "not active since the agent looks, and nobody says that they must be",
-    "fabric.excluded": "not read, by the settings",
-} | {f"{NAME}.{name}": counter.meaning for name, counter in COUNTERS.items()}
 
 
 @hookimpl
@@ -197,13 +195,13 @@ def muster_configure(config: Config) -> None:
 
 
 @hookimpl
-def muster_checks(config: Config) -> list[Check[FabricParams]]:
+def muster_checks(config: Config) -> list[Check[NoParams]]:
     return [
         Check(
             name=NAME,
             summary="Ports of InfiniBand, RoCE and gIB: there, active, at full rate, without errors, drops and flaps",
             scope=Scope.NODE,
-            params=FabricParams,
+            params=NoParams,
             measure=partial(measure, config.plugin(NAME, FabricSettings), FabricHistory()),
             judge=judge,
             timeout_s=10.0,
@@ -217,10 +215,9 @@ def muster_checks(config: Config) -> list[Check[FabricParams]]:
     ]
 
 
-def measure(settings: FabricSettings, history: FabricHistory, params: FabricParams, context: Context) -> Measurement:
+def measure(settings: FabricSettings, history: FabricHistory, params: NoParams, context: Context) -> Measurement:
     """Reads every port once; Skip where there is none and none is expected, and on a simulated node."""
-    if any(device.simulated for device in context.devices):
-        raise Skip("the devices of this node are simulated")
+    must_be_real(context)
     names = fabric_sysfs.devices(settings.sysfs_root)
     excluded = fabric_sysfs.excluded(names, settings.exclude)
     ports = fabric_sysfs.read_ports(settings.sysfs_root, [name for name in names if name not in excluded])

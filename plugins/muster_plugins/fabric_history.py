@@ -66,11 +66,16 @@ class PortHistory:
             }
         )
 
+    def miss(self, now: float) -> float:
+        """Takes that the port is not there at `now`; for how many seconds it has been down or away."""
+        self._down = (self._down[0] if self._down else now, now)
+        return now - self._down[0]
+
     def _is_active(self, port: Port, now: float) -> None:
         if self.once_active and self._down and self._down[1] - self._down[0] >= FLAP_DOWN_S:
             self._came_back.append(now)
         self._down = None
-        self.once_active = True
+        self.once_active = not port.virtual
         self._best_rate_gbitps = max(self._best_rate_gbitps or 0.0, port.rate_gbitps or 0.0) or None
 
     def _count(self, port: Port, now: float) -> dict[str, int] | None:
@@ -86,9 +91,9 @@ class FabricHistory:
     def __init__(self) -> None:
         self._ports: dict[str, PortHistory] = {}
 
-    def observe(self, ports: Iterable[Port], now: float) -> tuple[tuple[PortReading, ...], tuple[str, ...]]:
-        """The ports with their past, and the names of those that were active once and are not there any more."""
+    def observe(self, ports: Iterable[Port], now: float) -> tuple[tuple[PortReading, ...], dict[str, float]]:
+        """The ports with their past, and by name for how long those that were active once are down or away."""
         readings = tuple(self._ports.setdefault(port.name, PortHistory()).observe(port, now) for port in ports)
         there = {reading.name for reading in readings}
         self._ports = {name: history for name, history in self._ports.items() if name in there or history.once_active}
-        return readings, tuple(sorted(set(self._ports) - there))
+        return readings, {name: self._ports[name].miss(now) for name in sorted(set(self._ports) - there)}

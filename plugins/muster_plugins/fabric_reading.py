@@ -42,11 +42,11 @@ class Expectation(Section):
 
 
 class FabricReading(Data):
-    """One look. `gone` names ports that were active before and are not there any more."""
+    """One look. `gone` are ports that were active before and are not there any more, with the seconds since then."""
 
     expectation: Expectation = Expectation()
     ports: tuple[PortReading, ...] = ()
-    gone: tuple[str, ...] = ()
+    gone: dict[str, float] = {}
     excluded: tuple[str, ...] = ()
     gib_missing: tuple[str, ...] = ()
     gpu_direct: GpuDirect | None = None
@@ -63,6 +63,11 @@ class FabricReading(Data):
         return sum(port.active for port in self.fitting) < self.expectation.least_ports
 
     @property
+    def down_s(self) -> dict[str, float]:
+        """By port that was active before, for how many seconds it has been down or away."""
+        return {port.name: port.down_s for port in self.ports if port.remembered} | self.gone
+
+    @property
     def fabric(self) -> str:
         """What references are keyed by: the expected fabric, or what the active ports are."""
         layers = {port.link_layer for port in self.ports if port.active}
@@ -72,7 +77,7 @@ class FabricReading(Data):
         """The figures of the worst port as metrics, and everything about each port in the facts."""
         metrics: dict[str, Metric] = {
             "active_ports": float(sum(port.active for port in self.fitting)),
-            "port_down_s": max((port.down_s for port in self.ports if port.remembered), default=0.0),
+            "port_down_s": max(self.down_s.values(), default=0.0),
             "port_reactivations": float(max((port.reactivations for port in self.ports), default=0)),
         }
         for counter in COUNTERS:
@@ -102,9 +107,14 @@ def demanded(reading: FabricReading) -> Demand:
     ports = [port for port in reading.ports if port.device in expectation.devices]
     ports += [port for port in reading.fitting if reading.has_too_few and port not in ports]
     there = {port.device for port in reading.ports}
-    gone_devices = {name.partition("/")[0] for name in reading.gone}
-    absent = [*reading.gone, *(name for name in expectation.devices if name not in there | gone_devices)]
+    gone = [name for name in reading.gone if reading.has_too_few or _device(name) in expectation.devices]
+    absent = [*gone, *(name for name in expectation.devices if name not in there | set(map(_device, gone)))]
     nameless = expectation.least_ports - len(reading.fitting) - len(absent)
     if reading.has_too_few and nameless > 0:
         absent.append(f"{nameless} more {expectation.link_layer or 'ports'}")
     return Demand(tuple(ports), tuple(absent))
+
+
+def _device(port: str) -> str:
+    """`mlx5_0` of `mlx5_0/1`."""
+    return port.partition("/")[0]

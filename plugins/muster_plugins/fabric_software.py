@@ -10,8 +10,8 @@ from muster.model import Data
 
 PROCFS = Path("/proc")
 
-_PEER_MEMORY_MODULES = ("nvidia_peermem", "nv_peer_mem")
-"""The module that NVIDIA's driver brings since R470, and the older one of its own."""
+_PEER_MEMORY_MODULES = ("nvidia_peermem", "nv_peer_mem", "efa_nv_peermem")
+"""The module that NVIDIA's driver brings since R470, the older one of its own, and Amazon's for EFA."""
 
 _DMA_BUF_KERNEL = (5, 12)
 """Linux passes GPU memory to RDMA devices as dma-buf since then (NVIDIA GPU Operator, GPUDirect RDMA)."""
@@ -30,11 +30,8 @@ class GpuDirect(Data):
 
 def missing(patterns: Sequence[str]) -> tuple[str, ...]:
     """The glob patterns that no file matches."""
-    return tuple(pattern for pattern in patterns if not _matches(pattern))
-
-
-def _matches(pattern: str) -> list[str]:
-    return glob.glob(pattern)  # noqa: PTH207  the patterns are absolute, which Path.glob refuses
+    found = {pattern: glob.glob(pattern) for pattern in patterns}  # noqa: PTH207  Path.glob refuses absolute patterns
+    return tuple(pattern for pattern, files in found.items() if not files)
 
 
 def gpu_direct(sysfs: Path, procfs: Path) -> GpuDirect:

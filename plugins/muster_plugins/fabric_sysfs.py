@@ -6,6 +6,7 @@ have is `unsupported`, what could not be read is `unreadable`, both by name.
 
 import errno
 import fnmatch
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,15 +19,23 @@ SYSFS = Path("/sys")
 
 _LONGEST_BYTES = 4096  # a page: what one file of sysfs can hold
 
+_MOST_COUNTED = (1 << 64) - 1  # the widest counter that sysfs shows
+
+_RATE = re.compile(r"\d{1,9}(\.\d{1,9})?(?=\s|$)")
+
 _NOT_OFFERED = frozenset({errno.ENOENT, errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA})
 """How drivers answer for counters that a device, such as a virtual function, does not have."""
 
 
 class Port(Data):
-    """One port at one moment. What could not be read is empty or None. Raw counters are left out of the facts."""
+    """One port at one moment. What could not be read is empty or None. Raw counters are left out of the facts.
+
+    `virtual`: it belongs to a virtual function of this machine, which comes and goes with the container that uses it.
+    """
 
     device: str
     number: int
+    virtual: bool = False
     state: str = ""
     phys_state: str = ""
     rate_gbitps: float | None = None
@@ -103,6 +112,7 @@ class _PortReader:
         return Port(
             device=self._device,
             number=number,
+            virtual=(self._root / "class/infiniband" / self._device / "device/physfn").exists(),
             state=_after_colon(texts["state"]),
             phys_state=_after_colon(texts["phys_state"]),
             rate_gbitps=rate,
@@ -136,11 +146,11 @@ class _PortReader:
 
     def _rate(self, text: str) -> float | None:
         """From `400 Gb/sec (4X NDR)`."""
-        try:
-            return float(text.split(maxsplit=1)[0]) if text else None
-        except ValueError:
+        if found := _RATE.match(text):
+            return float(found[0])
+        if text:
             self._unreadable["rate"] = f"not a rate: {text[:40]!r}"
-            return None
+        return None
 
     def _count(self, name: str, folder: Path | None) -> int | None:
         if folder is None:
@@ -149,7 +159,7 @@ class _PortReader:
         text = self._text(name, folder / name)
         if text.startswith("N/A"):  # the kernel's words for a device without port counters
             self._unsupported.append(name)
-        elif text.isdecimal():
+        elif text.isdecimal() and int(text) <= _MOST_COUNTED:
             return int(text)
         elif text:
             self._unreadable[name] = f"not a count: {text[:40]!r}"

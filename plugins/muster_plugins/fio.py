@@ -1,10 +1,10 @@
 """fio: the jobs that `storage` runs, the command line that stands for them, and what fio says in JSON."""
 
-import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from muster.model import Data
+from muster_plugins.program_json import json_in
 from muster_plugins.programs import Completed
 from muster_plugins.unmeasured import Unmeasured, tail
 
@@ -127,12 +127,10 @@ def speeds(done: Completed) -> dict[str, Speed]:
 
 def _report(done: Completed) -> _Report:
     """Notes may stand before the report, and there is none at all when fio cannot start."""
-    start = done.stdout.find("{")
-    if start < 0 and done.exit_code:
+    if "{" not in done.stdout and done.exit_code:
         raise Unmeasured("fio_failed", f"fio ended with {done.exit_code}", output=tail(done.stderr or done.stdout))
     try:
-        table, _ = json.JSONDecoder().raw_decode(done.stdout[max(start, 0) :])
-        return _Report.model_validate(table)
-    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError too
+        return _Report.model_validate(json_in(done.stdout))
+    except ValueError as error:  # a ValidationError is a ValueError too
         first_line = str(error).splitlines()[0]
         raise Unmeasured("garbage", f"fio's report cannot be read: {first_line}", output=tail(done.stdout)) from None

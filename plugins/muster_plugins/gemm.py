@@ -25,21 +25,15 @@ from muster import (
     Scope,
     Severity,
     Skip,
+    Worse,
     hookimpl,
-    judge_value,
 )
 from muster.model import Json, Metric
 from muster_plugins import gemm_corruption
 from muster_plugins.gemm_formats import Dtype, why_not
-from muster_plugins.gemm_product import Job, Outcome, Shape, multiply
-from muster_plugins.torch_device import (
-    Choice,
-    facts,
-    judge_each_device,
-    missing_devices,
-    places,
-    software,
-)
+from muster_plugins.gemm_product import EDGES, Job, Outcome, Shape, multiply
+from muster_plugins.metric_judgement import hidden_devices, judge_each_device, judge_single, missing_devices
+from muster_plugins.torch_device import Choice, facts, places, software
 from muster_plugins.torch_failures import Failure, attempt_each, device_finds, each_number, failure_facts, failures
 
 NAME = "gemm"
@@ -59,7 +53,7 @@ JUDGED = (
     *(f"spread_{dtype}" for dtype in DTYPES),
 )
 
-Edge = Annotated[int, Field(ge=64, le=1 << 18, multiple_of=16)]
+Edge = Annotated[int, Field(ge=EDGES[0], le=EDGES[-1], multiple_of=16)]
 """An edge of a matrix; tensor cores want multiples of 16."""
 
 
@@ -95,6 +89,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     corrupt = gemm_corruption.corrupt(measurement, DTYPES)
     return [
         *missing_devices(NAME, measurement),
+        *hidden_devices(NAME, measurement),
         *failures(NAME, measurement),
         *_unsupported(measurement),
         *corrupt,
@@ -107,9 +102,7 @@ def _speed(measurement: Measurement, references: Mapping[str, Reference], dtype:
     slow = judge_each_device(
         measurement, references, f"tflops_{dtype}", code="gemm.slow", action=Action.INSPECT_HARDWARE
     )
-    spread = measurement.metrics.get(f"spread_{dtype}")
-    assert not isinstance(spread, list)
-    return slow + judge_value(spread, references.get(f"spread_{dtype}"), code="gemm.spread")
+    return slow + judge_single(measurement, references, f"spread_{dtype}", code="gemm.spread")
 
 
 def _unsupported(measurement: Measurement) -> list[Finding]:
@@ -141,6 +134,7 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
             needs=Needs.IDLE_DEVICE,
             quick={"warmup_s": 0.1, "warmup_iterations": 5, "iterations": 20},
             judged=JUDGED,
+            compared={f"tflops_{dtype}": Worse.LOWER for dtype in DTYPES},
             finds=FINDS,
             cost_s=30.0,
             precedent="DCGM diag targeted_stress, SuperBench gemm-flops, mamf-finder of stas00/ml-engineering",
@@ -195,17 +189,17 @@ def measure(params: GemmParams, context: Context) -> Measurement:
     if not jobs:
         raise Skip(f"no device here has {', '.join(unsupported)}")
     metrics: dict[str, Metric] = {}
-    fingerprint: Json = {}
+    fingerprints: Json = {}
     failed: list[JsonValue] = []
     for job in jobs:
         context.progress(f"multiplying {_times(job.shape)} {job.dtype} on {len(found)} device(s)")
         outcomes = attempt_each(found, partial(multiply, job=job))
         metrics |= _metrics(job, outcomes)
-        fingerprint[f"{job.dtype} {_times(job.shape)} seed {job.seed}"] = [
+        fingerprints[f"{job.dtype} {_times(job.shape)} seed {job.seed}"] = [
             None if isinstance(outcome, Failure) else outcome.fingerprint for outcome in outcomes
         ]
         failed += failure_facts(found, outcomes)
-    common |= {"unsupported": {**unsupported}, "fingerprint": fingerprint, "failed": failed}
+    common |= {"unsupported": {**unsupported}, "fingerprints": fingerprints, "failed": failed}
     return Measurement(metrics=metrics, facts=common | _job_facts(jobs))
 
 

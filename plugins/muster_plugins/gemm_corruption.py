@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Severity
 from muster.model import Json
-from muster_plugins.torch_device import device_index, device_metric
+from muster_plugins.metric_judgement import device_index, device_metric
 
 COUNTS = {
     "wrong_products": "have wrong sums",
@@ -75,10 +75,10 @@ def _comparable(
 ) -> list[tuple[str, str, dict[int | None, JsonValue]]]:
     """By product and device model, the bits of the devices, where there are any."""
     found: dict[tuple[str, str], dict[int | None, JsonValue]] = defaultdict(dict)
-    fingerprint, indices, models = (measurement.facts.get(name) for name in ("fingerprint", "devices", "models"))
-    if not (isinstance(fingerprint, dict) and isinstance(indices, list) and isinstance(models, list)):
+    fingerprints, indices, models = (measurement.facts.get(name) for name in ("fingerprints", "devices", "models"))
+    if not (isinstance(fingerprints, dict) and isinstance(indices, list) and isinstance(models, list)):
         return []
-    for product, prints in fingerprint.items():
+    for product, prints in fingerprints.items():
         assert isinstance(prints, list)
         for index, model, bits in zip(indices, models, prints, strict=True):
             if bits is not None and device_index(index) not in convicted:

@@ -26,8 +26,12 @@ CACHE_BYTES = {"cuda": 256 << 20, "cpu": 0}
 """What is zeroed between products, so that none finds its factors in the cache: stas00/ml-engineering takes as much for
 every GPU. A CPU's speed is compared with nobody's."""
 
-SCRATCH_BYTES = 10
-"""For every element of the largest matrix, while random numbers become matrices and while products are checked."""
+SCRATCH_BYTES = 12
+"""For every element of the largest matrix, while random numbers become matrices and while products are checked: their
+sums are taken of a copy in eight bytes, with the last product of another kind still there."""
+
+EDGES = tuple(1 << power for power in range(6, 19))
+"""Powers of two, from the smallest edge that a matrix may have to the largest."""
 
 Shape = tuple[int, int, int]
 """Rows, columns and the summed dimension: m, n, k."""
@@ -85,8 +89,7 @@ def _must_fit(place: Place, job: Job) -> None:
     free = free_bytes(place)
     needed = _needed_bytes(job.dtype, job.shape, place.backend)
     if needed > free:
-        sizes = [2**power for power in range(6, 19)]
-        fitting = [size for size in sizes if _needed_bytes(job.dtype, (size, size, size), place.backend) <= free]
+        fitting = [size for size in EDGES if _needed_bytes(job.dtype, (size, size, size), place.backend) <= free]
         hint = f"size {fitting[-1]} in {job.dtype} fits" if fitting else "no size fits"
         raise NotEnoughMemoryError(needed, free, hint)
 

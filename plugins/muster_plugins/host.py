@@ -16,12 +16,10 @@ from muster import (
     Context,
     Finding,
     Measurement,
-    Params,
     Reference,
     Scope,
     Section,
     Severity,
-    Skip,
     hookimpl,
 )
 from muster.model import Json, Metric
@@ -35,6 +33,8 @@ from muster_plugins import (
 )
 from muster_plugins.host_look import CannotTell, Look, NotHere
 from muster_plugins.listed_finding import listed_finding
+from muster_plugins.no_params import NoParams
+from muster_plugins.real_node import must_be_real
 
 NAME = "host"
 
@@ -45,14 +45,25 @@ FINDS = {
     "host.not_here": "not looked at",
 } | {code: meaning for part in _PARTS for code, meaning in part.FINDS.items()}
 
+JUDGED = (
+    "disk_available_share",
+    "inodes_free_share",
+    "memory_available_share",
+    "memory_available_bytes",
+    "shm_bytes",
+    "zombies",
+    "clock_offset_s",
+    "file_handles_used_share",
+)
+
 
 class HostSettings(Section):
     """The table `[plugins.host]`."""
 
     mounts: tuple[Path, ...] = Field((Path("/"),), description="Paths whose file systems must have space left")
-    governor: str = Field("performance", description="The governor of every CPU, where GPUs are")
+    governor: str | None = Field(None, description="The governor of every CPU, where GPUs are; unset: any")
     modules: tuple[str, ...] | None = Field(
-        None, description="Kernel modules that must be loaded; unset: nvidia and nvidia_uvm, where GPUs are"
+        None, description="Kernel modules that must be loaded; unset: nvidia, where GPUs are that no driver shows"
     )
     services: tuple[str, ...] = Field(
         (), description="Units of systemd that must be active, with their suffix: nvidia-fabricmanager.service"
@@ -71,8 +82,45 @@ class HostSettings(Section):
     shm: Path = Field(Path("/dev/shm"), description="Where processes share memory")  # noqa: S108  named, never written
 
 
-class HostParams(Params):
-    """Nothing can be chosen."""
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """What each part finds, and what could not be looked at."""
+    return [
+        *(found for part in _PARTS for found in part.judge(measurement, references)),
+        *_reasons(measurement, "unknown", Severity.UNKNOWN),
+        *_reasons(measurement, "not_here", Severity.SKIPPED),
+    ]
+
+
+def _reasons(measurement: Measurement, kind: str, severity: Severity) -> list[Finding]:
+    reasons = measurement.facts.get(kind)
+    assert isinstance(reasons, dict)
+    return listed_finding(FINDS, f"{NAME}.{kind}", severity, (f"{name} ({why})" for name, why in reasons.items()))
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, HostSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="The machine around the GPUs: disks, memory, stuck processes, clock, kernel modules, services",
+            scope=Scope.NODE,
+            params=NoParams,
+            measure=partial(measure, looks(config.plugin(NAME, HostSettings))),
+            judge=judge,
+            timeout_s=20.0,
+            cadence_s=60.0,
+            resident=True,
+            judged=JUDGED,
+            finds=FINDS,
+            cost_s=0.1,
+            precedent="kubelet eviction, node-problem-detector, Prometheus node mixin, gpud, LBNL Node Health Check",
+        )
+    ]
 
 
 def looks(settings: HostSettings) -> dict[str, Look]:
@@ -93,13 +141,9 @@ def looks(settings: HostSettings) -> dict[str, Look]:
     }
 
 
-def measure(looks: Mapping[str, Look], params: HostParams, context: Context) -> Measurement:
-    """Everything that the looks see together; why one sees nothing is a fact as well.
-
-    Skip where the node is simulated: the machine that runs it is none of the fleet.
-    """
-    if any(device.simulated for device in context.devices):
-        raise Skip("the devices of this node are simulated")
+def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Measurement:
+    """Everything that the looks see together; why one sees nothing is a fact as well."""
+    must_be_real(context)
     metrics: dict[str, Metric] = {}
     facts: Json = {}
     not_here: Json = {}
@@ -115,54 +159,3 @@ def measure(looks: Mapping[str, Look], params: HostParams, context: Context) -> 
             metrics |= seen.metrics
             facts |= seen.facts
     return Measurement(metrics=metrics, facts=facts | {"not_here": not_here, "unknown": unknown})
-
-
-def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """What each part finds, and what could not be looked at."""
-    return [
-        *(found for part in _PARTS for found in part.judge(measurement, references)),
-        *_reasons(measurement, "unknown", Severity.UNKNOWN),
-        *_reasons(measurement, "not_here", Severity.SKIPPED),
-    ]
-
-
-def _reasons(measurement: Measurement, kind: str, severity: Severity) -> list[Finding]:
-    reasons = measurement.facts.get(kind)
-    assert isinstance(reasons, dict)
-    code = f"{NAME}.{kind}"
-    return listed_finding(code, FINDS[code], severity, (f"{name} ({why})" for name, why in reasons.items()))
-
-
-@hookimpl
-def muster_configure(config: Config) -> None:
-    config.plugin(NAME, HostSettings)
-
-
-@hookimpl
-def muster_checks(config: Config) -> list[Check[HostParams]]:
-    return [
-        Check(
-            name=NAME,
-            summary="The machine around the GPUs: disks, memory, stuck processes, clock, kernel modules, services",
-            scope=Scope.NODE,
-            params=HostParams,
-            measure=partial(measure, looks(config.plugin(NAME, HostSettings))),
-            judge=judge,
-            timeout_s=20.0,
-            cadence_s=60.0,
-            resident=True,
-            judged=(
-                "disk_available_share",
-                "inodes_free_share",
-                "memory_available_share",
-                "memory_available_bytes",
-                "shm_bytes",
-                "zombies",
-                "clock_offset_s",
-                "file_handles_used_share",
-            ),
-            finds=FINDS,
-            cost_s=0.1,
-            precedent="kubelet eviction, node-problem-detector, Prometheus node mixin, gpud, LBNL Node Health Check",
-        )
-    ]

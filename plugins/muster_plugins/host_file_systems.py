@@ -15,6 +15,8 @@ from muster_plugins.listed_finding import listed_finding
 ANSWER_S = 3.0
 """A file system that does not say within this time how full it is hangs: a network mount without its server."""
 
+_NEVER_WRITABLE = frozenset({"cramfs", "erofs", "iso9660", "squashfs", "udf"})
+
 FINDS = {
     "host.disk_full": "a file system has little space left",
     "host.inodes_low": "a file system has few inodes left",
@@ -26,10 +28,10 @@ FINDS = {
 
 
 class Space(Data):
-    """How much of the file system at `path` is left, between 0 and 1; no inodes where it does not count them."""
+    """How much of the file system at `path` is left, between 0 and 1; None where it does not count or need it."""
 
     path: str
-    available_share: float
+    available_share: float | None = None
     inodes_free_share: float | None = None
 
 
@@ -44,10 +46,12 @@ class FileSystemsReading(Data):
 
 
 class Mount(NamedTuple):
-    """A line of /proc/1/mounts or of /etc/fstab."""
+    """What /proc/1/mountinfo tells of a mount: the file system's own options, whatever the mount adds to them."""
 
-    source: str
+    device: str
     path: str
+    kind: str
+    source: str
     options: frozenset[str]
 
 
@@ -73,10 +77,11 @@ class FileSystems:
             hanging=tuple(str(path) for path, question in questions.items() if question.hangs),
             read_only=self._read_only(),
         )
+        shares = [space.available_share for space in reading.spaces if space.available_share is not None]
         inodes = [space.inodes_free_share for space in reading.spaces if space.inodes_free_share is not None]
         metrics: dict[str, Metric] = {}
-        if reading.spaces:
-            metrics["disk_available_share"] = min(space.available_share for space in reading.spaces)
+        if shares:
+            metrics["disk_available_share"] = min(shares)
         if inodes:
             metrics["inodes_free_share"] = min(inodes)
         return Measurement(metrics=metrics, facts={"file_systems": reading.model_dump(mode="json")})
@@ -91,20 +96,21 @@ class FileSystems:
         return dict(self._asked)
 
     def _read_only(self) -> tuple[str, ...]:
-        """Of what lies on disks only: read-only images and the layers of containers are meant to be so.
+        """Of what lies on disks only: images and the layers of containers are meant to be so.
 
-        The first process sees the mounts of the host; a service's own view may be made read-only to protect the host.
+        A mount of a writable file system may be read-only as well: in a container, or to keep a service from writing.
         """
-        seen = mounts(read(self._proc / "1" / "mounts"))
-        on_disk = [mount for mount in seen if mount.source.startswith("/dev/")]
+        seen = mounts(read(self._proc / "1" / "mountinfo"))
+        on_disk = [mount for mount in seen if mount.source.startswith("/dev/") and mount.kind not in _NEVER_WRITABLE]
         try:
-            configured = mounts(read(self._fstab))
+            configured = writable_by_fstab(read(self._fstab))
         except CannotTell:  # containers and image-based systems have none
-            configured = []
-        there = {mount.path for mount in on_disk}
-        writable = {mount.path for mount in on_disk if "ro" not in mount.options}
-        should = self._writable | {mount.path for mount in configured if "ro" not in mount.options}
-        self._writable = frozenset(writable | (self._writable & there))
+            configured = frozenset()
+        there = {mount.device for mount in on_disk}
+        self._writable = frozenset(
+            {mount.device for mount in on_disk if "ro" not in mount.options} | (self._writable & there)
+        )
+        should = self._writable | {mount.device for mount in on_disk if mount.path in configured}
         return tuple(sorted({mount.path for mount in on_disk if _was_made_read_only(mount, should)}))
 
 
@@ -132,18 +138,32 @@ class _Question:
 
 
 def mounts(text: str) -> list[Mount]:
-    """The lines of /proc/1/mounts or /etc/fstab; lines that are no mounts are left out."""
-    fields = (line.split() for line in text.splitlines() if not line.lstrip().startswith("#"))
+    """The lines of /proc/1/mountinfo; lines that are no mounts are left out."""
+    halves = (line.partition(" - ") for line in text.splitlines())
+    rows = ((mount.split(), file_system.split()) for mount, _, file_system in halves)
     return [
-        Mount(source=_unescaped(row[0]), path=_unescaped(row[1]), options=frozenset(row[3].split(",")))
-        for row in fields
-        if len(row) >= 4
+        Mount(
+            device=mount[2],
+            path=_unescaped(mount[4]),
+            kind=file_system[0],
+            source=_unescaped(file_system[1]),
+            options=frozenset(file_system[2].split(",")),
+        )
+        for mount, file_system in rows
+        if len(mount) >= 6 and len(file_system) >= 3
     ]
+
+
+def writable_by_fstab(text: str) -> frozenset[str]:
+    """The mount points that /etc/fstab means to be mounted at start, and to be writable."""
+    rows = (line.split() for line in text.splitlines() if not line.lstrip().startswith("#"))
+    meant = ((_unescaped(row[1]), row[3].split(",")) for row in rows if len(row) >= 4)
+    return frozenset(path for path, options in meant if "ro" not in options and "noauto" not in options)
 
 
 def _was_made_read_only(mount: Mount, should_be_writable: frozenset[str]) -> bool:
     """Since Linux 6.15, ext4 keeps `rw` after an error and says `emergency_ro`."""
-    return "emergency_ro" in mount.options or ("ro" in mount.options and mount.path in should_be_writable)
+    return "emergency_ro" in mount.options or ("ro" in mount.options and mount.device in should_be_writable)
 
 
 def _unescaped(text: str) -> str:
@@ -157,10 +177,12 @@ def _why(errors: Mapping[Path, OSError], *, refused: bool) -> tuple[str, ...]:
 
 
 def _space(path: Path, answer: os.statvfs_result) -> Space:
+    """A read-only image has nothing free at all, neither space nor inodes, and needs none."""
+    is_image = bool(answer.f_flag & os.ST_RDONLY) and not answer.f_bfree and not answer.f_ffree
     return Space(
         path=str(path),
-        available_share=answer.f_bavail / answer.f_blocks if answer.f_blocks else 0.0,
-        inodes_free_share=answer.f_favail / answer.f_files if answer.f_files else None,
+        available_share=answer.f_bavail / answer.f_blocks if answer.f_blocks and not is_image else None,
+        inodes_free_share=answer.f_favail / answer.f_files if answer.f_files and not is_image else None,
     )
 
 
@@ -173,15 +195,11 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     return [
         *_by_path(shares, space, "host.disk_full"),
         *_by_path(free, inodes, "host.inodes_low"),
-        *_finding("host.mount_unusable", Severity.ERROR, reading.unusable),
-        *_finding("host.mount_refused", Severity.UNKNOWN, reading.refused),
-        *_finding("host.mount_hangs", Severity.ERROR, reading.hanging),
-        *_finding("host.read_only", Severity.ERROR, reading.read_only, Action.INSPECT_HARDWARE),
+        *listed_finding(FINDS, "host.mount_unusable", Severity.ERROR, reading.unusable),
+        *listed_finding(FINDS, "host.mount_refused", Severity.UNKNOWN, reading.refused),
+        *listed_finding(FINDS, "host.mount_hangs", Severity.ERROR, reading.hanging),
+        *listed_finding(FINDS, "host.read_only", Severity.ERROR, reading.read_only, Action.INSPECT_HARDWARE),
     ]
-
-
-def _finding(code: str, severity: Severity, paths: Iterable[str], action: Action = Action.NONE) -> list[Finding]:
-    return listed_finding(code, FINDS[code], severity, paths, action)
 
 
 def _by_path(shares: Iterable[tuple[str, float | None]], reference: Reference | None, code: str) -> list[Finding]:

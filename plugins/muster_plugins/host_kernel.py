@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
-from muster_plugins.host_look import CannotTell, NotHere, has_gpus, number, read
+from muster import Action, Context, Finding, Measurement, Reference, Severity
+from muster_plugins.host_look import CannotTell, NotHere, has_gpus, read
 from muster_plugins.listed_finding import listed_finding
+from muster_plugins.metric_judgement import judge_single
 
-DRIVER_MODULES = ("nvidia", "nvidia_uvm")
-"""What CUDA cannot do without; expected where GPUs are and the settings name no others."""
+DRIVER_MODULES = ("nvidia",)
+"""Expected where GPUs are and the settings name no others. CUDA needs nvidia_uvm too, but loads it when first used."""
 
 FINDS = {
     "host.file_handles": "the host runs out of file handles",
@@ -25,12 +26,12 @@ def file_handles(proc: Path, context: Context) -> Measurement:
     try:
         allocated, _, most = (int(field) for field in text.split())
         share = allocated / most
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         raise CannotTell(f"{proc / 'sys/fs/file-nr'} is not three numbers: {text[:60]!r}") from None
     return Measurement(metrics={"file_handles_used_share": share})
 
 
-def governors(sysfs: Path, expected: str, context: Context) -> Measurement:
+def governors(sysfs: Path, expected: str | None, context: Context) -> Measurement:
     """How many CPUs each governor has; of interest where GPUs are."""
     if not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
@@ -45,6 +46,8 @@ def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Me
     """Which of the expected kernel modules are not loaded."""
     if expected is None and not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
+    if expected is None and context.devices:
+        raise NotHere("the driver answers, and the settings name no module")
     if not (sysfs / "module").is_dir():
         raise CannotTell(f"{sysfs / 'module'} is not there")
     names = [name.replace("-", "_") for name in (DRIVER_MODULES if expected is None else expected)]
@@ -53,13 +56,13 @@ def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Me
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """File handles by reference; every other governor, and every missing module."""
-    facts, handles = measurement.facts, "file_handles_used_share"
+    facts = measurement.facts
     counts = cast("dict[str, int]", facts.get("governors", {}))
-    others = (f"{name} on {count} CPUs" for name, count in counts.items() if name != facts["expected_governor"])
+    expected = facts.get("expected_governor")
+    others = (f"{name} on {count} CPUs" for name, count in counts.items() if expected not in (None, name))
     missing = cast("list[str]", facts.get("modules_missing", []))
-    governor, module = "host.governor", "host.module_missing"
     return [
-        *judge_value(number(measurement, handles), references.get(handles), code="host.file_handles"),
-        *listed_finding(governor, FINDS[governor], Severity.WARNING, others),
-        *listed_finding(module, FINDS[module], Severity.ERROR, missing, Action.REBOOT_NODE),
+        *judge_single(measurement, references, "file_handles_used_share", code="host.file_handles"),
+        *listed_finding(FINDS, "host.governor", Severity.WARNING, others),
+        *listed_finding(FINDS, "host.module_missing", Severity.ERROR, missing, Action.REBOOT_NODE),
     ]

@@ -32,13 +32,6 @@ def read(path: Path) -> str:
         raise CannotTell(f"{path}: {os.strerror(error.errno or 0)}") from None
 
 
-def number(measurement: Measurement, metric: str) -> float | None:
-    """A metric of the host as a whole; None where it was not measured."""
-    value = measurement.metrics.get(metric)
-    assert not isinstance(value, list), "the host has one of each"
-    return value
-
-
 def has_gpus(context: Context, sysfs: Path) -> bool:
     """Whether GPUs are here or have to be: by the inventory, by the bus, or by what the operator says."""
     return bool(context.devices or context.expected_gpus or pci.nvidia_gpus(sysfs / "bus/pci/devices"))

@@ -5,9 +5,11 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from muster import Context, Finding, Measurement, Reference, Severity, judge_value
-from muster_plugins.host_look import CannotTell, NotHere, has_gpus, number, read
+from muster import Context, Finding, Measurement, Reference, Severity
+from muster.model import Metric
+from muster_plugins.host_look import CannotTell, NotHere, has_gpus, read
 from muster_plugins.listed_finding import listed_finding
+from muster_plugins.metric_judgement import judge_single
 
 FINDS = {
     "host.memory_low": "little memory is available",
@@ -22,10 +24,10 @@ def available(proc: Path, context: Context) -> Measurement:
     kib = {row[0]: int(row[1]) for row in lines if len(row) >= 2 and row[1].isdecimal()}
     try:
         total, free = kib["MemTotal:"], kib["MemAvailable:"]
-        share = free / total
-    except (KeyError, ZeroDivisionError):
+        metrics: dict[str, Metric] = {"memory_available_share": free / total, "memory_available_bytes": free * 1024.0}
+    except (KeyError, ArithmeticError):
         raise CannotTell(f"{proc / 'meminfo'} does not say MemTotal and MemAvailable") from None
-    return Measurement(metrics={"memory_available_share": share, "memory_available_bytes": free * 1024.0})
+    return Measurement(metrics=metrics)
 
 
 def shared(shm: Path, sysfs: Path, context: Context) -> Measurement:
@@ -40,7 +42,9 @@ def shared(shm: Path, sysfs: Path, context: Context) -> Measurement:
 
 
 def lockable(sysfs: Path, context: Context) -> Measurement:
-    """How much memory this process may lock, -1 without a limit; of interest where RDMA devices are."""
+    """How much memory this process may lock, -1 without a limit; of interest where RDMA devices and GPUs are."""
+    if not has_gpus(context, sysfs):
+        raise NotHere("no GPU here")
     rdma = sysfs / "class/infiniband"
     if not rdma.is_dir() or not any(rdma.iterdir()):
         raise NotHere("no RDMA device here")
@@ -53,11 +57,8 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     limit = measurement.facts.get("memlock_bytes", -1)
     parts = [] if limit == -1 else [f"{limit} bytes"]
     return [
-        *(
-            found
-            for metric in ("memory_available_share", "memory_available_bytes")
-            for found in judge_value(number(measurement, metric), references.get(metric), code="host.memory_low")
-        ),
-        *judge_value(number(measurement, "shm_bytes"), references.get("shm_bytes"), code="host.shm_small"),
-        *listed_finding("host.memlock", FINDS["host.memlock"], Severity.WARNING, parts),
+        *judge_single(measurement, references, "memory_available_share", code="host.memory_low"),
+        *judge_single(measurement, references, "memory_available_bytes", code="host.memory_low"),
+        *judge_single(measurement, references, "shm_bytes", code="host.shm_small"),
+        *listed_finding(FINDS, "host.memlock", Severity.WARNING, parts),
     ]

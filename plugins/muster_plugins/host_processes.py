@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
+from muster import Action, Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
-from muster_plugins.host_look import CannotTell, number, read
+from muster_plugins.host_look import CannotTell, read
 from muster_plugins.listed_finding import listed_finding
+from muster_plugins.metric_judgement import judge_single
 
 DRIVER_NAMES = ("nvidia*", "nv_*", "nv-*", "UVM *", "irq/*-nvidia*")
 """Names of the driver's kernel threads and of NVIDIA's services."""
@@ -24,6 +25,12 @@ FINDS = {
     "host.zombies": "many dead processes that nobody has buried",
     "host.not_yet_compared": "whether processes are stuck is told from the second look on",
 }
+
+_NOT_RUNNING = ("D", "Z")
+
+_PAGE_BYTES = 4096  # the kernel gives the whole file at once, if there is room for it
+
+_COUNT = re.compile(r"\d{1,20}", re.ASCII)
 
 _IN_DRIVER = re.compile(r"_?nv|uvm|os_acquire")
 """How the functions begin in which a process waits for NVIDIA's driver; only root is told them."""
@@ -76,7 +83,7 @@ class Processes:
             if not entry.name.isdecimal():
                 continue
             process = _process(entry)
-            if process is not None and process.state in ("D", "Z"):
+            if process is not None:
                 yield process
 
     def _is_stuck(self, process: Process) -> bool:
@@ -94,18 +101,25 @@ class Processes:
 
 
 def _process(entry: Path) -> Process | None:
-    """From the file `status`; None for a process that has gone, or that cannot be read."""
+    """From the file `status`; None for a process that is neither stuck nor dead, has gone, or cannot be read.
+
+    Nearly all processes are the former, and there may be thousands: no more is read of them than it takes to see that.
+    """
     try:
-        lines = (line.partition(":") for line in read(entry / "status").splitlines())
-    except CannotTell:
+        with (entry / "status").open("rb", buffering=0) as file:
+            text = file.read(_PAGE_BYTES).decode("utf-8", errors="replace")
+    except OSError:
         return None
-    said = {key: value.strip() for key, _, value in lines}
+    state = text.partition("\nState:\t")[2][:1]
+    if state not in _NOT_RUNNING:
+        return None
+    said = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     switches = [said.get(f"{kind}voluntary_ctxt_switches", "") for kind in ("", "non")]
     return Process(
         pid=int(entry.name),
         name=said.get("Name", ""),
-        state=said.get("State", "")[:1],
-        switches=sum(int(count) for count in switches if count.isdecimal()),
+        state=state,
+        switches=sum(int(count) for count in switches if _COUNT.fullmatch(count)),
     )
 
 
@@ -131,10 +145,14 @@ def _named(processes: Sequence[Process]) -> tuple[str, ...]:
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Each process that the driver holds, and too many zombies."""
     reading = ProcessesReading.model_validate(measurement.facts.get("processes", {}))
-    stuck, dead, first = "host.stuck_process", "host.driver_zombie", "host.not_yet_compared"
     return [
-        *listed_finding(stuck, FINDS[stuck], Severity.ERROR, reading.stuck, Action.REBOOT_NODE),
-        *listed_finding(dead, FINDS[dead], Severity.WARNING, reading.driver_zombies),
-        *(Finding(code=first, summary=FINDS[first], severity=Severity.SKIPPED) for _ in range(reading.is_first)),
-        *judge_value(number(measurement, "zombies"), references.get("zombies"), code="host.zombies"),
+        *listed_finding(FINDS, "host.stuck_process", Severity.ERROR, reading.stuck, Action.REBOOT_NODE),
+        *listed_finding(FINDS, "host.driver_zombie", Severity.WARNING, reading.driver_zombies),
+        *_not_yet_compared(reading),
+        *judge_single(measurement, references, "zombies", code="host.zombies"),
     ]
+
+
+def _not_yet_compared(reading: ProcessesReading) -> list[Finding]:
+    code = "host.not_yet_compared"
+    return [Finding(code=code, summary=FINDS[code], severity=Severity.SKIPPED)] if reading.is_first else []

@@ -8,12 +8,16 @@ from typing import cast
 
 from muster import Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
+from muster_plugins import pci
 from muster_plugins.host_look import CannotTell, NotHere, has_gpus
 from muster_plugins.listed_finding import listed_finding
 from muster_plugins.programs import NotRun, TimedOut, find_program, run_program
 
-KNOWN_UNITS = ("nvidia-fabricmanager.service", "nvidia-imex.service")
-"""Looked at wherever they are installed: without them, the NVLinks of systems with NVSwitch carry nothing."""
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+"""Looked at where NVSwitches are. Images for many kinds of machine bring it too, and there it ends with an error."""
+
+IMEX = "nvidia-imex.service"
+"""Looked at wherever it is installed: without it, GPUs of different nodes cannot share memory over NVLink."""
 
 KNOWN_RUNTIMES = (Path("/run/containerd/containerd.sock"), Path("/var/run/docker.sock"), Path("/run/crio/crio.sock"))
 
@@ -25,6 +29,13 @@ FINDS = {
     "host.runtime_down": "the container runtime does not accept connections",
     "host.runtime_refused": "this user may not connect to the container runtime",
 }
+
+
+_NOT_BOOTED = "System has not been booted with systemd"
+
+
+class NoSystemd(CannotTell):
+    """systemctl is there, but systemd has not started this machine or container."""
 
 
 class Unit(Data):
@@ -65,7 +76,12 @@ def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Contex
     program = find_program(systemctl)
     if program is None:
         raise (CannotTell if expected else NotHere)(f"{systemctl} is not installed")
-    asked = [*expected, *(name for name in KNOWN_UNITS if name not in expected)]
+    known = [FABRIC_MANAGER, IMEX] if pci.nvidia_switches(sysfs / "bus/pci/devices") else [IMEX]
+    asked = [*expected, *(name for name in known if name not in expected)]
+    try:
+        answers = _show(program, asked)
+    except NoSystemd as error:
+        raise (CannotTell if expected else NotHere)(str(error)) from None
     found = [
         Unit(
             name=name,
@@ -74,7 +90,7 @@ def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Contex
             enabled=told.get("UnitFileState", ""),
             expected=name in expected,
         )
-        for name, told in zip(asked, _show(program, asked), strict=True)
+        for name, told in zip(asked, answers, strict=True)
     ]
     there = (unit for unit in found if unit.expected or unit.load != "not-found")
     return Measurement(facts={"units": [unit.model_dump(mode="json") for unit in there]})
@@ -87,6 +103,8 @@ def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
         done = run_program([program, "show", properties, "--", *names], timeout_s=ANSWER_S)
     except (NotRun, TimedOut) as error:
         raise CannotTell(str(error)) from None
+    if done.exit_code and _NOT_BOOTED in done.stderr:
+        raise NoSystemd(_NOT_BOOTED)
     told = _blocks(done.stdout)
     if done.exit_code or len(told) != len(names):
         raise CannotTell(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
@@ -130,14 +148,14 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
         (True, Severity.ERROR, Severity.UNKNOWN),
         (False, Severity.WARNING, Severity.SKIPPED),
     ):
-        findings += _finding("host.service_down", severity, _states(down, expected=expected))
-        findings += _finding("host.runtime_down", severity, _errors(tried, expected=expected, refused=False))
-        findings += _finding("host.runtime_refused", refused, _errors(tried, expected=expected, refused=True))
+        findings += listed_finding(FINDS, "host.service_down", severity, _states(down, expected=expected))
+        findings += listed_finding(
+            FINDS, "host.runtime_down", severity, _errors(tried, expected=expected, refused=False)
+        )
+        findings += listed_finding(
+            FINDS, "host.runtime_refused", refused, _errors(tried, expected=expected, refused=True)
+        )
     return findings
-
-
-def _finding(code: str, severity: Severity, parts: Sequence[str]) -> list[Finding]:
-    return listed_finding(code, FINDS[code], severity, parts)
 
 
 def _states(down: Sequence[Unit], *, expected: bool) -> list[str]:

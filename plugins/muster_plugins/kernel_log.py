@@ -23,7 +23,6 @@ from muster import (
     Context,
     Finding,
     Measurement,
-    Params,
     Reference,
     Scope,
     Section,
@@ -38,8 +37,17 @@ from muster_plugins.kernel_log_reading import KernelLog, Look
 from muster_plugins.kernel_log_rules import normal_address, rules
 from muster_plugins.kernel_log_source import Unavailable
 from muster_plugins.kernel_log_standing import CROWDED, LOST, UNREADABLE, Entry, Windows
+from muster_plugins.no_params import NoParams
+from muster_plugins.real_node import must_be_real
 
 NAME = "kernel_log"
+
+FINDS = {
+    **{f"{NAME}.{rule.code}": rule.summary for rule in rules().rule},
+    **{f"{NAME}.{event.code}": event.summary for event in (LOST, UNREADABLE, CROWDED)},
+    f"{NAME}.no_access": "neither the kernel's log nor the journal can be read",
+    f"{NAME}.not_kept": "what the log has told cannot be written down and is forgotten when the agent restarts",
+}
 
 RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))
 """Metrics: of the device that had the most, how many events of a kind came within the period of the kind's rate."""
@@ -52,10 +60,6 @@ class KernelLogSettings(Section):
     journalctl: Path = Field(Path("journalctl"), description="The program to ask where the log itself cannot be read")
     error_stands_s: float = Field(86_400.0, ge=60, description="Seconds that an error stands after it was seen last")
     other_stands_s: float = Field(3_600.0, ge=60, description="Seconds that any other event stands")
-
-
-class KernelLogParams(Params):
-    """Nothing can be chosen."""
 
 
 class Told(Data):
@@ -129,10 +133,45 @@ def _evidence(told: Told) -> Json:
     }
 
 
-def measure(log: KernelLog, params: KernelLogParams, context: Context) -> Measurement:
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, KernelLogSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    settings = config.plugin(NAME, KernelLogSettings)
+    data_dir = config.settings.data_dir
+    log = KernelLog(
+        kmsg=settings.kmsg,
+        journalctl=settings.journalctl,
+        windows=Windows(error_s=settings.error_stands_s, other_s=settings.other_stands_s),
+        memory=Memory(data_dir / f"{NAME}.json"),
+        cleared=data_dir / f"{NAME}.cleared",
+    )
+    return [
+        Check(
+            name=NAME,
+            summary="What the kernel says: XIDs, lost GPUs, PCIe, NVSwitch, network adapters, memory, disks",
+            scope=Scope.NODE,
+            params=NoParams,
+            measure=partial(measure, log),
+            judge=judge,
+            timeout_s=15.0,
+            cadence_s=20.0,
+            resident=True,
+            watch=log.watch,
+            judged=RATES,
+            finds=FINDS,
+            cost_s=0.01,
+            precedent="gpud, NVSentinel, node-problem-detector",
+        )
+    ]
+
+
+def measure(log: KernelLog, params: NoParams, context: Context) -> Measurement:
     """Reads on in the log; Skip where devices are only simulated, or where there are none and no log either."""
-    if any(device.simulated for device in context.devices):
-        raise Skip("the devices of this node are simulated")
+    must_be_real(context)
     try:
         look = log.look()
     except Unavailable as error:
@@ -165,47 +204,3 @@ def _told(entry: Entry, look: Look, context: Context) -> Told:
         rate=event.rate.metric if event.rate else None,
         recent=entry.recent_at(look.now_s),
     )
-
-
-def _finds() -> dict[str, str]:
-    found = {rule.code: rule.summary for rule in rules().rule}
-    found |= {event.code: event.summary for event in (LOST, UNREADABLE, CROWDED)}
-    found["no_access"] = "neither the kernel's log nor the journal can be read"
-    found["not_kept"] = "what the log has told cannot be written down and is forgotten when the agent restarts"
-    return {f"{NAME}.{code}": meaning for code, meaning in found.items()}
-
-
-@hookimpl
-def muster_configure(config: Config) -> None:
-    config.plugin(NAME, KernelLogSettings)
-
-
-@hookimpl
-def muster_checks(config: Config) -> list[Check[KernelLogParams]]:
-    settings = config.plugin(NAME, KernelLogSettings)
-    data_dir = config.settings.data_dir
-    log = KernelLog(
-        kmsg=settings.kmsg,
-        journalctl=settings.journalctl,
-        windows=Windows(error_s=settings.error_stands_s, other_s=settings.other_stands_s),
-        memory=Memory(data_dir / f"{NAME}.json"),
-        cleared=data_dir / f"{NAME}.cleared",
-    )
-    return [
-        Check(
-            name=NAME,
-            summary="What the kernel says: XIDs, lost GPUs, PCIe, NVSwitch, network adapters, memory, disks",
-            scope=Scope.NODE,
-            params=KernelLogParams,
-            measure=partial(measure, log),
-            judge=judge,
-            timeout_s=15.0,
-            cadence_s=20.0,
-            resident=True,
-            watch=log.watch,
-            judged=RATES,
-            finds=_finds(),
-            cost_s=0.01,
-            precedent="gpud, NVSentinel, node-problem-detector",
-        )
-    ]

@@ -1,5 +1,7 @@
 """Keeps what stands in a file, so that neither a restart of the agent nor a look by hand loses or doubles anything."""
 
+import os
+import tempfile
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -31,10 +33,8 @@ class Memory:
         if standing == self._standing and self.trouble is None:
             return
         self._standing = standing
-        half = self._path.with_suffix(".new")
         try:
-            half.write_bytes(_FORMAT.dump_json(standing))
-            half.replace(self._path)
+            _replace(self._path, _FORMAT.dump_json(standing))
         except OSError as error:
             self.trouble = f"{self._path}: {error.strerror}"
         else:
@@ -46,3 +46,15 @@ class Memory:
             return _FORMAT.validate_json(self._path.read_bytes())
         except (OSError, ValidationError):
             return Standing(boot_id="")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """By way of a new file that is nobody else's: root may look here too, and the directory may not be root's."""
+    descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(half).replace(path)
+    except OSError:
+        Path(half).unlink(missing_ok=True)
+        raise

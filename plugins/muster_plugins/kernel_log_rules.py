@@ -1,16 +1,15 @@
 """What a line of the kernel's log means; the rules stand in `kernel_log.toml`."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from muster import Action, Severity
 from muster.model import Data
+from muster.toml import shipped_table
 from muster_plugins import xids
 from muster_plugins.kernel_log_records import Record
 
@@ -92,8 +91,7 @@ class End:
 @cache
 def rules() -> Rules:
     """The rows of `kernel_log.toml`."""
-    text = resources.files("muster_plugins").joinpath("kernel_log.toml").read_text(encoding="utf-8")
-    return Rules.model_validate(tomllib.loads(text))
+    return Rules.model_validate(shipped_table("muster_plugins", "kernel_log.toml"))
 
 
 def recognise(record: Record) -> Event | End | None:

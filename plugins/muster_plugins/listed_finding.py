@@ -1,6 +1,6 @@
 """One finding about many things of a kind, such as ports or processes, however many there are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster import Action, Finding, Severity
 from muster.model import Json
@@ -10,14 +10,14 @@ MOST_LISTED = 20
 
 
 def listed_finding(
-    code: str, meaning: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE
+    finds: Mapping[str, str], code: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE
 ) -> list[Finding]:
-    """The finding that names `parts`; none where there are none."""
+    """The finding that names `parts`, none where there are none; `finds` says by code what a finding means."""
     found = list(parts)
     if not found:
         return []
     listed = found[:MOST_LISTED]
     more = f" and {len(found) - len(listed)} more" if len(found) > len(listed) else ""
     evidence: Json = {"count": len(found), "listed": [*listed]}
-    summary = f"{meaning}: {', '.join(listed)}{more}"
+    summary = f"{finds[code]}: {', '.join(listed)}{more}"
     return [Finding(code=code, summary=summary, severity=severity, action=action, evidence=evidence)]

@@ -24,21 +24,21 @@ from muster import (
     Scope,
     Section,
     Severity,
+    Worse,
     hookimpl,
-    judge_value,
 )
 from muster_plugins import memory_pairs, pci
 from muster_plugins.memory_bandwidth import Job, cpus_next_to
 from muster_plugins.memory_parts import PARTS, Node, Part
 from muster_plugins.memory_pattern import Pattern, PatternJob
-from muster_plugins.torch_device import (
-    Choice,
+from muster_plugins.metric_judgement import (
     device_metric,
-    facts,
+    hidden_devices,
     judge_each_device,
+    judge_single,
     missing_devices,
-    places,
 )
+from muster_plugins.torch_device import Choice, facts, places
 from muster_plugins.torch_failures import device_finds, failures
 
 NAME = "memory"
@@ -51,6 +51,8 @@ FINDS = {
     "memory.transfer_slow": "copies between host and device are slow: the PCIe link, or the host's memory",
     "memory.host_slow": "the memory of the host is slower than the operator expects",
 }
+
+BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", memory_pairs.METRIC)
 
 
 class MemorySettings(Section):
@@ -90,6 +92,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     each = partial(judge_each_device, measurement, references, action=Action.INSPECT_HARDWARE)
     return [
         *missing_devices(NAME, measurement),
+        *hidden_devices(NAME, measurement),
         *failures(NAME, measurement),
         *_corrupt(measurement),
         *each("copy_gbps", code="memory.slow"),
@@ -97,7 +100,8 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
         *each("to_device_gbps", code="memory.transfer_slow"),
         *each("to_host_gbps", code="memory.transfer_slow"),
         *memory_pairs.judge(measurement, references),
-        *_host_slow(measurement, references),
+        *judge_single(measurement, references, "host_copy_gbps", code="memory.host_slow"),
+        *judge_single(measurement, references, "host_triad_gbps", code="memory.host_slow"),
     ]
 
 
@@ -120,15 +124,6 @@ def _corrupt(measurement: Measurement) -> list[Finding]:
     ]
 
 
-def _host_slow(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    found: list[Finding] = []
-    for name in ("host_copy_gbps", "host_triad_gbps"):
-        value = measurement.metrics.get(name)
-        assert not isinstance(value, list)
-        found += judge_value(value, references.get(name), code="memory.host_slow")
-    return found
-
-
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, MemorySettings)
@@ -148,7 +143,8 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
             cadence_s=24 * 3600.0,
             needs=Needs.IDLE_DEVICE,
             quick={"share": 0.1, "iterations": 5, "rounds": 1},
-            judged=("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", memory_pairs.METRIC),
+            judged=BANDWIDTHS,
+            compared=dict.fromkeys((*BANDWIDTHS, "host_copy_gbps", "host_triad_gbps"), Worse.LOWER),
             finds=FINDS,
             cost_s=30.0,
             precedent="DCGM diag memory and memtest, nvbandwidth, Azure node health checks",

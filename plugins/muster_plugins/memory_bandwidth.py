@@ -46,7 +46,7 @@ def bandwidth(place: Place, job: Job) -> Bandwidth:
     """Reads and writes the memory of one device; of the CPU, that of the host."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
-    must_fit(place, 3 * job.size_bytes)
+    must_fit(place, job, buffers=3)
     target, left, right = (buffer(place, job.size_bytes).zero_() for _ in range(3))
     return Bandwidth(
         copy=gbps(place, job, 2, lambda: target.copy_(left)),
@@ -60,7 +60,7 @@ def transfers(place: Place, job: Job, cpus: frozenset[int], hosts: "dict[frozens
     `cpus` are those next to the device; a thread on them gets the memory next to them. `hosts` keeps the host buffers
     by CPUs, because torch would reuse a buffer that is given back for a device on another socket.
     """
-    must_fit(place, job.size_bytes)
+    must_fit(place, job, buffers=1)
     on_device = buffer(place, job.size_bytes).zero_()
     with running_on(cpus) as near:
         if cpus not in hosts:
@@ -73,11 +73,11 @@ def transfers(place: Place, job: Job, cpus: frozenset[int], hosts: "dict[frozens
         )
 
 
-def must_fit(place: Place, needed: int) -> None:
-    """NotEnoughMemoryError where fewer than `needed` bytes of the device are free."""
-    free = free_bytes(place)
+def must_fit(place: Place, job: Job, buffers: int) -> None:
+    """NotEnoughMemoryError where less is free on the device than so many buffers take."""
+    needed, free = buffers * job.size_bytes, free_bytes(place)
     if needed > free:
-        raise NotEnoughMemoryError(needed, free, "somebody else uses the device, or size_bytes is too large for it")
+        raise NotEnoughMemoryError(needed, free, f"size_bytes={free // buffers} fits now")
 
 
 def buffer(place: Place, size_bytes: int) -> "torch.Tensor":

@@ -8,7 +8,8 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
 from muster_plugins.memory_bandwidth import Job, buffer, gbps, must_fit
-from muster_plugins.torch_device import Place, device_metric
+from muster_plugins.metric_judgement import device_metric
+from muster_plugins.torch_device import Place
 
 METRIC = "peer_gbps"
 
@@ -23,7 +24,7 @@ FINDS = {
 
 def row(place: Place, found: list[Place], job: Job) -> list[float | None]:
     """GB/s from one device to each of `found`, one after the other; None to itself."""
-    must_fit(place, 2 * job.size_bytes)
+    must_fit(place, job, buffers=2)
     source = buffer(place, job.size_bytes).zero_()
     speeds: list[float | None] = []
     for other in found:

@@ -6,10 +6,8 @@ values come from there, from a file of the image that is read and never executed
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +16,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from muster import Section
 from muster.config import HomePath
 from muster.model import Data
+from muster.toml import shipped_table
 
 ProfileName = Literal["nvlink", "net-forced", "gib-a4", "gib-a3u", "ib", "roce", "socket", "custom"]
 
@@ -25,7 +24,8 @@ REMOVED = "(removed)"
 
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|KEY")
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(?<!P)KEY")
+"""A PKEY, such as NCCL_IB_PKEY, is a partition of a fabric and opens nothing."""
 
 _SHOWN = ("NCCL_", "TORCH_NCCL_", "GLOO_")
 
@@ -60,8 +60,7 @@ class NcclSettings(Section):
 @cache
 def profiles() -> Mapping[str, Profile]:
     """All profiles by name."""
-    text = resources.files("muster_plugins").joinpath("nccl_environment.toml").read_text(encoding="utf-8")
-    return TypeAdapter(dict[str, Profile]).validate_python(tomllib.loads(text))
+    return TypeAdapter(dict[str, Profile]).validate_python(shipped_table("muster_plugins", "nccl_environment.toml"))
 
 
 def environment_for(name: ProfileName, settings: NcclSettings, interface: str | None) -> dict[str, str]:

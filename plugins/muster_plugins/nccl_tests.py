@@ -19,8 +19,9 @@ from muster_plugins.collective_params import CollectiveParams
 from muster_plugins.nccl_environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.nccl_tests_output import Output, parse_json, parse_text
 from muster_plugins.programs import Completed, find_program
-from muster_plugins.torch_device import Place, facts, missing_devices
-from muster_plugins.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
+from muster_plugins.real_node import must_be_real
+from muster_plugins.torch_device import Place, facts
+from muster_plugins.unmeasured import Unmeasured, run_within, tail
 
 NAME = "nccl_tests"
 
@@ -48,15 +49,7 @@ _FINDS = {
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """As `collective` is judged."""
-    if missing := missing_devices(NAME, measurement):
-        return missing
-    if unmeasured := unmeasured_finding(NAME, measurement):
-        return [unmeasured]
-    return [
-        *judge_results(NAME, measurement, references),
-        *nccl_transport.judge_transport(NAME, measurement.facts),
-        *_judge_output(measurement.facts),
-    ]
+    return [*judge_results(NAME, measurement, references), *_judge_output(measurement.facts)]
 
 
 def _judge_output(facts: Json) -> list[Finding]:
@@ -89,7 +82,7 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
             needs=Needs.IDLE_NODE,
             quick={"iterations": 3, "warmup": 1},
             judged=JUDGED,
-            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | nccl_transport.FINDS | _FINDS).items()},
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | _FINDS).items()},
             cost_s=20.0,
             precedent="nccl-tests, Azure node health checks",
         )
@@ -127,8 +120,7 @@ def measure(
 
 def _gpus(context: Context) -> list[Place]:
     """The GPUs of this node; the program finds them by itself and needs no torch."""
-    if any(device.simulated for device in context.devices):
-        raise Skip("the devices of this node are simulated")
+    must_be_real(context)
     if not context.devices and not context.expected_gpus:
         raise Skip("no GPU here, none expected")
     return [Place(device.index, f"cuda:{device.index}", device.model) for device in context.devices]
@@ -177,7 +169,7 @@ def _problems(completed: Completed, output: Output) -> dict[str, str]:
     if output.unreadable:
         problems["unreadable"] = f"the results hold lines that are no row: {output.unreadable[0]}"
     if output.out_of_bounds is None:
-        problems["incomplete"] = "the program ended before it had checked its results"
+        problems["incomplete"] = _FINDS["incomplete"]
     elif completed.exit_code and not output.wrong:
         problems["failed"] = f"the program ended with {completed.exit_code}, although its results are right"
     return problems

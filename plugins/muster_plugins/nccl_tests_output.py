@@ -62,7 +62,7 @@ def parse_text(text: str) -> Output:
         elif _ROW.match(line):
             try:
                 rows.append(_text_row(line.split(), headings))
-            except ValueError:
+            except (ValueError, LookupError, OverflowError):
                 unreadable.append(line.strip()[:_LONGEST])
     return Output(rows, out_of_bounds, unreadable[:_MOST_UNREADABLE])
 
@@ -102,7 +102,10 @@ def _number(value: Any) -> float:
 
 def parse_json(text: str) -> Output:
     """The results in what `-J` wrote; ValueError when it is no such JSON. The environment in it is passed over."""
-    document = json.loads(text)
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise ValueError("nests too deeply") from None
     results = document.get("results") if isinstance(document, dict) else None
     if not isinstance(results, list):
         raise ValueError("holds no results")
@@ -111,7 +114,7 @@ def parse_json(text: str) -> Output:
     for result in results:
         try:
             rows.append(_json_row(result))
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (ValueError, LookupError, OverflowError, TypeError, AttributeError):
             unreadable.append(json.dumps(result)[:_LONGEST])
     return Output(rows, _json_out_of_bounds(document), unreadable[:_MOST_UNREADABLE])
 
@@ -135,6 +138,6 @@ def _json_row(result: dict[str, Any]) -> Row:
 
 def _json_out_of_bounds(document: dict[str, Any]) -> int | None:
     match document.get("out_of_bounds"):
-        case {"count": int(count)}:
+        case {"count": int(count)} if count >= 0:
             return count
     return None

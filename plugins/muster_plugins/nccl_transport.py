@@ -18,6 +18,12 @@ from muster.model import Json
 
 Transport = str
 
+FINDS = {
+    "wrong_transport": "NCCL used another way than the expected one: something else was measured",
+    "transport_unknown": "NCCL does not say that it used the expected way",
+}
+"""What the findings mean, by the part of their code behind the check's name."""
+
 PATTERN = r"^(P2P|SHM|NVLS|NET|NET/[A-Za-z0-9_ ]+)$"
 """What can be expected; NET alone means any network, also within a node."""
 
@@ -60,13 +66,6 @@ def count(lines: Iterable[str]) -> Counter[Transport]:
     return seen
 
 
-FINDS = {
-    "wrong_transport": "NCCL used another way than the expected one: something else was measured",
-    "transport_unknown": "NCCL does not say that it used the expected way",
-}
-"""What the findings mean, by the part of their code behind the check's name."""
-
-
 def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[Transport]) -> Json:
     """What is judged: the expected transport, this node's connections and what anybody in the group used.
 
@@ -84,10 +83,10 @@ def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[T
 def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]:
     """Whether data went the way that was expected: what this rank used, and whether anybody in the group did at all.
 
-    A network is compared with networks, and only between nodes; what is expected within a node only there.
+    A network is compared with networks, what is expected within a node with what was used there.
     """
     expected, own, group = facts.get("expected_transport"), facts.get("transports"), facts.get("group_transports")
-    if not isinstance(expected, str) or (expected.startswith("NET/") and facts["nodes"] == 1):
+    if not isinstance(expected, str) or not _can_show(expected, facts):
         return []
     assert isinstance(own, dict) and isinstance(group, list)
     accepted = _DIRECT.get(expected, (expected,))
@@ -99,6 +98,15 @@ def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]
         return []
     summary = f"NCCL does not say that it used {expected}"
     return [_finding(f"{check}.transport_unknown", summary, Severity.UNKNOWN, facts)]
+
+
+def _can_show(expected: Transport, facts: Mapping[str, JsonValue]) -> bool:
+    """Nothing does alone, a network by name only between nodes, and anything but networks only within one."""
+    nodes, ranks = facts["nodes"], facts["world_size"]
+    assert isinstance(nodes, int) and isinstance(ranks, int)
+    if expected.startswith("NET"):
+        return ranks > 1 if expected == "NET" else nodes > 1
+    return ranks > nodes
 
 
 def _competes(used: Transport, expected: Transport) -> bool:

@@ -23,10 +23,12 @@ from muster import (
     hookimpl,
 )
 from muster_plugins import pci
-from muster_plugins.device_check import NoParams, device_check
+from muster_plugins.device_check import device_check
 from muster_plugins.device_history import History
 from muster_plugins.device_reading import DeviceReading, NodeReading
+from muster_plugins.no_params import NoParams
 from muster_plugins.nvml_session import Session, Unusable
+from muster_plugins.real_node import must_be_real
 
 NAME = "nvml"
 
@@ -45,6 +47,10 @@ _session = Session()
 
 _history = History()
 """What this process has seen of the devices; it begins anew with the process."""
+
+
+_seen: dict[int, Device] = {}
+"""By index, the devices that have answered this process at any time: one that is gone is missing, not forgotten."""
 
 
 @hookimpl
@@ -71,8 +77,11 @@ def muster_inventory(config: Config) -> Inventory | None:
     try:
         devices, software = _session.devices()
     except Unusable:
-        return None
-    return Inventory(devices=devices, software=software)
+        if not _seen:
+            return None
+        devices, software = (), {}
+    _seen.update({device.index: device for device in devices})
+    return Inventory(devices=tuple(_seen[index] for index in sorted(_seen)), software=software)
 
 
 @hookimpl
@@ -94,8 +103,7 @@ def probe(pci_root: Path, own: frozenset[int]) -> Idleness:
 
 def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measurement:
     """Reads every device once; Skip where there is none and none is expected."""
-    if any(device.simulated for device in context.devices):
-        raise Skip("the devices of this node are simulated")
+    must_be_real(context)
     try:
         reading = _session.read(settings.xid_window_s)
     except Unusable as error:

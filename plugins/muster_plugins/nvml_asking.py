@@ -18,7 +18,15 @@ SESSION_IS_OVER = (
 )
 """After these the driver is gone or was exchanged, and nothing that we hold of it is valid."""
 
-_NOT_FOR_THIS_DEVICE = ("NVML_ERROR_NOT_SUPPORTED", "NVML_ERROR_FUNCTION_NOT_FOUND", "NVML_ERROR_NO_PERMISSION")
+_NOT_FOR_THIS_DEVICE = (
+    "NVML_ERROR_NOT_SUPPORTED",
+    "NVML_ERROR_FUNCTION_NOT_FOUND",
+    "NVML_ERROR_NO_PERMISSION",
+    "NVML_ERROR_INVALID_ARGUMENT",
+    "NVML_ERROR_ARGUMENT_VERSION_MISMATCH",
+    "NVML_ERROR_DEPRECATED",
+)
+"""The last three are how a driver that is older or newer than our question says that it does not know it."""
 
 _FIELD_TYPES = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """The member of a field's value, by NVML's number for its type."""

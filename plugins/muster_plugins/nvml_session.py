@@ -96,9 +96,7 @@ class Session:
             opened = self._open(pynvml)
             return work(pynvml, opened)
         except pynvml.NVMLError as error:
-            if (
-                is_one_of(pynvml, error, SESSION_IS_OVER) and self._opened is opened
-            ):  # not what another has opened since
+            if is_one_of(pynvml, error, SESSION_IS_OVER) and self._opened is opened:  # and not opened anew since
                 self._opened = None
             raise Unusable(_word(pynvml, error), str(error)) from None
 
@@ -180,7 +178,9 @@ def _software(nvml: Library) -> dict[str, str]:
 def _event_set(nvml: Library) -> Any:
     try:
         return nvml.nvmlEventSetCreate()
-    except nvml.NVMLError_NotSupported:
+    except nvml.NVMLError as error:  # a sandbox or a virtual machine may refuse; that leaves everything else to be read
+        if is_one_of(nvml, error, SESSION_IS_OVER):
+            raise
         return None
 
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,14 +77,13 @@ def run_program(
     with process:
         try:
             outputs = _collect(process, start + timeout_s)
-            exit_code = process.wait(timeout=max(0.0, start + timeout_s - time.monotonic()))
         except subprocess.TimeoutExpired as expired:
             raise TimedOut(str(argv[0]), timeout_s, (expired.output or b"").decode(errors="replace")) from None
         finally:
             _kill_group(process.pid)
     stdout, stderr = outputs
     return Completed(
-        exit_code=exit_code,
+        exit_code=process.returncode,
         stdout=stdout.text,
         stderr=stderr.text,
         duration_s=time.monotonic() - start,
@@ -109,10 +109,14 @@ class _Output:
 
 
 def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Output, _Output]:
-    """Reads both streams until the program has closed them; TimeoutExpired with the end of what it said."""
+    """Reads both streams to their end, and waits for the program's; TimeoutExpired with the end of what it said.
+
+    What the program leaves behind is killed as soon as it has ended, as that may hold the streams open for good.
+    """
     assert process.stdout and process.stderr, "both are pipes"
     outputs = {process.stdout: _Output(bytearray()), process.stderr: _Output(bytearray())}
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, os.fdopen(os.pidfd_open(process.pid)) as end:
+        selector.register(end, selectors.EVENT_READ)
         for stream in outputs:
             selector.register(stream, selectors.EVENT_READ)
         while selector.get_map():
@@ -121,6 +125,10 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Outp
                 said = b"".join(bytes(output.kept[-2048:]) for output in outputs.values())
                 raise subprocess.TimeoutExpired(process.args, 0, said)
             for key, _ in selector.select(left):
+                if key.fileobj is end:
+                    _kill_group(process.pid)
+                    selector.unregister(end)
+                    continue
                 chunk = os.read(key.fd, _READ_BYTES)
                 if chunk:
                     outputs[key.fileobj].add(chunk)  # type: ignore[index]  # it is one of the two registered above
@@ -131,7 +139,5 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Outp
 
 def _kill_group(leader: int) -> None:
     """Ends what the program has left behind as well; its group is gone when it left nothing."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # the latter where all that is left belongs to other users
         os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return

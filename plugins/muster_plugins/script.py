@@ -19,7 +19,6 @@ from muster import (
     Finding,
     Measurement,
     Needs,
-    Params,
     Reference,
     Scope,
     Section,
@@ -28,6 +27,8 @@ from muster import (
     judge_value,
 )
 from muster.model import Json
+from muster_plugins.no_params import NoParams
+from muster_plugins.programs import MOST_OUTPUT_BYTES
 from muster_plugins.script_output import Garbage, Output, ReportedFinding, read_output
 from muster_plugins.script_trust import distrust
 from muster_plugins.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
@@ -48,15 +49,16 @@ _SAYS: Mapping[str, Mapping[int, tuple[str, Severity] | None]] = {
 """By protocol and exit code, how the finding is called: Monitoring Plugins guidelines, node-problem-detector."""
 
 _FINDS = {
-    "failed": "The script says that there is a problem",
-    "warning": "The script warns",
-    "unknown": "The script says that it could not find out",
-    "unexpected_exit": "The script ended with a code that its protocol does not have, or by a signal",
-    "out_of_bounds": "A metric of the script is beyond a reference that the operator has set",
-    "garbage": "The script's JSON cannot be read or is not of the form",
-    "untrusted": "The script has vanished since the start, is no executable any more, or everybody could replace it",
-    "not_started": "The script could not be started",
-    "timed_out": "The script was not done by its deadline and was killed",
+    "failed": "the script says that there is a problem",
+    "warning": "the script warns",
+    "unknown": "the script says that it could not find out",
+    "unexpected_exit": "the script ended with a code that its protocol does not have, or by a signal",
+    "out_of_bounds": "a metric of the script is beyond a reference that the operator has set",
+    "truncated": "the script said more than is read of it, and the rest was dropped",
+    "garbage": "the script's JSON cannot be read or is not of the form",
+    "untrusted": "the script has vanished since the start, is no executable any more, or everybody could replace it",
+    "not_started": "the script could not be started",
+    "timed_out": "the script was not done by its deadline and was killed",
 }
 
 _FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
@@ -90,65 +92,6 @@ class ScriptSettings(Section):
     )
 
 
-class ScriptParams(Params):
-    """Nothing can be chosen: what is run stands in the settings of the node."""
-
-
-@hookimpl
-def muster_configure(config: Config) -> None:
-    config.plugin(NAME, ScriptSettings)
-
-
-@hookimpl
-def muster_checks(config: Config) -> list[Check[ScriptParams]]:
-    scripts = config.plugin(NAME, ScriptSettings).checks
-    return [_check(f"{NAME}.{name}", script) for name, script in scripts.items()]
-
-
-def _check(name: str, script: ScriptCheck) -> Check[ScriptParams]:
-    return Check(
-        name=name,
-        summary=f"What the operator's {script.path.name} says",
-        scope=Scope.NODE,
-        params=ScriptParams,
-        measure=partial(measure, script),
-        judge=partial(judge, name),
-        timeout_s=script.timeout_s,
-        cadence_s=script.interval_s,
-        needs=script.needs,
-        finds={f"{name}.{code}": meaning for code, meaning in _FINDS.items()},
-        precedent="Nagios plugins, node-problem-detector, NHC",
-    )
-
-
-def measure(script: ScriptCheck, params: ScriptParams, context: Context) -> Measurement:
-    """The metrics that the script gives; in the facts its exit code, its first line and its own findings."""
-    facts: Json = {"path": str(script.path), "protocol": script.protocol}
-    try:
-        if reason := distrust(script.path):  # again, as the file may have been changed since the start
-            raise Unmeasured("untrusted", reason)
-        done = run_within(
-            context,
-            [script.path, *script.args],
-            env={"MUSTER_NODE": context.node, "TMPDIR": str(context.scratch)},
-            cwd=context.scratch,
-        )
-    except Unmeasured as why:
-        return why.measurement(facts)
-    facts |= {"exit_code": done.exit_code, "stderr": tail(done.stderr), "truncated": done.truncated}
-    try:
-        output = read_output(done.stdout, performance_data=script.protocol == "nagios")
-    except Garbage as garbage:
-        return Measurement(facts=facts | {"garbage": str(garbage), "summary": ""})
-    return Measurement(metrics=output.metrics, facts=facts | _facts(output))
-
-
-def _facts(output: Output) -> Json:
-    units: dict[str, JsonValue] = dict(output.units)
-    findings: list[JsonValue] = _FINDINGS.dump_python(output.findings, mode="json")
-    return {"summary": output.summary, "units": units, "findings": findings}
-
-
 def judge(name: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """The script's own findings, what its exit code adds to them, and metrics that the operator has references for."""
     if finding := unmeasured_finding(name, measurement):
@@ -156,6 +99,9 @@ def judge(name: str, measurement: Measurement, references: Mapping[str, Referenc
     findings = [reported.of(name) for reported in _FINDINGS.validate_python(measurement.facts.get("findings", ()))]
     if reason := measurement.facts.get("garbage"):
         findings.append(_finding(name, "garbage", Severity.UNKNOWN, f"the JSON on stdout {reason}", measurement))
+    if measurement.facts["truncated"]:
+        summary = f"said more than {MOST_OUTPUT_BYTES >> 20} MiB, the rest of which was not read"
+        findings.append(_finding(name, "truncated", Severity.UNKNOWN, summary, measurement))
     findings += _of_exit_code(name, measurement, {finding.severity for finding in findings})
     for metric, reference in references.items():
         value = measurement.metrics.get(metric)
@@ -184,3 +130,58 @@ def _of_exit_code(name: str, measurement: Measurement, reported: set[Severity]) 
 def _finding(name: str, code: str, severity: Severity, summary: str, measurement: Measurement) -> Finding:
     evidence: Json = {key: measurement.facts[key] for key in ("exit_code", "stderr") if measurement.facts.get(key)}
     return Finding(code=f"{name}.{code}", summary=summary, severity=severity, evidence=evidence)
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, ScriptSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    scripts = config.plugin(NAME, ScriptSettings).checks
+    return [_check(f"{NAME}.{name}", script) for name, script in scripts.items()]
+
+
+def _check(name: str, script: ScriptCheck) -> Check[NoParams]:
+    return Check(
+        name=name,
+        summary=f"What the operator's {script.path.name} says",
+        scope=Scope.NODE,
+        params=NoParams,
+        measure=partial(measure, script),
+        judge=partial(judge, name),
+        timeout_s=script.timeout_s,
+        cadence_s=script.interval_s,
+        needs=script.needs,
+        finds={f"{name}.{code}": meaning for code, meaning in _FINDS.items()},
+        precedent="Nagios plugins, node-problem-detector, NHC",
+    )
+
+
+def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurement:
+    """The metrics that the script gives; in the facts its exit code, its first line and its own findings."""
+    facts: Json = {"path": str(script.path), "protocol": script.protocol}
+    try:
+        if reason := distrust(script.path):  # again, as the file may have been changed since the start
+            raise Unmeasured("untrusted", reason)
+        done = run_within(
+            context,
+            [script.path, *script.args],
+            env={"MUSTER_NODE": context.node, "TMPDIR": str(context.scratch)},
+            cwd=context.scratch,
+        )
+    except Unmeasured as why:
+        return why.measurement(facts)
+    facts |= {"exit_code": done.exit_code, "stderr": tail(done.stderr), "truncated": done.truncated}
+    try:
+        output = read_output(done.stdout, performance_data=script.protocol == "nagios")
+    except Garbage as garbage:
+        return Measurement(facts=facts | {"garbage": str(garbage), "summary": ""})
+    return Measurement(metrics=output.metrics, facts=facts | _facts(output))
+
+
+def _facts(output: Output) -> Json:
+    units: dict[str, JsonValue] = dict(output.units)
+    findings: list[JsonValue] = _FINDINGS.dump_python(output.findings, mode="json")
+    return {"summary": output.summary, "units": units, "findings": findings}

@@ -9,20 +9,21 @@ object begins a line and may span several; text may stand before it. The text of
 `<summary> | <label>=<value>[<unit>];<warn>;<crit>;<min>;<max> …`.
 """
 
-import json
 import re
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from muster import Action, Finding, Severity
 from muster.explain import explain
 from muster.model import Data, Json, Metric
+from muster_plugins.program_json import json_in
 
 MOST_METRICS = 256
 _MOST_FINDINGS = 64
 _MOST_CHARACTERS = 500
-_MOST_EVIDENCE_CHARACTERS = 8192
+_MOST_EVIDENCE_BYTES = 8192
 
 
 class Garbage(Exception):
@@ -39,8 +40,12 @@ class Output(NamedTuple):
 
 
 def _bounded(evidence: Json) -> Json:
-    if len(json.dumps(evidence)) > _MOST_EVIDENCE_CHARACTERS:
-        raise ValueError(f"must have at most {_MOST_EVIDENCE_CHARACTERS} characters as JSON")
+    try:
+        size = len(to_json(evidence))
+    except PydanticSerializationError:
+        raise ValueError("must be text that UTF-8 can write") from None
+    if size > _MOST_EVIDENCE_BYTES:
+        raise ValueError(f"must have at most {_MOST_EVIDENCE_BYTES} bytes as JSON")
     return evidence
 
 
@@ -79,11 +84,10 @@ _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 def _read_object(text: str) -> _Report:
     try:
-        table, _ = json.JSONDecoder().raw_decode(text)
-        return _Report.model_validate(table)
+        return _Report.model_validate(json_in(text))
     except ValidationError as error:
         raise Garbage("; ".join(explain(_Report, error, what="key")[:3])) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Garbage(f"is not JSON: {error}") from None
 
 
@@ -92,7 +96,7 @@ def _first_line(text: str) -> str:
 
 
 _DATUM = re.compile(
-    r"""(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'=|]+))
+    r"""(?<!\S)(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'=|]+))
         =(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>[a-zA-Z%]*)(?=[;\s]|$)""",
     re.VERBOSE,
 )

@@ -22,8 +22,9 @@ from muster import (
     hookimpl,
 )
 from muster.check import AnyCheck
-from muster_plugins.device_check import NoParams, device_check
+from muster_plugins.device_check import device_check
 from muster_plugins.device_reading import DeviceReading, NodeReading
+from muster_plugins.no_params import NoParams
 from muster_plugins.simulated_faults import Fault, inject
 
 NAME = "simulated"

@@ -145,6 +145,7 @@ _WRAPPED: dict[tuple[str, str], Callable[[Callable[..., Any]], None]] = {
     ("corrupt", "collective"): _wrap_all_reduce,
     ("slow_link", "collective"): _wrap_all_reduce,
     ("corrupt", "training"): _wrap_linear,
+    ("lost", "training"): _wrap_linear,
     ("corrupt", "training_ddp"): _wrap_linear,
 }
 """By kind of fault and check, which call of torch it is."""

@@ -29,15 +29,40 @@ from muster import (
     Section,
     Severity,
     Skip,
+    Worse,
     hookimpl,
-    judge_value,
 )
 from muster.model import Json
 from muster_plugins import fio
+from muster_plugins.metric_judgement import judge_single
 from muster_plugins.programs import find_program
 from muster_plugins.unmeasured import Unmeasured, run_within, unmeasured_finding
 
 NAME = "storage"
+
+FINDS = {
+    "storage.io_error": "a read or write failed on the device",
+    "storage.slow": "bandwidth or operations per second are below the reference",
+    "storage.latency": "the 99th percentile of the latency is above the reference",
+    "storage.not_direct": "the file system has no O_DIRECT, so the page cache was measured as well",
+    "storage.no_space": "too little space is free for the scratch file, so nothing was measured",
+    "storage.directory_unusable": "the directory is missing or cannot be written",
+    "storage.fio_missing": "a directory is configured, but fio is not installed",
+    "storage.fio_failed": "fio ended without a report",
+    "storage.job_failed": "a job of fio failed for a reason that says nothing about the device",
+    "storage.garbage": "fio's report cannot be read",
+    "storage.not_started": "fio could not be started",
+    "storage.timed_out": "fio was not done by its deadline",
+}
+
+JUDGED = (
+    "seq_write_gbps",
+    "seq_read_gbps",
+    "rand_read_iops",
+    "rand_read_p99_s",
+    "rand_write_iops",
+    "rand_write_p99_s",
+)
 
 _OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno.ETIMEDOUT, errno.ENOLINK}
 """What Linux reports when the device, its medium or the way to it fails: `blk_errors` in block/blk-core.c."""
@@ -94,10 +119,9 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
                 severity=Severity.SKIPPED,
             )
         )
-    for name, value in measurement.metrics.items():
-        if not isinstance(value, list):
-            code = "storage.latency" if name.endswith("_p99_s") else "storage.slow"
-            findings += judge_value(value, references.get(name), code=code)
+    for name in measurement.metrics:
+        code = "storage.latency" if name.endswith("_p99_s") else "storage.slow"
+        findings += judge_single(measurement, references, name, code=code)
     return findings
 
 
@@ -133,28 +157,9 @@ def muster_checks(config: Config) -> list[Check[StorageParams]]:
             timeout_s=900.0,
             needs=Needs.IDLE_NODE,
             quick={"size_mib": 256, "runtime_s": 1.0},
-            judged=(
-                "seq_write_gbps",
-                "seq_read_gbps",
-                "rand_read_iops",
-                "rand_read_p99_s",
-                "rand_write_iops",
-                "rand_write_p99_s",
-            ),
-            finds={
-                "storage.io_error": "A read or write failed on the device",
-                "storage.slow": "Bandwidth or operations per second are below the reference",
-                "storage.latency": "The 99th percentile of the latency is above the reference",
-                "storage.not_direct": "The file system has no O_DIRECT, so the page cache was measured as well",
-                "storage.no_space": "Too little space is free for the scratch file, so nothing was measured",
-                "storage.directory_unusable": "The directory is missing or cannot be written",
-                "storage.fio_missing": "A directory is configured, but fio is not installed",
-                "storage.fio_failed": "fio ended without a report",
-                "storage.job_failed": "A job of fio failed for a reason that says nothing about the device",
-                "storage.garbage": "fio's report cannot be read",
-                "storage.not_started": "fio could not be started",
-                "storage.timed_out": "fio was not done by its deadline",
-            },
+            judged=JUDGED,
+            compared={metric: Worse.LOWER for metric in JUDGED if not metric.endswith("_s")},
+            finds=FINDS,
             cost_s=35.0,
             precedent="fio; Azure NHC's disk checks, SuperBench disk-benchmark",
         )

@@ -5,8 +5,8 @@ check goes the same way on both. torch is imported inside the functions: they ru
 """
 
 import ctypes
+import os
 import re
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import JsonValue
-
-from muster import Action, Context, Finding, Measurement, Reference, Severity, Skip, judge_value
+from muster import Context, Skip
 from muster.model import Json
 
 Choice = Literal["auto", "cpu"]
@@ -40,6 +38,18 @@ class Place:
     def backend(self) -> str:
         return "cpu" if self.torch_name == "cpu" else "cuda"
 
+
+_SHOWN = "CUDA_VISIBLE_DEVICES"
+"""By this variable Slurm, Kubernetes or a person shows a process only some of the devices."""
+
+_DECIDE_ABOUT_BITS = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "NVIDIA_TF32_OVERRIDE",
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+)
+"""Variables by which somebody makes cuBLAS or torch choose other algorithms, as the documentation of both says."""
 
 CPU = Place(index=None, torch_name="cpu", model="CPU")
 """The CPU itself, on purpose and not in place of a device."""
@@ -79,6 +89,15 @@ def places_in_group(context: Context, choice: Choice) -> list[Place]:
     return found or [CPU] * max(1, len(context.devices))
 
 
+def place_of_rank(found: list[Place], local_rank: int) -> Place:
+    """The place of a rank of this node, also where a job shows each rank nothing but its own device."""
+    if len(found) == 1:
+        return found[0]
+    if local_rank >= len(found):
+        raise RuntimeError(f"local rank {local_rank} has no device: CUDA shows {len(found)} here")
+    return found[local_rank]
+
+
 def _devices(context: Context) -> list[Place]:
     simulated = [device for device in context.devices if device.simulated]
     if simulated:
@@ -87,8 +106,21 @@ def _devices(context: Context) -> list[Place]:
 
     if torch.version.cuda is None and context.devices:
         raise RuntimeError("this torch is built without CUDA: install one that can use the GPUs of this node")
+    if torch.cuda.device_count():  # as NVML counts them, until CUDA has looked for itself
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # torch leaves it without types
+    elif context.devices and _SHOWN in os.environ:
+        raise RuntimeError(f"{_SHOWN}={os.environ[_SHOWN]!r} hides every GPU of this node")
     indices = {device.uuid: device.index for device in context.devices}
-    return sorted((_cuda_place(number, indices) for number in range(torch.cuda.device_count())), key=_by_index)
+    found = (_cuda_place(number, indices) for number in range(torch.cuda.device_count()))
+    return whole_devices(sorted(found, key=_by_index))
+
+
+def whole_devices(found: list[Place]) -> list[Place]:
+    """The same places; Skip where one is a part of a device: of these CUDA shows a process only one, and no others."""
+    partitioned = next((place.model for place in found if " MIG " in place.model), None)
+    if partitioned is not None:
+        raise Skip(f"the GPUs of this node are partitioned ({partitioned}), and CUDA cannot show them as a whole")
+    return found
 
 
 def _cuda_place(number: int, indices: Mapping[str, int]) -> Place:
@@ -105,10 +137,12 @@ def _by_index(place: Place) -> int:
 
 
 def facts(context: Context, found: list[Place], choice: Choice) -> Json:
-    """What references are chosen by, and which devices should be there and are not."""
+    """What references are chosen by, and which devices should be there and are not, or are hidden from this process."""
     expected = len(context.devices) if context.expected_gpus is None else context.expected_gpus
     present = {place.index for place in found}
-    missing = [] if choice == "cpu" else [index for index in range(expected) if index not in present]
+    absent = [] if choice == "cpu" else [index for index in range(expected) if index not in present]
+    on_gpus = any(place.backend == "cuda" for place in found)
+    hidden, missing = (absent, []) if on_gpus and _SHOWN in os.environ else ([], absent)
     return {
         "backend": found[0].backend if found else None,
         "gpu_model": ", ".join(sorted({place.model for place in found})),
@@ -116,59 +150,20 @@ def facts(context: Context, found: list[Place], choice: Choice) -> Json:
         "simulated": any(place.simulated for place in found),
         "devices": [place.index for place in found],
         "missing": list(missing),
+        "hidden": list(hidden),
     }
 
 
-def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
-    """The finding that devices are missing, if the facts of `measurement` say so."""
-    missing = measurement.facts["missing"]
-    if not isinstance(missing, list) or not missing:
-        return []
-    return [
-        Finding(
-            code=f"{check}.devices_missing",
-            summary=f"no device with index {', '.join(str(index) for index in missing)}",
-            severity=Severity.ERROR,
-            action=Action.INSPECT_HARDWARE,
-            evidence={"missing": missing},
-        )
-    ]
-
-
-def device_metric(measurement: Measurement, name: str) -> list[tuple[int | None, float | None]]:
-    """A metric with one number per device as pairs of device index (None: the CPU) and number."""
-    values, indices = measurement.metrics.get(name), measurement.facts["devices"]
-    if not isinstance(values, list) or not isinstance(indices, list):
-        return []
-    return [(device_index(index), value) for index, value in zip(indices, values, strict=True)]
-
-
-def judge_each_device(
-    measurement: Measurement,
-    references: Mapping[str, Reference],
-    metric: str,
-    *,
-    code: str,
-    action: Action = Action.NONE,
-) -> list[Finding]:
-    """A metric with one number per device, each held against the same reference; the devices are named."""
-    return [
-        finding
-        for device, value in device_metric(measurement, metric)
-        for finding in judge_value(value, references.get(metric), code=code, device=device, action=action)
-    ]
-
-
-def device_index(fact: JsonValue) -> int | None:
-    """A device index out of facts, which are JSON."""
-    return fact if isinstance(fact, int) else None
-
-
 def software() -> Json:
-    """Versions of what multiplies on this node: the same bits are only to be expected where they are the same."""
+    """Versions and settings of what multiplies on this node: only where they are the same are the bits to be."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
-    return {"torch": str(torch.__version__), "cuda": torch.version.cuda, "cublas": _cublas_version(torch.version.cuda)}
+    return {
+        "torch": str(torch.__version__),
+        "cuda": torch.version.cuda,
+        "cublas": _cublas_version(torch.version.cuda),
+        "environment": {name: os.environ[name] for name in _DECIDE_ABOUT_BITS if name in os.environ},
+    }
 
 
 def _cublas_version(cuda: str | None) -> str | None:
@@ -269,8 +264,3 @@ def warm_up(place: Place, work: Callable[[], object], seconds: float) -> None:
         settle(place)
         if time.perf_counter() >= until:
             return
-
-
-def median(values: list[float]) -> float:
-    """The median; single times vary several-fold on a shared machine."""
-    return statistics.median(values)

@@ -12,15 +12,17 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Severity
 from muster.model import Json
-from muster_plugins.torch_device import Place, device_index, on_each
+from muster_plugins.metric_judgement import device_index
+from muster_plugins.torch_device import Place, on_each
 
 T = TypeVar("T")
 
 
 def device_finds(check: str) -> dict[str, str]:
-    """What the findings of `failures` and of `torch_device.missing_devices` mean, by their code for `check`."""
+    """What the findings of `failures`, `missing_devices` and `hidden_devices` mean, by their code for `check`."""
     return {
         f"{check}.devices_missing": "the node has fewer devices than it should",
+        f"{check}.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
         f"{check}.out_of_memory": "a device has too little free memory for what was asked, so it was not measured",
         f"{check}.device_failed": "a device answered with an error in the middle of its work, or vanished",
     }
@@ -50,19 +52,40 @@ def attempt_each(found: list[Place], work: Callable[[Place], T]) -> list[T | Fai
 
 def attempt(place: Place, work: Callable[[Place], T]) -> T | Failure:
     """What `work` gives, or the Failure of its device; what is our own mistake is raised."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-
     try:
         return work(place)
     except NotEnoughMemoryError as error:
         return Failure("out_of_memory", str(error), error.evidence)
     except RuntimeError as error:
-        reason = str(error).partition("\n")[0]  # what follows is advice
-        if isinstance(error, torch.OutOfMemoryError) or "CUDA error: out of memory" in reason:
-            return Failure("out_of_memory", reason, {})
-        if not reason.startswith("CUDA error"):  # so begin all errors of the driver and of cuBLAS
-            raise
-        return Failure("device_failed", reason, {})
+        if ran_out_of_memory(error):
+            return Failure("out_of_memory", _first_line(error), {})
+        if reason := of_the_device(error):
+            return Failure("device_failed", reason, {})
+        raise
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Whether a device or, by torch or Python, the host refused memory."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(text in str(error) for text in _NO_MEMORY)
+
+
+def of_the_device(error: Exception) -> str | None:
+    """What the driver of a device or NVIDIA's libraries say of it; None for an error of another kind."""
+    reason = _first_line(error)
+    return reason if reason.startswith(_OF_THE_DEVICE) and not ran_out_of_memory(error) else None
+
+
+_NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+
+_OF_THE_DEVICE = ("CUDA error", "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")
+"""So begin all errors of the driver and of cuBLAS; cuDNN has others, which tell of the software."""
+
+
+def _first_line(error: Exception) -> str:
+    """What follows is advice."""
+    return str(error).partition("\n")[0]
 
 
 def each_number(results: list[T | Failure], number: Callable[[T], float]) -> list[float | None]:

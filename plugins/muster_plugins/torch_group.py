@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from muster import Context, Rendezvous
+from muster.model import Json
 from muster_plugins.torch_device import Place
 
 if TYPE_CHECKING:
@@ -36,6 +37,18 @@ class Group:
     def told_by_all(self, topic: str, value: Any) -> list[Any]:
         """Tells all ranks `value`, a piece of JSON, and gives what each tells about the topic, by rank."""
         return _told_by_all(self.store, topic, value, self.rank, len(self.nodes))
+
+    def facts(self, place: Place) -> Json:
+        """What references for groups are chosen by, and who this rank is, which works on `place`."""
+        return {
+            "backend": self.backend,
+            "nodes": len(set(self.nodes)),
+            "world_size": len(self.nodes),
+            "rank": self.rank,
+            "device": place.index,
+            "gpu_model": place.model,
+            "simulated": place.simulated,
+        }
 
     def nodes_that_share_a_host(self) -> list[str]:
         """The names of nodes that are on the same host as another one."""

@@ -18,24 +18,20 @@ from muster import (
     Reference,
     Scope,
     Severity,
+    Worse,
     hookimpl,
     judge_value,
 )
 from muster.model import Json, Metric
 from muster_plugins import training_problems
-from muster_plugins.torch_device import (
-    device_index,
-    device_metric,
-    facts,
-    missing_devices,
-    on_each,
-    places,
-)
+from muster_plugins.metric_judgement import device_index, device_metric, hidden_devices, missing_devices
+from muster_plugins.torch_device import facts, on_each, places
 from muster_plugins.training_figures import Figures, loss_figures, odd_ones, time_figures
 from muster_plugins.training_problems import Problem, problem_facts, problems_found
 from muster_plugins.training_task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 
 if TYPE_CHECKING:
+    from muster_plugins.training_data import Task
     from muster_plugins.training_loop import Trained
 
 NAME = "training"
@@ -45,9 +41,11 @@ _JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow",
 
 FINDS = {
     "training.devices_missing": "devices that should be there are not",
+    "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
     "training.loss_not_finite": "the loss became infinite or no number at all",
     "training.loss_not_falling": "the loss fell less than a healthy device makes it fall",
-    "training.results_differ": "devices of one model did the same training and ended with different bits",
+    "training.results_differ": "a device ended the same training with other bits than most devices of its model",
+    "training.disagreement": "devices of one model ended the same training with different bits, and none are the most",
     "training.slow": "fewer samples per second than the reference for this device",
     "training.drift": "steps took longer at the end than at the beginning",
     **{f"training.{what}": meaning for what, meaning in training_problems.FINDS.items()},
@@ -56,8 +54,8 @@ FINDS = {
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """A loss that is no number, or that does not fall, convicts the device, and so do bits unlike those of its like."""
-    findings = missing_devices(NAME, measurement) + problems_found(NAME, measurement)
-    findings += _judge_losses(measurement) + _judge_results(measurement)
+    findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
+    findings += problems_found(NAME, measurement) + _judge_losses(measurement) + _judge_results(measurement)
     for metric, what in _JUDGED.items():
         for device, value in device_metric(measurement, metric):
             findings += judge_value(
@@ -71,7 +69,7 @@ def _judge_losses(measurement: Measurement) -> list[Finding]:
     return [
         Finding(
             code="training.loss_not_finite",
-            summary="the loss became infinite or no number at all",
+            summary=FINDS["training.loss_not_finite"],
             severity=Severity.ERROR,
             device=device,
             action=Action.INSPECT_HARDWARE,
@@ -82,29 +80,48 @@ def _judge_losses(measurement: Measurement) -> list[Finding]:
 
 
 def _judge_results(measurement: Measurement) -> list[Finding]:
-    found = []
     results = _results(measurement)
+    found = []
     for model in sorted({model for _, model, _ in results}):
         alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
-        for odd in odd_ones([fingerprint for _, fingerprint in alike]):
-            device, fingerprint = alike[odd]
-            found.append(
-                Finding(
-                    code="training.results_differ",
-                    summary=f"the same training ended with other bits than on the node's other {model}",
-                    severity=Severity.ERROR,
-                    device=device,
-                    action=Action.REPLACE,
-                    evidence={"fingerprint": fingerprint, "fingerprints": [other for _, other in alike]},
-                )
-            )
+        odd = [alike[position] for position in odd_ones([fingerprint for _, fingerprint in alike])]
+        evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
+        if len(odd) == len(alike):
+            found.append(_disagreement(model, evidence))
+        else:
+            found += [_deviates(device, model, evidence) for device, _ in odd]
     return found
+
+
+def _deviates(device: int | None, model: str, evidence: Json) -> Finding:
+    return Finding(
+        code="training.results_differ",
+        summary=f"the same training ended with other bits than on the node's other {model}",
+        severity=Severity.ERROR,
+        device=device,
+        action=Action.REPLACE,
+        evidence=evidence,
+    )
+
+
+def _disagreement(model: str, evidence: Json) -> Finding:
+    return Finding(
+        code="training.disagreement",
+        summary=f"the same training ended with different bits on the {model} of this node: one of them is wrong",
+        severity=Severity.UNKNOWN,
+        action=Action.INSPECT_HARDWARE,
+        evidence=evidence,
+    )
 
 
 def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
     """Device, its model and the fingerprint of its training, for each that has trained."""
-    columns = [measurement.facts.get(name) for name in ("devices", "models", "fingerprints")]
-    rows = zip(*(column if isinstance(column, list) else () for column in columns), strict=False)
+    devices, models, fingerprints = (measurement.facts.get(name) for name in ("devices", "models", "fingerprints"))
+    if not (isinstance(devices, list) and isinstance(models, list) and isinstance(fingerprints, dict)):
+        return []
+    ((_task, results),) = fingerprints.items()
+    assert isinstance(results, list)
+    rows = zip(devices, models, results, strict=True)
     return [(device_index(device), str(model), str(result)) for device, model, result in rows if result is not None]
 
 
@@ -128,6 +145,7 @@ def muster_checks(config: Config) -> list[Check[TaskParams]]:
             needs=Needs.IDLE_DEVICE,
             quick={"warmup": 10, "iterations": 50},
             judged=tuple(_JUDGED),
+            compared={"throughput_samples_per_s": Worse.LOWER},
             finds=FINDS,
             cost_s=10.0,
             precedent="acceptance tests that train an MLP, ResNet or Transformer; the fingerprint: muster",
@@ -152,7 +170,7 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
         return Measurement(facts=common | problem_facts(problem))
     context.progress(f"training {plan.model} for {plan.steps} steps on {len(found)} device(s)")
     trained = on_each(found, lambda place: training_loop.train(place, task))
-    return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(trained))
+    return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
 
 
 def _metrics(plan: Plan, trained: Sequence["Trained | Problem"]) -> dict[str, Metric]:
@@ -166,9 +184,9 @@ def _figures(plan: Plan, trained: "Trained") -> Figures:
     return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
 
 
-def _facts(trained: Sequence["Trained | Problem"]) -> Json:
+def _facts(task: "Task", trained: Sequence["Trained | Problem"]) -> Json:
     fingerprints = [None if isinstance(result, Problem) else result.checksum for result in trained]
     return {
-        "fingerprints": list(fingerprints),
+        "fingerprints": {f"task {task.checksum}": list(fingerprints)},
         **problem_facts(*(result for result in trained if isinstance(result, Problem))),
     }

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from muster_plugins.torch_failures import ran_out_of_memory
 from muster_plugins.training_files import read_images
 from muster_plugins.training_models import Shape, build, sample_shape
-from muster_plugins.training_problems import Problem, ran_out_of_memory
+from muster_plugins.training_problems import Problem
 from muster_plugins.training_task import SETTINGS_NAME, Plan
 
 BATCHES = 8

@@ -6,6 +6,7 @@ judges what only it can be blamed for.
 
 from collections.abc import Mapping
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -22,11 +23,11 @@ from muster import (
     Scope,
     Severity,
     hookimpl,
-    judge_value,
 )
 from muster.model import Json, Metric
 from muster_plugins import training_problems
-from muster_plugins.torch_device import Place, device_index, facts, median, missing_devices, places_in_group, working_on
+from muster_plugins.metric_judgement import device_index, judge_single, missing_devices
+from muster_plugins.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.torch_group import Group, joined
 from muster_plugins.training_figures import loss_figures, odd_ones, time_figures
 from muster_plugins.training_problems import Problem, problem_facts, problems_found
@@ -48,7 +49,7 @@ _JUDGED_AT_EVERY_RANK = {"compute_lag": "slow_rank", "step_time_drift": "drift"}
 
 FINDS = {
     "training_ddp.devices_missing": "devices that should be there are not",
-    "training_ddp.not_together": "ranks were given different tasks, or one had no memory for it: nothing was measured",
+    "training_ddp.not_together": "ranks got different tasks, or one could not train by itself: nothing was measured",
     "training_ddp.results_differ": "a rank ended the training alone with other bits than ranks with the same device",
     "training_ddp.weights_differ": "after the training together a rank had other weights than the others",
     "training_ddp.loss_not_finite": "the loss became infinite or no number at all",
@@ -82,24 +83,19 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 def _judge_metrics(
     measurement: Measurement, references: Mapping[str, Reference], judged: Mapping[str, str], device: int | None
 ) -> list[Finding]:
-    found = []
-    for metric, what in judged.items():
-        value = measurement.metrics.get(metric)
-        if isinstance(value, float):
-            found += judge_value(
-                value,
-                references.get(metric),
-                code=f"{NAME}.{what}",
-                device=device,
-                action=Action.INSPECT_HARDWARE,
-            )
-    return found
+    return [
+        finding
+        for metric, what in judged.items()
+        for finding in judge_single(
+            measurement, references, metric, code=f"{NAME}.{what}", device=device, action=Action.INSPECT_HARDWARE
+        )
+    ]
 
 
 def _judge_loss(measurement: Measurement) -> list[Finding]:
     if measurement.metrics.get("loss_last", 0.0) is not None:
         return []
-    return [_error("loss_not_finite", "the loss became infinite or no number at all", None, {})]
+    return [_error("loss_not_finite", FINDS[f"{NAME}.loss_not_finite"], None, {})]
 
 
 def _error(what: str, summary: str, device: int | None, evidence: Json) -> Finding:
@@ -132,7 +128,7 @@ def _apart(ranks: list[RankReport]) -> dict[str, list[int]]:
     """By reason, the ranks that cannot train with the others."""
     return {
         "were given another task, by their data, settings or software": odd_ones([rank.task for rank in ranks]),
-        "have no memory for it": [number for number, rank in enumerate(ranks) if rank.fingerprint is None],
+        "could not train by themselves": [number for number, rank in enumerate(ranks) if rank.fingerprint is None],
     }
 
 
@@ -212,7 +208,7 @@ def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> 
     except Problem as problem:
         return Measurement(facts=common | problem_facts(problem))
     meeting = context.rendezvous()
-    place = found[meeting.local_rank]
+    place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         measured = _measure_in_group(context, group, place, task)
     return measured.model_copy(update={"facts": common | measured.facts})
@@ -237,15 +233,8 @@ def _measure_in_group(context: Context, group: Group, place: Place, task: "Task"
 
 
 def _facts(plan: Plan, group: Group, place: Place, ranks: list[RankReport]) -> Json:
-    return {
-        "backend": group.backend,
-        "nodes": len(set(group.nodes)),
-        "world_size": len(group.nodes),
+    return group.facts(place) | {
         "global_batch_size": plan.batch_size * len(group.nodes),
-        "rank": group.rank,
-        "device": place.index,
-        "gpu_model": place.model,
-        "simulated": place.simulated,
         "ranks": [report.model_dump() for report in ranks],
     }
 

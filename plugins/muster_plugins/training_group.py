@@ -6,6 +6,7 @@ each beginning with another batch, with gradients averaged by DistributedDataPar
 the one alone, is the time of the collectives that computing does not hide; waiting for slower ranks is in it.
 """
 
+from statistics import median
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ import torch._dynamo  # DistributedDataParallel would import it, for a second, w
 import torch.distributed as dist
 from torch import nn
 
-from muster_plugins.torch_device import Place, median
+from muster_plugins.torch_device import Place
 from muster_plugins.torch_group import Group
 from muster_plugins.training_data import Task
 from muster_plugins.training_loop import Trained, Training, software, train

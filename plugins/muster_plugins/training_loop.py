@@ -13,8 +13,9 @@ from torch import nn
 from torch.utils import deterministic
 
 from muster_plugins.torch_device import Place, settle, time_each
+from muster_plugins.torch_failures import of_the_device, ran_out_of_memory
 from muster_plugins.training_data import BATCHES, Task, checksum
-from muster_plugins.training_problems import Problem, ran_out_of_memory
+from muster_plugins.training_problems import Problem
 
 _LEARNING_RATE = 0.01
 _MOMENTUM = 0.9
@@ -63,10 +64,12 @@ def _processor() -> str:
 
 
 def train(place: Place, task: Task) -> Trained | Problem:
-    """Trains on one device with nobody to wait for; Problem, with the batch that would fit, when memory runs out."""
+    """Trains on one device with nobody to wait for; Problem when it fails, or its memory: then with what would fit."""
     try:
         return Training(place, task).run()
     except (RuntimeError, MemoryError) as error:
+        if failed := of_the_device(error):
+            return Problem("device_failed", failed, place.index)
         if not ran_out_of_memory(error):
             raise
     return Problem("does_not_fit", _what_fits(place, task), place.index)  # here the failed training is forgotten
@@ -100,6 +103,8 @@ class Training:
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
         self._scaler.step(self._descent)  # type: ignore[arg-type]  # it has what the scaler asks of an optimizer
         self._scaler.update()
+        for weight in self._weights:  # also after a step that the scaler left out, because its scale was too high
+            weight.grad = None
         self._losses[self._done] = loss.detach()
         self._done += 1
 
@@ -135,8 +140,6 @@ class _Descent:
         torch._foreach_mul_(self._velocities, _MOMENTUM)
         torch._foreach_add_(self._velocities, gradients)
         torch._foreach_add_(self._weights, self._velocities, alpha=-_LEARNING_RATE)
-        for weight in self._weights:
-            weight.grad = None
 
 
 def _what_fits(place: Place, task: Task) -> str:

@@ -1,8 +1,8 @@
-"""Why a training could not be done: nothing of it says anything about the hardware."""
+"""Why a training could not be done: nothing of it convicts the hardware."""
 
 from muster import Action, Finding, Measurement, Severity
 from muster.model import Json
-from muster_plugins.torch_device import device_index
+from muster_plugins.metric_judgement import device_index
 
 FINDS = {
     "data_unset": "a data set was asked for, but the settings name no data_dir",
@@ -10,6 +10,7 @@ FINDS = {
     "data_damaged": "a file of the data set is truncated, or not in the format in which it was published",
     "decoder_missing": "the data set holds JPEG images and no library that decodes them is installed",
     "does_not_fit": "the network with its batches does not fit into memory",
+    "device_failed": "a device answered with an error in the middle of its work, or vanished",
 }
 """By the last part of the finding's code, what it means."""
 
@@ -37,15 +38,8 @@ def problems_found(check: str, measurement: Measurement) -> list[Finding]:
             summary=str(problem["text"]),
             severity=Severity.UNKNOWN,
             device=device_index(problem["device"]),
-            action=Action.CHECK_APPLICATION,
+            action=Action.INSPECT_HARDWARE if problem["code"] == "device_failed" else Action.CHECK_APPLICATION,
         )
         for problem in (problems if isinstance(problems, list) else ())
         if isinstance(problem, dict)
     ]
-
-
-def ran_out_of_memory(error: Exception) -> bool:
-    """Whether a device or, by torch or Python, the host refused memory."""
-    import torch  # noqa: PLC0415  only child processes may load torch
-
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)

@@ -86,7 +86,7 @@ class Plan(NamedTuple):
 class RankReport(Data):
     """What ranks are compared by: their task, kind of device, and of their training alone the result and speed.
 
-    `fingerprint` is None, and the speed 0, for a rank that has no memory for the task.
+    `fingerprint` is None, and the speed 0, for a rank that could not train by itself.
     """
 
     task: str

@@ -3,14 +3,13 @@
 The rows stand in `xids.toml` and `sxids.toml`, each with its source.
 """
 
-import tomllib
 from functools import cache
-from importlib import resources
 
 from pydantic import Field, TypeAdapter
 
 from muster import Action, Severity
 from muster.model import Data
+from muster.toml import shipped_table
 
 
 class Detail(Data):
@@ -74,5 +73,5 @@ def switch_meaning(code: int, line: str = "") -> Xid:
 
 
 def _rows(kind: str) -> dict[int, Xid]:
-    text = resources.files("muster_plugins").joinpath(f"{kind}s.toml").read_text(encoding="utf-8")
-    return {row.code: row for row in _ROWS.validate_python(tomllib.loads(text)[kind])}
+    table = shipped_table("muster_plugins", f"{kind}s.toml")
+    return {row.code: row for row in _ROWS.validate_python(table[kind])}

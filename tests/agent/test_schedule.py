@@ -10,7 +10,7 @@ from muster.check import AnyCheck, Check, Params, Scope
 from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError
 from muster.model import Measurement
-from muster_agent.plan import Planned
+from muster_agent.plan import Planned, announced
 from muster_agent.planning import make_plan, memory_limit_bytes
 from muster_agent.schedule import Schedule, spread
 
@@ -198,3 +198,12 @@ def test_a_run_may_take_what_the_settings_say_else_half_of_the_memory():
     """The limit is in bytes."""
     assert memory_limit_bytes(AgentSettings(memory_limit_gib=1.5)) == 1536 * 2**20
     assert 2**26 < memory_limit_bytes(AgentSettings()) < 2**45
+
+
+def test_a_check_is_announced_as_this_node_runs_it():
+    """Interval and deadline are the settings'; one that is off runs on demand only."""
+    checks = {"a": make_check("a", cadence_s=60.0), "b": make_check("b", cadence_s=60.0)}
+    settings = {"a": CheckSettings(interval_s=5.0, timeout_s=2.0), "b": CheckSettings(enabled=False)}
+    plan = make_plan(checks, settings, complete=True)
+    told = [announced(planned) for planned in plan.values()]
+    assert [(info.name, info.cadence_s, info.timeout_s) for info in told] == [("a", 5.0, 2.0), ("b", None, 30.0)]

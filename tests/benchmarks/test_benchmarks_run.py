@@ -11,7 +11,9 @@ ROOT = Path(__file__).parent.parent.parent
 
 SMALLEST = {
     "agent_at_rest": ["--settle-s", "0", "--window-s", "0.1", "--devices", "1"],
+    "collective": ["--end", "1M", "--turns", "1", "--iterations", "1", "--warm-up", "0"],
     "gemm": ["--edges", "64", "--tries", "1", "--iterations", "2", "--turns", "1"],
+    "overhead": ["--settle-s", "0", "--window-s", "0", "--catch-up-s", "0", "--pairs", "2", "--devices", "1"],
     "result_latency": ["--runs", "2", "--brokers", "embedded"],
     "sweep_overhead": ["--pairs", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1", "--size-bytes", "4"],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],

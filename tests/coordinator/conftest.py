@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiomqtt
 import pytest
 
-from muster.check import CheckInfo, Needs, Scope
+from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.config import Settings
 from muster.model import Device, Finding, Inventory, RankResult, Run, Severity, Verdict
 from muster.mqtt import connection_options
@@ -36,6 +36,7 @@ from muster.wire.messages import (
 from muster.wire.topics import NodeTopic, Topics
 
 TOPICS = Topics("default")
+COMPARED = {"tflops": Worse.LOWER}
 PARAMS = {"type": "object", "properties": {"size": {"type": "integer"}}, "additionalProperties": False}
 
 
@@ -192,7 +193,7 @@ class Node:
         device = Device(index=0, uuid=f"{self.name}-0", model="Stand-in", simulated=True)
         common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 5.0, "params": PARAMS}
         checks = (
-            CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, **common),
+            CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, compared=COMPARED, **common),
             CheckInfo(name="collective", scope=Scope.GROUP, needs=Needs.NOTHING, objective="busbw_gbps", **common),
         )
         inventory = Inventory(devices=(device,))

@@ -141,3 +141,30 @@ def test_reasons_say_why() -> None:
     assert after().reasons == ("nothing has been measured yet",)
     assert after("PASS").reasons == ()
     assert after("FAIL").reasons == ("gemm failed; a second failure confirms it, two passes in a row clear it",)
+
+
+def compared(severity: Severity, code: str = "baseline.outlier", since: float = 1.0) -> NodeFinding:
+    return NodeFinding(code=code, summary="slow", severity=severity, device=3, check="gemm", run="r", since=since)
+
+
+@pytest.mark.parametrize(
+    ("words", "severity", "health"),
+    [
+        ("PASS", Severity.WARNING, Health.DEGRADED),
+        ("PASS", Severity.ERROR, Health.SUSPECT),
+        ("FAIL FAIL", Severity.WARNING, Health.FAILED),
+        ("UNKNOWN", Severity.WARNING, Health.DEGRADED),
+    ],
+)
+def test_what_comparing_finds_counts_as_health(words: str, severity: Severity, health: Health) -> None:
+    """It degrades or makes suspect, never fails, never lessens a failure, and is gone when it finds nothing more."""
+    evidence = after(*words.split())
+    before = evidence.health
+    for since in (1.0, 2.0, 3.0):
+        evidence.compare("b", (compared(severity, since=since),))
+    assert evidence.health is health
+    assert evidence.findings[-1] == compared(severity, since=1.0)
+    assert "slow" in evidence.reasons
+    assert evidence.compare("b", ()) == (compared(severity, since=1.0),)
+    assert evidence.health is before
+    assert evidence.compare("b", ()) is None

@@ -135,6 +135,7 @@ WRONG = [
     (("set", "lathe", "rpm", "--when", "maker", "--source", "x"), "condition 'maker' is not KEY=VALUE"),
     (("set", "lathe", "rpm", "--fail-below", "1"), "--source"),
     (("set", "lathe", "rpm", "--fail-below", "much", "--source", "x"), "--fail-below"),
+    (("set", "lathe", "rpm", "--fail-below", "nan", "--source", "x"), "--fail-below must be a finite number, not nan"),
     (("explain",), "either the id of a run that the coordinator has, or --file FILE"),
     (("explain", "r1", "--file", "x"), "either the id of a run"),
     (("explain", "--file", "/nowhere"), "--file: cannot read /nowhere: No such file"),
@@ -160,7 +161,7 @@ def test_explain_reads_the_report_of_a_suite(here, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["[]", '{"steps": [7]}', '{"items": 1}', '{"items": [{"id": "r"}]}', "\xff", "{}", "7"]
+    "content", ["[]", '{"steps": [7]}', '{"items": 1}', '{"items": [{"id": "r"}]}', "\xff", "{}", "7", "[" * 100_000]
 )
 def test_a_file_with_something_else_is_refused(here, tmp_path, content):
     """One line, not a traceback."""

@@ -251,7 +251,7 @@ async def test_a_newer_schema_is_refused(settings):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0002"):
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0003"):
         await Store.open(settings)
 
 

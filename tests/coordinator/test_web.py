@@ -5,7 +5,7 @@ import json
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 
-from muster.check import CheckInfo, Needs, Scope
+from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.config import Config, HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
 from muster.model import Inventory, Json, Run, Verdict
@@ -19,6 +19,7 @@ from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.store import Store
 from muster_coordinator.stream import WAITING, Stream
+from muster_coordinator.thinning import Thinning
 from muster_coordinator.web.guard import read_token
 from muster_coordinator.web.server import MAX_BODY_BYTES, application, listen, serving
 
@@ -71,7 +72,8 @@ async def api(tmp_path, token):
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
-    shell = Shell(pipeline, link, Stream(3), Notices(Plugins(Config(settings))))
+    thinning = Thinning(store.database, settings.store, pipeline.clock)
+    shell = Shell(pipeline, link, Stream(3), Notices(Plugins(Config(settings))), thinning)
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.api(store), token), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
@@ -477,3 +479,70 @@ def test_a_taken_port_is_named():
     listener, url = listen("127.0.0.1:0")
     with listener, pytest.raises(Unavailable, match=r"http.listen: cannot listen on .*in use"):
         listen(url.removeprefix("http://"))
+
+
+@pytest.fixture
+async def compared(fleet):
+    """A dozen nodes that have measured a compared metric three times, of which n7 is slow."""
+    gemm = check_info("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
+    for number in range(12):
+        node = f"n{number}"
+        message = InventoryReport(sent_at=1.0, node=node, inventory=Inventory(), checks=(gemm,))
+        await fleet.feed(InventorySeen(message))
+        runs = [
+            run.model_copy(update={"metrics": {"tflops": [70.0, 50.0 if number == 7 else 70.0]}})
+            for run in report(node, 1, 2, 3).message.runs
+        ]
+        await fleet.feed(ReportSeen(Report(sent_at=1.0, node=node, stream=node, after=0, runs=tuple(runs))))
+    return fleet
+
+
+async def test_the_fleet_is_shown_as_a_whole(compared):
+    """Counts by health and service state."""
+    view = await compared.get("/api/v1/fleet")
+    assert view["nodes"] == 12
+    assert view["health"] == {"HEALTHY": 11, "DEGRADED": 1}
+    assert (view["service"], view["lost"], view["findings"]) == ({"IN_SERVICE": 12}, [], [])
+    await compared.refused(400, "GET", "/api/v1/fleet?node=n1")
+
+
+async def test_baselines_are_listed_and_reset(compared):
+    """With what is normal and who is not; after a reset what is measured now is normal, also after a restart."""
+    (view,) = (await compared.get("/api/v1/baselines?limit=1"))["items"]
+    assert (view["metric"], view["centre"], view["anchor"]["centre"]) == ("tflops", 70.0, 70.0)
+    assert view["out_of_line"] == ["n7"]
+    assert (await compared.get("/api/v1/nodes/n7"))["health"] == "DEGRADED"
+    response, answer = await compared.ask("DELETE", f"/api/v1/baselines/{view['id']}")
+    assert (response.status, answer["id"], answer["out_of_line"]) == (200, view["id"], [])
+    (stored,) = (await compared.store.saved()).baselines
+    assert (stored.id, stored.anchor.devices) == (view["id"], 24)
+    assert "/api/v1/baselines" in await compared.refused(404, "DELETE", "/api/v1/baselines/nothing")
+
+
+async def test_a_node_has_a_history(compared):
+    """The latest first, in pages, of one device or all."""
+    path = "/api/v1/nodes/n7/history?metric=tflops"
+    points = (await compared.get(path))["items"]
+    assert [point["run"] for point in points] == ["n7-3", "n7-2", "n7-1"]
+    assert points[0]["values"] == {"0": 70.0, "1": 50.0}
+    assert points[0]["verdicts"] == {"PASS": 1}
+    first = await compared.get(f"{path}&limit=2&device=1")
+    rest = await compared.get(f"{path}&limit=2&device=1&cursor={first['next_cursor']}")
+    assert [point["values"] for point in first["items"] + rest["items"]] == [{"1": 50.0}] * 3
+    assert len((await compared.get(f"{path}&since=1970-01-01T00:16:42Z&until=1970-01-01T00:16:43Z"))["items"]) == 1
+    assert (await compared.get(f"{path}&check=memory"))["items"] == []
+    assert "metric" in await compared.refused(400, "GET", "/api/v1/nodes/n7/history")
+    await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
+
+
+async def test_metrics_count_what_comparing_found(compared):
+    """By code; fleet findings and thinned runs as well."""
+    text = await compared.get("/metrics")
+    for line in (
+        'muster_compared{code="baseline.outlier"} 1.0',
+        'muster_compared{code="baseline.fingerprint"} 0.0',
+        "muster_baselines 1.0",
+        "muster_fleet_findings 0.0",
+        "muster_runs_thinned_total 0.0",
+    ):
+        assert line in text.splitlines()

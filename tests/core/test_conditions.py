@@ -19,7 +19,7 @@ RANGE = {"at_least": 2, "at_most": 8}
         (["H100", "H200"], ["H100", "H200"], ["B200", None]),
         ([1, 2], [1, 2], [True, 3]),
         (RANGE, [2, 3.5, 8], [1, 8.1, True, "3", None, [3]]),
-        ({"at_least": 2}, [2, 1e9], [1.9, float("nan")]),
+        ({"at_least": 2}, [2, 1e9], [1.9, float("nan"), 10**400]),
         ({"at_most": 8}, [-1, 8], [9, None]),
     ],
 )
@@ -47,6 +47,8 @@ def test_what_meets_a_condition(condition, meets, does_not):
         {"at_least": [1]},
         float("nan"),
         float("inf"),
+        10**400,
+        {"at_least": 10**400},
     ],
 )
 def test_a_wrong_condition_is_refused_with_what_would_be_right(wrong):

@@ -19,6 +19,14 @@ def test_every_collective_goes_over_nccl_and_is_right(check_run, collective):
     assert len(run["facts"]["report"]["results"]) == 3
 
 
+def test_each_size_gives_its_memory_back(check_run):
+    """A sweep that only fits where no size keeps what the one before it had; NCCL says how it was done."""
+    sizes = ("--param", "begin_bytes=8", "--param", "end_bytes=4G", "--param", "factor=8", "--param", "iterations=3")
+    run = check_run("collective", "--param", "collective=all_gather", *sizes)
+    assert run["verdict"] == "PASS", run["findings"]
+    assert run["metrics"]["wrong_elements"] == 0
+
+
 def test_a_message_that_does_not_fit_the_gpu_is_refused_with_what_would(check_run):
     """By its free memory."""
     run = check_run("collective", "--param", "size_bytes=1000G")

@@ -21,11 +21,6 @@ def test_every_format_is_right_and_fast(check_run):
         assert min(run["metrics"][f"tflops_{dtype}"]) > 5
 
 
-def test_quick_is_quick(check_run):
-    """A node is done within 15 seconds."""
-    assert check_run("gemm", "--quick")["duration_s"] < 15
-
-
 def test_tensor_cores_are_used(check_run):
     """Narrow formats are several times as fast as fp32, and fp32 is not TF32 in disguise."""
     metrics = check_run("gemm", "--param", 'dtypes=["fp32","tf32","bf16"]')["metrics"]
@@ -34,10 +29,12 @@ def test_tensor_cores_are_used(check_run):
 
 
 def test_the_fingerprint_is_the_same_in_every_run(check_run):
-    """As cuBLAS promises for the same model and version; so a difference convicts a device."""
-    first, second = (check_run("gemm", "--quick")["facts"] for _ in range(2))
-    assert first["fingerprint"] == second["fingerprint"]
-    assert None not in [bits for each in first["fingerprint"].values() for bits in each]
+    """As cuBLAS promises for the same model and version; so a difference convicts a device. Each takes 15 s at most."""
+    runs = [check_run("gemm", "--quick") for _ in range(2)]
+    assert max(run["duration_s"] for run in runs) < 15
+    first, second = (run["facts"] for run in runs)
+    assert first["fingerprints"] == second["fingerprints"]
+    assert None not in [bits for each in first["fingerprints"].values() for bits in each]
     assert first["software"] == second["software"]
     assert first["software"]["cuda"]
 

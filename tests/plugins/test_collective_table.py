@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muster_plugins.collective_table import Row, expected_peak, facts, metrics, peaks, report, text_table
+from muster_plugins.collective_table import Row, curves, expected_peak, facts, metrics, peaks, report, text_table
 from muster_plugins.nccl_tests_output import parse_json, parse_text
 
 GIB = 1 << 30
@@ -106,6 +106,15 @@ def test_efficiency_stands_behind_each_row_where_a_peak_is_known():
     assert [(each.busbw_gbps, each.wrong) for each in parse_text(table).rows] == [
         (each.busbw_gbps, 0) for each in SWEEP
     ]
+
+
+def test_several_sizes_make_a_curve():
+    """Of a single one there is nothing to draw."""
+    (curve,) = curves(SWEEP)
+    assert isinstance(curve, dict)
+    assert curve["x"] == [512, 1024, 2 << 20, GIB, 2 * GIB, 4 * GIB]
+    assert curve["y"] == [0.1, 0.2, 20.0, 330.0, 350.0, 340.0]
+    assert curves(SWEEP[:1]) == []
 
 
 def test_the_report_has_the_keys_of_nccl_tests():

@@ -5,7 +5,7 @@ import pytest
 from muster import Measurement, Reference
 from muster.references import applicable, shipped
 from muster_plugins.device_judgement import FINDS, JUDGED, UNUSABLE, judge
-from muster_plugins.device_reading import DeviceReading, NodeReading, StandingXid
+from muster_plugins.device_reading import NUMBERS, DeviceReading, NodeReading, StandingXid
 
 ADDRESSES = ("0000:10:00.0", "0000:11:00.0")
 
@@ -29,7 +29,7 @@ def judged(measurement: Measurement, rows: tuple[Reference, ...] = shipped()):
         ({"lost": True}, [("nvml.device_lost", "ERROR", 0, "REBOOT_NODE")]),
         ({"remap_pending": True}, [("nvml.row_remap_pending", "ERROR", 0, "RESET_GPU")]),
         ({"remap_failed": True}, [("nvml.row_remap_failed", "ERROR", 0, "INSPECT_HARDWARE")]),
-        ({"throttled": ("power brake",)}, [("nvml.throttled", "WARNING", 0, "INSPECT_HARDWARE")]),
+        ({"throttled": ("power brake",)}, [("nvml.throttled", "INFO", 0, "NONE")]),
         ({"failed": {"power_w": "unknown error"}}, [("nvml.read_failed", "UNKNOWN", 0, "NONE")]),
         ({"unsupported": ("power_w", "xids")}, [("nvml.unsupported", "SKIPPED", None, "NONE")]),
         ({"xids": (StandingXid(13, 1),)}, [("nvml.xid", "INFO", 0, "CHECK_APPLICATION")]),
@@ -41,6 +41,7 @@ def judged(measurement: Measurement, rows: tuple[Reference, ...] = shipped()):
         ({"persistence": False}, [("nvml.persistence_off", "INFO", None, "NONE")]),
         ({"links_active": 18}, []),
         ({"links_inactive": (0, 1, 2, 3)}, []),
+        ({"links_active": 17, "links_inactive": (3,), "mig": True}, []),
         (
             {"links_active": 17, "links_inactive": (3,)},
             [("nvml.nvlink_inactive", "ERROR", 0, "INSPECT_HARDWARE")],
@@ -77,7 +78,8 @@ def test_what_a_device_says_becomes_findings(states, expected):
         ({"temperature_headroom_c": 0.0}, [("nvml.too_hot", "ERROR", 0, "INSPECT_HARDWARE")]),
         ({"memory_temperature_headroom_c": 4.0}, [("nvml.memory_too_hot", "WARNING", 0, "INSPECT_HARDWARE")]),
         ({"memory_temperature_headroom_c": 0.0}, [("nvml.memory_too_hot", "ERROR", 0, "INSPECT_HARDWARE")]),
-        ({"slowed_down_s": 360.0}, []),
+        ({"slowed_down_s": 60.0}, []),
+        ({"slowed_down_s": 360.0}, [("nvml.throttled", "WARNING", 0, "INSPECT_HARDWARE")]),
         ({"slowed_down_s": 375.0}, [("nvml.throttled", "ERROR", 0, "INSPECT_HARDWARE")]),
         ({"sm_clock_share": 0.8}, []),
         ({"sm_clock_share": 0.7}, [("nvml.clock_low", "WARNING", 0, "INSPECT_HARDWARE")]),
@@ -116,7 +118,7 @@ def test_replays_are_judged_by_the_generation_of_the_link(generation, replays, i
 
 
 def test_a_slowdown_that_lasts_is_told_once():
-    """As the error that it is, not as a warning of this moment besides."""
+    """As the error that it is, not as what is seen at this moment besides."""
     slow = device(throttled=("power brake",), numbers={"slowed_down_s": 400.0})
     assert judged(NodeReading(devices=(slow,)).measurement()) == [("nvml.throttled", "ERROR", 0, "INSPECT_HARDWARE")]
 
@@ -197,6 +199,18 @@ def test_one_finding_lists_all_that_is_not_supported():
     node = NodeReading(devices=(device(0, unsupported=("power_w",)), device(1, unsupported=("xids", "power_w"))))
     (finding,) = judge("nvml", node.measurement(), {})
     assert finding.evidence["names"] == ["power_w", "xids"]
+
+
+def test_a_look_at_eight_devices_is_small():
+    """Ten thousand nodes send one every 15 s, so what is the same for all devices is said once."""
+    uuid, unsupported = "GPU-1b2c3d4e-5f60-7182-93a4-b5c6d7e8f901", ("nvlink_crc_errors", "nvlink_replays")
+    numbers = dict.fromkeys(NUMBERS, 1980.0)
+    devices = [
+        DeviceReading(index=index, uuid=uuid, model="NVIDIA H200", unsupported=unsupported, numbers=numbers)
+        for index in range(8)
+    ]
+    measurement = NodeReading(devices=tuple(devices), expected=8).measurement()
+    assert len(measurement.model_dump_json()) < 4096
 
 
 def test_codes_begin_with_the_name_of_the_check():

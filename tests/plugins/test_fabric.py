@@ -14,9 +14,10 @@ from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
 from muster_plugins import fabric, fabric_sysfs
-from muster_plugins.fabric import FabricParams, FabricSettings, judge
+from muster_plugins.fabric import FabricSettings, judge
 from muster_plugins.fabric_counters import COUNTERS
 from muster_plugins.fabric_reading import FabricReading
+from muster_plugins.no_params import NoParams
 
 GPU = Device(index=0, uuid="GPU-0", model="NVIDIA H200")
 
@@ -54,6 +55,7 @@ class Tree:
 
     def unplug(self, device: str) -> None:
         shutil.rmtree(self.root / "sys/class/infiniband" / device)
+        shutil.rmtree(self.root / f"sys/class/net/net_{device}")
 
 
 def take_down(port: Path) -> None:
@@ -78,7 +80,7 @@ class Node:
 
     def measure(self, *devices: Device) -> Measurement:
         self.clock += 30
-        return self._check.measure(FabricParams(), here(*devices))
+        return self._check.measure(NoParams(), here(*devices))
 
     def look(self, *devices: Device) -> dict[str, str]:
         """By code, the severity of each finding but those that every first look has."""
@@ -215,15 +217,49 @@ def test_more_ports_than_demanded_may_be_idle(tree, node):
 
 
 def test_a_device_that_was_there_is_missed(tree, node):
-    """What was there once since the start has to be there, and never less."""
+    """What was there once since the start has to be there, with the time to come back that a port has that is down.
+
+    Clouds take the device of a virtual machine away for a moment when they serve the host.
+    """
     tree.plug("mlx5_0")
     tree.plug("mlx5_1")
     watched = node()
     assert watched.look() == {}
     tree.unplug("mlx5_1")
-    assert watched.findings()["fabric.ports_missing"].evidence["listed"] == ["mlx5_1/1 not there"]
+    (down,) = watched.findings().values()
+    assert (down.code, down.severity, down.evidence["listed"]) == (
+        "fabric.port_down",
+        "WARNING",
+        ["mlx5_1/1 is not there"],
+    )
+    watched.clock += 240
+    assert watched.findings()["fabric.port_drop"].evidence["ports"] == {"mlx5_1/1": 270.0}
     tree.unplug("mlx5_0")
-    assert watched.findings()["fabric.ports_missing"].evidence["count"] == 2
+    assert watched.findings()["fabric.port_down"].evidence["count"] == 2
+    tree.plug("mlx5_0")
+    assert watched.look() == {"fabric.port_down": "WARNING", "fabric.port_drop": "ERROR"}
+
+
+@pytest.mark.parametrize("table", [{"ports": 2}, {"devices": {"mlx5_1": 400}}])
+def test_a_demanded_device_that_goes_is_a_fault_at_once(tree, node, table):
+    """The settings say that it must be there."""
+    tree.plug("mlx5_0")
+    tree.plug("mlx5_1")
+    watched = node(**table)
+    assert watched.look() == {}
+    tree.unplug("mlx5_1")
+    (finding,) = watched.findings().values()
+    assert (finding.code, finding.evidence["listed"]) == ("fabric.ports_missing", ["mlx5_1/1 not there"])
+
+
+def test_a_virtual_function_may_go(tree, node):
+    """It moves into the container that uses it, and back again."""
+    tree.plug("mlx5_0")
+    (tree.plug("mlx5_4").parents[1] / "device/physfn").mkdir()
+    watched = node()
+    assert watched.look() == {}
+    tree.unplug("mlx5_4")
+    assert watched.look() == {}
 
 
 @pytest.mark.parametrize(
@@ -304,12 +340,12 @@ def test_a_counter_that_wraps_or_is_reset_is_no_error(tree, node, after):
     assert watched.look() == {}
 
 
-def test_a_counter_at_its_limit_is_unknown(tree, node):
-    """It counts nothing more, so its silence says nothing."""
+def test_a_counter_at_its_limit_is_skipped(tree, node):
+    """It counts nothing more, so its silence says nothing; after years of use that is no fault either."""
     port = tree.plug("mlx5_0")
     (port / "counters/symbol_error").write_text("65535\n")
     finding = node().findings()["fabric.counter_stopped"]
-    assert (finding.severity, finding.evidence["listed"]) == ("UNKNOWN", ["mlx5_0/1 symbol_error"])
+    assert (finding.severity, finding.evidence["listed"]) == ("SKIPPED", ["mlx5_0/1 symbol_error"])
 
 
 @pytest.mark.parametrize(
@@ -320,9 +356,10 @@ def test_a_counter_at_its_limit_is_unknown(tree, node):
         (b"-3\n", "fabric.unreadable", "UNKNOWN"),
         (b"\xff\xfe\n", "fabric.unreadable", "UNKNOWN"),
         (b"garbage" * 1000, "fabric.unreadable", "UNKNOWN"),
+        (b"9" * 400, "fabric.unreadable", "UNKNOWN"),
         ("folder", "fabric.unreadable", "UNKNOWN"),
     ],
-    ids=["no port counters", "vanished", "negative", "not text", "garbage", "not a file"],
+    ids=["no port counters", "vanished", "negative", "not text", "garbage", "too large", "not a file"],
 )
 def test_a_counter_that_cannot_be_read_is_named(tree, node, content, code, severity):
     """What a device does not offer is skipped, what is broken is unknown; nothing else is lost by it."""
@@ -441,6 +478,7 @@ PROPRIETARY = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.230.02  Fri J
         (None, "6.8.0", PROPRIETARY, {"fabric.no_gpu_direct": "WARNING"}),
         (None, "6.8.0", None, {"fabric.gpu_direct_unknown": "UNKNOWN"}),
         (None, "strange", OPEN, {"fabric.gpu_direct_unknown": "UNKNOWN"}),
+        ("efa_nv_peermem", "5.4.0", PROPRIETARY, {}),
     ],
 )
 def test_a_way_to_gpu_memory(tree, node, *, module, kernel, driver, expected):
@@ -455,6 +493,9 @@ def test_a_way_to_gpu_memory(tree, node, *, module, kernel, driver, expected):
         (tree.root / "proc/driver/nvidia/version").write_text(driver)
     assert node().look(GPU) == expected
     assert node().look() == {}
+    (tree.root / "sys/class/infiniband/mlx5_0/ports/1/link_layer").write_text("Ethernet\n")
+    assert node(expect="roce").look(GPU) == expected
+    assert node().look(GPU) == dict.fromkeys(expected, "SKIPPED"), "a network card like any other"
 
 
 @pytest.mark.parametrize(

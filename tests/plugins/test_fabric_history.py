@@ -62,9 +62,10 @@ def test_ports_that_were_active_are_missed_and_others_forgotten():
     history = FabricHistory()
     spare = DOWN.model_copy(update={"device": "mlx5_9"})
     history.observe([UP, spare], 0)
-    assert history.observe([], 30) == ((), ("mlx5_0/1",))
-    (back,), gone = history.observe([UP], 60)
-    assert (back.remembered, gone) == (True, ())
+    assert history.observe([], 30) == ((), {"mlx5_0/1": 0.0})
+    assert history.observe([], 90) == ((), {"mlx5_0/1": 60.0})
+    (back,), gone = history.observe([UP], 120)
+    assert (back.remembered, back.reactivations, gone) == (True, 1, {})
     assert set(history._ports) == {"mlx5_0/1"}
 
 

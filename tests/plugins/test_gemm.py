@@ -107,7 +107,7 @@ def test_a_fingerprint_depends_on_the_seed_only(torch_child):
         params = {"device": "cpu", "size": 64, "seed": seed, "warmup_s": 0}
         facts = torch_child.ask("gemm", params=params)["facts"]
         assert facts["software"]["torch"]
-        return facts["fingerprint"]
+        return facts["fingerprints"]
 
     assert fingerprint(1) == fingerprint(1)
     ((product, bits),) = fingerprint(1).items()
@@ -121,7 +121,7 @@ def test_every_simulated_device_is_measured_and_says_so(torch_child, simulated_n
     assert len(answer["metrics"]["tflops_fp32"]) == 3
     assert answer["facts"]["simulated"] is True
     assert "simulated" in answer["facts"]["gpu_model"]
-    assert len(set(answer["facts"]["fingerprint"]["fp32 64x64x64 seed 1"])) == 1
+    assert len(set(answer["facts"]["fingerprints"]["fp32 64x64x64 seed 1"])) == 1
 
 
 def test_one_wrong_element_on_one_device_is_found(torch_child, codes, simulated_node):

@@ -53,7 +53,7 @@ def test_a_convict_is_told_with_all_its_counts():
 )
 def test_devices_of_one_model_must_come_to_the_same_bits(bits, models, convicted, expected):
     """The majority of a model is right; without one nobody is convicted, and who is convicted has no say."""
-    facts: Json = {"devices": [0, 1, 2], "models": [*models], "fingerprint": {PRODUCT: bits}}
+    facts: Json = {"devices": [0, 1, 2], "models": [*models], "fingerprints": {PRODUCT: bits}}
     findings = deviating(Measurement(facts=facts), convicted)
     assert [(each.code, each.severity, each.device, each.action) for each in findings] == expected
     assert {finding.code for finding in findings} <= FINDS.keys()
@@ -61,6 +61,6 @@ def test_devices_of_one_model_must_come_to_the_same_bits(bits, models, convicted
 
 def test_both_suspects_are_named():
     """Of two devices that disagree nobody can tell which one is wrong."""
-    facts: Json = {"devices": [2, 5], "models": ["X", "X"], "fingerprint": {PRODUCT: ["a", "b"]}}
+    facts: Json = {"devices": [2, 5], "models": ["X", "X"], "fingerprints": {PRODUCT: ["a", "b"]}}
     (finding,) = deviating(Measurement(facts=facts), set())
     assert finding.evidence == {PRODUCT: {"model": "X", "bits": {"2": "a", "5": "b"}}}

@@ -13,8 +13,9 @@ from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
 from muster_plugins import host
-from muster_plugins.host import HostParams, judge, measure
+from muster_plugins.host import judge, measure
 from muster_plugins.host_look import CannotTell, Look, NotHere
+from muster_plugins.no_params import NoParams
 
 
 def here(*devices: Device, expected_gpus: int | None = None) -> Context:
@@ -46,7 +47,7 @@ def test_a_look_that_fails_does_not_keep_the_others_from_looking():
         "sensor": raising(OSError(5, "Input/output error")),
         "governor": raising(NotHere("a virtual machine")),
     }
-    measurement = measure(looks, HostParams(), here())
+    measurement = measure(looks, NoParams(), here())
     assert measurement.metrics == {"zombies": 1.0}
     assert [(each.code, each.severity) for each in findings(measurement)] == [
         ("host.memlock", "WARNING"),
@@ -65,14 +66,14 @@ def test_the_machine_that_runs_a_simulated_node_is_not_looked_at():
     """It is none of the fleet."""
     device = Device(index=0, uuid="GPU-0", model="simulated", simulated=True)
     with pytest.raises(Skip, match="simulated"):
-        check_of().measure(HostParams(), here(device))
+        check_of().measure(NoParams(), here(device))
 
 
 def test_this_machine_can_be_looked_at_twice():
     """Every look works on a real /proc and /sys: nothing is unknown, and the facts can be judged again."""
     check = check_of()
     for _ in range(2):
-        measurement = check.measure(HostParams(), here())
+        measurement = check.measure(NoParams(), here())
     again = Measurement.model_validate_json(measurement.model_dump_json())
     found = findings(again)
     assert {each.code for each in found} <= set(host.FINDS)
@@ -95,7 +96,7 @@ def test_a_host_of_which_nothing_can_be_read_is_unknown(tmp_path):
         services=["nvidia-fabricmanager.service"],
         known_runtimes=[],
     )
-    (unknown,) = (each for each in findings(check.measure(HostParams(), here(expected_gpus=8))) if "unkn" in each.code)
+    (unknown,) = (each for each in findings(check.measure(NoParams(), here(expected_gpus=8))) if "unkn" in each.code)
     named = {each.partition(" (")[0] for each in unknown.evidence["listed"]}
     assert named == {
         "file systems",
@@ -116,12 +117,13 @@ def test_an_agent_that_is_not_root_can_look():
         "from muster import Config\n"
         "from muster.config import Settings\n"
         "from muster_plugins import host\n"
+        "from muster_plugins.no_params import NoParams\n"
         "(check,) = host.muster_checks(Config(Settings()))\n"
         "here = SimpleNamespace(devices=(), expected_gpus=None)\n"
-        "check.measure(host.HostParams(), here)  # what Python loads late may be out of reach afterwards\n"
+        "check.measure(NoParams(), here)  # what Python loads late may be out of reach afterwards\n"
         "if os.geteuid() == 0:\n"
         "    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "measurement = check.measure(host.HostParams(), here)\n"
+        "measurement = check.measure(NoParams(), here)\n"
         "print(os.geteuid() != 0, measurement.facts['unknown'])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

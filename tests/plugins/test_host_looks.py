@@ -21,7 +21,7 @@ from muster_plugins import (
     host_processes,
     host_services,
 )
-from muster_plugins.host_file_systems import FileSystems, FileSystemsReading, Mount, mounts
+from muster_plugins.host_file_systems import FileSystems, FileSystemsReading, Mount, mounts, writable_by_fstab
 from muster_plugins.host_look import CannotTell, NotHere
 from muster_plugins.host_processes import DRIVER_NAMES, Processes, ProcessesReading
 
@@ -61,7 +61,7 @@ class Disks:
         self._look = FileSystems(paths, root / "proc", root / "fstab")
 
     def look(self, mounted: str = "") -> Measurement:
-        write(self._root / "proc/1/mounts", mounted)
+        write(self._root / "proc/1/mountinfo", mounted)
         return self._look(NONE)
 
     def found(self, mounted: str = "") -> dict[str, str]:
@@ -97,6 +97,18 @@ def test_judgement_of_space(available, inodes, expected):
     assert judged(host_file_systems, measurement) == expected
     for each in host_file_systems.judge(measurement, applicable(shipped(), "host", {})):
         assert each.evidence["path"] == "/data"
+
+
+def test_an_image_is_always_full(tmp_path, monkeypatch):
+    """Systems that are started from a squashfs have no space on / and need none; nor do those without blocks."""
+    flag, most = os.ST_RDONLY, 255
+    image = os.statvfs_result((4096, 4096, 1000, 0, 0, 500, 0, 0, flag, most))
+    monkeypatch.setattr(os, "statvfs", lambda path: image)
+    assert Disks(tmp_path, tmp_path).look().metrics == {}
+    assert Disks(tmp_path, tmp_path).found() == {}
+    full = os.statvfs_result((4096, 4096, 1000, 0, 0, 500, 100, 100, 0, most))
+    monkeypatch.setattr(os, "statvfs", lambda path: full)
+    assert Disks(tmp_path, tmp_path).found() == {"host.disk_full": "ERROR"}
 
 
 def test_a_path_that_is_not_there_is_a_fault(tmp_path):
@@ -142,9 +154,13 @@ def test_a_mount_that_hangs_is_found_and_asked_only_once(tmp_path, monkeypatch):
     assert disks.found() == {}
 
 
-ROOT_RW = "/dev/sda1 / ext4 rw,relatime,errors=remount-ro 0 0\n"
-ROOT_RO = "/dev/sda1 / ext4 ro,relatime,errors=remount-ro 0 0\n"
-IMAGE = "/dev/loop0 /snap/core squashfs ro,nodev 0 0\n"
+ROOT_RW = "27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n"
+ROOT_RO = "27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 ro,errors=remount-ro\n"
+PROTECTED = "27 1 8:1 / / ro,relatime - ext4 /dev/sda1 rw,errors=remount-ro\n"
+IMAGE = "28 27 7:0 / /snap/core ro,nodev shared:2 - squashfs /dev/loop0 ro\n"
+DISC = "29 27 11:0 / /media/cdrom ro - iso9660 /dev/sr0 ro\n"
+OVERLAY = "30 1 0:50 / / {0} - overlay overlay {0}\n"
+EMERGENCY = "27 1 8:1 / / rw - ext4 /dev/sda1 rw,emergency_ro\n"
 
 
 @pytest.mark.parametrize(
@@ -158,9 +174,12 @@ IMAGE = "/dev/loop0 /snap/core squashfs ro,nodev 0 0\n"
         ([ROOT_RW, ROOT_RO, ROOT_RO], None, {"host.read_only": "ERROR"}),
         ([ROOT_RW, ROOT_RO, ROOT_RW], None, {}),
         ([ROOT_RW, "", ROOT_RO], None, {}),
-        (["/dev/sda1 / ext4 rw,emergency_ro 0 0\n"], None, {"host.read_only": "ERROR"}),
-        (["overlay / overlay rw 0 0\n", "overlay / overlay ro 0 0\n"], None, {}),
-        (["nonsense\n\n/dev/sda1\n"], "# nothing\n", {}),
+        ([ROOT_RW, PROTECTED], "UUID=1 / ext4 defaults 0 1\n", {}),
+        ([ROOT_RO], "UUID=1 / ext4 noauto 0 1\n", {}),
+        ([DISC], "/dev/sr0 /media/cdrom udf,iso9660 user 0 0\n", {}),
+        ([EMERGENCY], None, {"host.read_only": "ERROR"}),
+        ([OVERLAY.format("rw"), OVERLAY.format("ro")], None, {}),
+        (["nonsense\n\n27 1 8:1 / / rw\n - \n"], "# nothing\n", {}),
     ],
     ids=[
         "writable",
@@ -171,6 +190,9 @@ IMAGE = "/dev/loop0 /snap/core squashfs ro,nodev 0 0\n"
         "stays so",
         "writable again",
         "mounted anew",
+        "a read-only mount of it",
+        "not mounted at start",
+        "a disc",
         "emergency",
         "not a disk",
         "garbage",
@@ -184,9 +206,9 @@ def test_file_systems_that_the_kernel_made_read_only(tmp_path, looks, fstab, exp
 
 def test_mount_points_with_spaces_are_read():
     """They stand in octal."""
-    assert mounts(r"/dev/sdb /my\040data xfs rw,nodev 0 0") == [
-        Mount("/dev/sdb", "/my data", frozenset({"rw", "nodev"}))
-    ]
+    (mount,) = mounts(r"9 1 8:16 / /my\040data rw,nodev shared:1 master:2 - xfs /dev/sdb rw,noquota")
+    assert mount == Mount("8:16", "/my data", "xfs", "/dev/sdb", frozenset({"rw", "noquota"}))
+    assert writable_by_fstab(r"/dev/sdb /my\040data xfs nodev 0 0") == {"/my data"}
 
 
 # Memory
@@ -238,12 +260,14 @@ def test_judgement_of_shared_memory(size, expected):
     [(8 << 20, 8 << 20, {"host.memlock": "WARNING"}), (resource.RLIM_INFINITY, -1, {})],
 )
 def test_locked_memory_must_be_unlimited_for_rdma(tmp_path, monkeypatch, limit, told, expected):
-    """Only where RDMA devices are."""
+    """Only where RDMA devices are, and GPUs whose memory they send."""
     monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, limit))
-    with pytest.raises(NotHere):
-        host_memory.lockable(tmp_path, NONE)
+    with pytest.raises(NotHere, match="no RDMA device"):
+        host_memory.lockable(tmp_path, GPUS)
     (tmp_path / "class/infiniband/mlx5_0").mkdir(parents=True)
-    measurement = host_memory.lockable(tmp_path, NONE)
+    with pytest.raises(NotHere, match="no GPU"):
+        host_memory.lockable(tmp_path, NONE)
+    measurement = host_memory.lockable(tmp_path, GPUS)
     assert measurement.facts == {"memlock_bytes": told}
     assert judged(host_memory, measurement) == expected
 
@@ -265,7 +289,7 @@ def test_file_handles(tmp_path, text, expected):
     assert judged(host_kernel, host_kernel.file_handles(tmp_path, NONE)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "1 2\n", "1 0 0\n", "a b c\n"])
+@pytest.mark.parametrize("text", ["", "1 2\n", "1 0 0\n", "a b c\n", f"{10**400} 0 1\n"])
 def test_file_handles_that_cannot_be_told(tmp_path, text):
     """A file that says something else is no number."""
     write(tmp_path / "sys/fs/file-nr", text)
@@ -285,6 +309,7 @@ def test_the_governor_of_every_cpu_is_looked_at_where_gpus_are(tmp_path):
     assert measurement.facts["governors"] == {"performance": 2, "powersave": 1}
     assert judged(host_kernel, measurement) == {"host.governor": "WARNING"}
     assert judged(host_kernel, host_kernel.governors(tmp_path, "powersave", GPUS)) == {"host.governor": "WARNING"}
+    assert judged(host_kernel, host_kernel.governors(tmp_path, None, GPUS)) == {}
     write(tmp_path / "devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance\n")
     assert judged(host_kernel, host_kernel.governors(tmp_path, "performance", GPUS)) == {}
 
@@ -292,16 +317,15 @@ def test_the_governor_of_every_cpu_is_looked_at_where_gpus_are(tmp_path):
 @pytest.mark.parametrize(
     ("loaded", "wanted", "context", "missing"),
     [
-        (["nvidia", "nvidia_uvm"], None, GPUS, []),
-        (["nvidia"], None, GPUS, ["nvidia_uvm"]),
-        ([], None, here(expected_gpus=8), ["nvidia", "nvidia_uvm"]),
+        (["nvidia"], None, here(expected_gpus=8), []),
+        ([], None, here(expected_gpus=8), ["nvidia"]),
         (["nvidia_peermem"], ["nvidia-peermem"], NONE, []),
         (["nvidia"], ["nvidia_peermem"], NONE, ["nvidia_peermem"]),
         ([], [], GPUS, []),
     ],
 )
 def test_kernel_modules(tmp_path, loaded, wanted, context, missing):
-    """What the settings name, or what CUDA needs where GPUs are or must be."""
+    """What the settings name, or the driver where GPUs must be and none is seen."""
     (tmp_path / "module").mkdir()
     for name in loaded:
         (tmp_path / "module" / name).mkdir()
@@ -317,12 +341,19 @@ def test_a_gpu_on_the_bus_is_a_gpu(tmp_path):
     with pytest.raises(NotHere):
         host_kernel.modules(tmp_path, None, NONE)
     write(tmp_path / "bus/pci/devices/0000:3b:00.0/class", "0x030200\n")
-    assert host_kernel.modules(tmp_path, None, NONE).facts == {"modules_missing": ["nvidia", "nvidia_uvm"]}
+    assert host_kernel.modules(tmp_path, None, NONE).facts == {"modules_missing": ["nvidia"]}
 
 
 def test_modules_cannot_be_told_without_their_folder(tmp_path):
     """A sysfs that is not there shows no module, and says nothing of any."""
     with pytest.raises(CannotTell):
+        host_kernel.modules(tmp_path, None, here(expected_gpus=8))
+
+
+def test_a_driver_that_shows_devices_is_loaded(tmp_path):
+    """Whatever it is called, as in a sandbox or below Windows."""
+    (tmp_path / "module").mkdir()
+    with pytest.raises(NotHere, match="the driver answers"):
         host_kernel.modules(tmp_path, None, GPUS)
 
 
@@ -346,17 +377,19 @@ def test_the_kernels_structure_has_its_size():
 
 
 @pytest.mark.parametrize(
-    ("synchronised", "offset", "expected"),
+    ("synchronised", "offset", "most", "expected"),
     [
-        (True, 0.001, {}),
-        (True, 0.2, {"host.clock_off": "WARNING"}),
-        (False, 0.0, {"host.clock_unsynchronised": "WARNING"}),
+        (True, 0.001, 0.1, {}),
+        (True, 0.2, 0.3, {"host.clock_off": "WARNING"}),
+        (False, 0.0, 16.0, {"host.clock_unsynchronised": "WARNING"}),
+        (False, 0.0, 0.1, {}),
     ],
+    ids=["right", "off", "nobody cares for it", "chronyd without rtcsync"],
 )
-def test_judgement_of_the_clock(synchronised, offset, expected):
+def test_judgement_of_the_clock(synchronised, offset, most, expected):
     """An offset means something only where the clock is synchronised."""
     measurement = Measurement(
-        metrics={"clock_offset_s": offset, "clock_max_error_s": 16.0}, facts={"clock_synchronised": synchronised}
+        metrics={"clock_offset_s": offset, "clock_max_error_s": most}, facts={"clock_synchronised": synchronised}
     )
     assert judged(host_clock, measurement) == expected
 
@@ -479,7 +512,9 @@ UnitFileState=
 
 @pytest.fixture
 def systemctl(tmp_path):
-    """A stand-in that answers for two units, and writes down what it was asked."""
+    """A stand-in that answers for two units, and writes down what it was asked; an NVSwitch is on the bus."""
+    switch = write(tmp_path / "bus/pci/devices/0000:c5:00.0/class", "0x068000\n").parent
+    write(switch / "vendor", "0x10de\n")
 
     def install(output: str, exit_code: int = 0) -> Path:
         write(tmp_path / "output", output)
@@ -514,6 +549,25 @@ def test_services(tmp_path, systemctl, *, load, active, enabled, wanted, expecte
     assert judged(host_services, host_services.units(program, units, tmp_path, GPUS)) == expected
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked[-3:] == ["--", "nvidia-fabricmanager.service", "nvidia-imex.service"]
+
+
+def test_fabric_manager_has_nothing_to_do_without_nvswitches(tmp_path, systemctl):
+    """An image for many kinds of machine starts it everywhere; what the settings name is asked for all the same."""
+    program = systemctl("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n")
+    bare = tmp_path / "bare"
+    assert judged(host_services, host_services.units(program, [], bare, GPUS)) == {}
+    assert (tmp_path / "asked").read_text().splitlines()[-2:] == ["--", host_services.IMEX]
+
+
+def test_a_container_without_systemd_is_none_of_its_machines(tmp_path, systemctl):
+    """The program may be installed in it. What the settings name cannot be told then."""
+    program = systemctl("")
+    said = "System has not been booted with systemd as init system (PID 1). Can't operate."
+    program.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
+    with pytest.raises(NotHere, match="not been booted"):
+        host_services.units(program, [], tmp_path, GPUS)
+    with pytest.raises(CannotTell, match="not been booted"):
+        host_services.units(program, ["chronyd.service"], tmp_path, GPUS)
 
 
 def test_services_are_looked_at_where_gpus_are_or_the_settings_name_them(tmp_path, systemctl):

@@ -111,7 +111,6 @@ REAL = [
     ),
     ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link down", "nic_link_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
     ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link DOWN", "nic_port_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
-    ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_up INFO NONE 0000:53:00.0"),
     (
         "mlx5_core 0000:65:00.0 ens15np0: TX timeout detected",
         "nic_queue_timeout WARNING INSPECT_HARDWARE 0000:65:00.0",
@@ -142,8 +141,9 @@ SYNTHETIC = [
     ),
     (
         "nvidia 0000:b3:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer",
-        "pcie_uncorrected ERROR INSPECT_HARDWARE 0000:b3:00.0",
+        "pcie_transaction_failed WARNING INSPECT_HARDWARE 0000:b3:00.0",
     ),
+    ("mlx5_core 0000:5c:00.0: Port module event: module 1, Cable unplugged", "nic_unplugged INFO NONE 0000:5c:00.0"),
     (
         "mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400",
         "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
@@ -232,6 +232,18 @@ def test_every_rule_has_a_line_that_it_recognises():
 def test_a_reset_ends_what_asked_for_it(line, address):
     """The driver says when a GPU needs no recovery any more, and when it was loaded anew."""
     assert told_by(line) == End(("xid",), Action.RESET_GPU, address)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_down"),
+        ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link ACTIVE", "nic_port_down"),
+    ],
+)
+def test_a_link_that_comes_up_is_no_longer_down(line, code):
+    """Every link does so when its driver starts; of flaps `fabric` tells."""
+    assert told_by(line) == End((code,), Action.INSPECT_HARDWARE, "0000:53:00.0")
 
 
 def test_the_kernels_own_word_names_the_device_that_a_line_does_not():

@@ -165,11 +165,13 @@ def test_a_device_that_vanishes_is_named_once_and_the_others_are_measured(torch_
 
 
 def test_buffers_that_do_not_fit_are_no_fault_of_the_device(torch_child, codes):
-    """Three buffers of 1 TiB are more than this machine has free; the finding says how much that is."""
+    """Three buffers of 1 TiB are more than this machine has free; the finding says what would fit."""
     answer = torch_child.ask("memory", params={"device": "cpu", "parts": ["bandwidth"], "size_bytes": 1 << 40})
     assert codes(answer) == [("memory.out_of_memory", "UNKNOWN", None)]
-    evidence = answer["findings"][0]["evidence"]
+    (finding,) = answer["findings"]
+    evidence = finding["evidence"]
     assert evidence["needed_bytes"] == 3 << 40 > evidence["free_bytes"] > 0
+    assert f"size_bytes={evidence['free_bytes'] // 3} fits" in finding["summary"]
 
 
 def test_host_memory_next_to_the_device_is_used_where_sysfs_tells(torch_child, simulated_node, tmp_path):

@@ -89,8 +89,9 @@ def test_garbage_for_a_script_gives_nothing(tmp_path):
 
 def test_what_is_shown_concerns_nccl_and_holds_no_secret():
     """By the variable's name."""
-    environment = {"NCCL_NET": "gIB", "NCCL_AUTH_KEY": "x", "GLOO_SOCKET_IFNAME": "lo", "HF_TOKEN": "x", "HOME": "/"}
-    assert shown(environment) == {"GLOO_SOCKET_IFNAME": "lo", "NCCL_AUTH_KEY": REMOVED, "NCCL_NET": "gIB"}
+    told = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_IB_PKEY": "1", "NCCL_NET": "gIB"}
+    environment = told | {"NCCL_AUTH_KEY": "x", "HF_TOKEN": "x", "HOME": "/"}
+    assert shown(environment) == told | {"NCCL_AUTH_KEY": REMOVED}
 
 
 @pytest.mark.parametrize("table", [{"environment": {"nccl net": "x"}}, {"profile": "gib"}, {"enviroment": {}}])

@@ -75,6 +75,15 @@ def test_a_row_with_a_value_that_cannot_be_is_unreadable(bad):
     assert (output.rows, len(output.unreadable)) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    "headings", ["size count time busbw", "size count time time time busbw", "size count busbw time"]
+)
+def test_a_row_below_headings_of_another_program_is_unreadable(headings):
+    """They have something of the right ones."""
+    output = parse_text(f"# {headings}\n 8 2 float 1 2 3 4 5 6\n")
+    assert (output.rows, len(output.unreadable)) == ([], 1)
+
+
 def test_unreadable_lines_are_few_and_short():
     """However many there are."""
     output = parse_text("# size count type busbw\n" + ("1 2 float " + "x" * 10_000 + "\n") * 10_000)
@@ -100,7 +109,18 @@ def test_json_of_another_kind_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "result", [None, 3, [], {}, {"size": 8}, {"size": "x", "out_of_place": {}}, {"out_of_place": 3}]
+    "result",
+    [
+        None,
+        3,
+        [],
+        {},
+        {"size": 8},
+        {"size": "x", "out_of_place": {}},
+        {"out_of_place": 3},
+        {"size": float("inf")},
+        {"size": 8, "count": 1, "type": "", "redop": "", "root": 0, "out_of_place": {"time": 10**400}},
+    ],
 )
 def test_results_of_another_kind_are_unreadable(result):
     """The others are read."""

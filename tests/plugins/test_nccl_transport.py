@@ -63,8 +63,17 @@ def test_the_logs_of_all_processes_in_the_directory_are_read(tmp_path):
 )
 def test_the_transport_is_compared_with_the_expected_one(expected, own, group, nodes, code):
     """A wrong one convicts whoever used it; that nobody used the right one is not known for sure."""
-    known = facts(expected, Counter(own), group) | {"nodes": nodes}
+    known = facts(expected, Counter(own), group) | {"nodes": nodes, "world_size": 8 * nodes}
     assert [each.code for each in judge_transport("collective", known)] == ([f"collective.{code}"] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("expected", "nodes", "world_size"), [("P2P", 1, 1), ("NET", 1, 1), ("P2P", 2, 2), ("NVLS", 2, 2)]
+)
+def test_what_cannot_be_used_is_not_missed(expected, nodes, world_size):
+    """A single GPU sends nothing, and nodes with one each send nothing within a node."""
+    known = facts(expected, Counter(), []) | {"nodes": nodes, "world_size": world_size}
+    assert judge_transport("collective", known) == []
 
 
 @pytest.mark.parametrize(

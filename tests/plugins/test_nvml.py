@@ -12,7 +12,7 @@ SIGNALS: list[tuple[dict[str, Any], list[tuple[str, str, int | None]]]] = [
     ({"remap_failed_1": 1}, [("nvml.row_remap_failed", "ERROR", 1)]),
     ({"temperature_1": 86}, [("nvml.too_hot", "WARNING", 1)]),
     ({"temperature_1": 89}, [("nvml.too_hot", "ERROR", 1)]),
-    ({"throttle_0": 0x80}, [("nvml.throttled", "WARNING", 0)]),
+    ({"throttle_0": 0x80}, [("nvml.throttled", "INFO", 0)]),
     ({"throttle_0": 0x4}, []),
     ({"lost": 1}, [("nvml.device_lost", "ERROR", 1)]),
     ({"ecc_aggregate_1": 3}, [("nvml.ecc_uncorrected_before", "INFO", 1)]),
@@ -40,6 +40,7 @@ SIGNALS: list[tuple[dict[str, Any], list[tuple[str, str, int | None]]]] = [
         [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
     ),
     ({"unsupported": "nvmlDeviceGetPowerUsage"}, [("nvml.unsupported", "SKIPPED", None)]),
+    ({"unknown_question": "nvmlDeviceGetTemperatureThreshold"}, [("nvml.unsupported", "SKIPPED", None)]),
     ({"unsupported": "nvmlDeviceGetRemappedRows"}, [("nvml.unsupported", "SKIPPED", None)]),
     ({"events_unsupported": 1}, [("nvml.unsupported", "SKIPPED", None)]),
     (
@@ -223,6 +224,16 @@ def test_the_inventory_comes_from_nvml(stubbed_node, node_without_nvml):
         "simulated": False,
     }
     assert node_without_nvml.ask("inventory")["devices"] == []
+
+
+def test_a_device_that_is_gone_stays_in_the_inventory(stubbed_node, codes):
+    """The agent asks again and again, and what is missing must not become what nobody ever had."""
+    known = stubbed_node.ask("inventory")["devices"]
+    for gone in ({"devices": 1}, {"devices": 2, "lost": 1}, {"devices": 2, "broken": 9}):
+        stubbed_node.state(**gone)
+        assert stubbed_node.ask("inventory")["devices"] == known, gone
+    stubbed_node.state(devices=1)
+    assert codes(stubbed_node.ask("nvml")) == [("nvml.devices_missing", "ERROR", None)]
 
 
 def test_somebody_elses_process_makes_a_node_busy(stubbed_node):

@@ -56,6 +56,13 @@ def test_a_program_that_closes_its_output_and_goes_on_is_killed(script):
         run_program([script("exec >&- 2>&-; sleep 600")], timeout_s=0.5)
 
 
+def test_what_a_program_leaves_behind_does_not_keep_it_from_ending(script):
+    """A child in the background holds the output open; what it would say does not count."""
+    done = run_program([script("(sleep 600; echo late) & echo said; exit 3")], timeout_s=60)
+    assert (done.exit_code, done.stdout) == (3, "said\n")
+    assert done.duration_s < 30
+
+
 def test_endless_output_is_bounded(script, monkeypatch):
     """What comes after the limit is dropped, and that it was is told."""
     monkeypatch.setattr(programs, "MOST_OUTPUT_BYTES", 100_000)

@@ -114,6 +114,15 @@ def test_broken_json_does_not_hide_a_failure(run):
     assert [code for code, *_ in told(findings)] == ["script.mine.garbage", "script.mine.failed"]
 
 
+def test_a_script_that_never_stops_talking_is_named(run):
+    """What it said at first is read, the rest is dropped."""
+    measurement, findings = run('echo "OK | a=1"; head -c 5000000 /dev/zero')
+    assert measurement.metrics == {"a": 1.0}
+    assert told(findings) == [
+        ("script.mine.truncated", "UNKNOWN", "said more than 4 MiB, the rest of which was not read")
+    ]
+
+
 def test_a_script_has_no_input_and_a_known_environment(run, bare_context):
     """Its arguments are given as they are; it runs in a directory of its own."""
     _, (finding,) = run('read line; echo "$1,$line,$MUSTER_NODE,$TMPDIR,$PWD"; exit 1', args=["$(id); a b"])

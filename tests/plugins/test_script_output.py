@@ -77,13 +77,20 @@ def test_numbers_that_json_lacks_are_none():
         (json.dumps({"findings": [FINDING | {"code": "../x"}]}), r"findings\.0\.code"),
         (json.dumps({"findings": [FINDING | {"device": -1}]}), r"findings\.0\.device"),
         (json.dumps({"findings": [FINDING | {"summary": "x" * 501}]}), r"findings\.0\.summary"),
-        (json.dumps({"findings": [FINDING | {"evidence": {"x": "y" * 9000}}]}), "at most 8192 characters"),
+        (json.dumps({"findings": [FINDING | {"evidence": {"x": "y" * 9000}}]}), "at most 8192 bytes"),
+        (json.dumps({"findings": [FINDING | {"evidence": {"x": "\ud800"}}]}), "UTF-8"),
     ],
 )
 def test_an_object_of_another_form_is_refused(stdout, reason):
     """With the key and what would be right."""
     with pytest.raises(Garbage, match=reason):
         read_output(stdout, performance_data=True)
+
+
+@pytest.mark.parametrize("data", ["a" * 1_000_000, "a='" * 300_000, " 'a" * 300_000, "=" * 1_000_000])
+def test_garbage_in_place_of_performance_data_is_passed_over_at_once(data):
+    """Each character is looked at a few times only, or this would take hours."""
+    assert read_output(f"OK | {data}", performance_data=True).metrics == {}
 
 
 def test_endless_performance_data_are_bounded():

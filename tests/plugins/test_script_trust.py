@@ -37,6 +37,18 @@ def test_what_everybody_can_write_is_not(script):
     assert distrust(script) == distrust(link) == f"everybody can write {script.parent}: chmod o-w {script.parent}"
 
 
+def test_a_link_that_everybody_could_replace_is_not(script, tmp_path):
+    """Also where it stands in the middle of the way, and both its ends can be trusted."""
+    middle = tmp_path / "open" / "middle"
+    middle.parent.mkdir()
+    middle.symlink_to("../bin")
+    start = tmp_path / "start"
+    start.symlink_to(middle / "check")
+    assert distrust(start) is None
+    middle.parent.chmod(0o777)
+    assert distrust(start) == f"everybody can write {middle.parent}: chmod o-w {middle.parent}"
+
+
 def test_what_is_no_executable_is_not(script):
     """A directory, a file that may not be run, one that is not there, links in a circle, a relative path."""
     assert distrust(script.parent) == f"{script.parent} is not an executable file"

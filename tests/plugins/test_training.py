@@ -15,12 +15,13 @@ from muster_plugins.training import judge, muster_checks
 FACTS: Json = {
     "devices": [0, 1, 2],
     "missing": [],
+    "data": "synthetic",
     "model": "mlp",
     "backend": "cuda",
     "steps": 150,
     "iterations": 100,
     "models": ["H200", "H200", "H200"],
-    "fingerprints": ["a", "a", "a"],
+    "fingerprints": {"task": ["a", "a", "a"]},
 }
 GOOD = {"loss_last": [0.9, 0.9, 0.9], "loss_ratio": [0.4, 0.7, 0.4], "step_time_drift": [0.0, 0.2, -0.5]}
 
@@ -44,12 +45,13 @@ GOOD = {"loss_last": [0.9, 0.9, 0.9], "loss_ratio": [0.4, 0.7, 0.4], "step_time_
         ),
         ({"step_time_drift": [0.0, 0.0, 0.21]}, {}, [("training.drift", "ERROR", 2)]),
         ({"step_time_drift": [0.0, 0.0, 0.21]}, {"backend": "cpu"}, []),
-        ({}, {"fingerprints": ["a", "b", "a"]}, [("training.results_differ", "ERROR", 1)]),
-        ({}, {"fingerprints": ["a", "b", "b"], "models": ["H100", "H200", "H200"]}, []),
+        ({}, {"fingerprints": {"task": ["a", "b", "a"]}}, [("training.results_differ", "ERROR", 1)]),
+        ({}, {"fingerprints": {"task": ["a", "b", "c"]}}, [("training.disagreement", "UNKNOWN", None)]),
+        ({}, {"fingerprints": {"task": ["a", "b", "b"]}, "models": ["H100", "H200", "H200"]}, []),
         (
             {"loss_last": [0.9, None, 0.9], "loss_ratio": [0.4, None, 0.4]},
             {
-                "fingerprints": ["a", None, "a"],
+                "fingerprints": {"task": ["a", None, "a"]},
                 "problems": [{"code": "does_not_fit", "text": "batches of 8 do", "device": 1}],
             },
             [("training.does_not_fit", "UNKNOWN", 1)],
@@ -87,7 +89,7 @@ def test_every_device_learns_the_same(torch_child, codes, simulated_node):
     assert codes(answer) == []
     first, second = answer["metrics"]["loss_last"]
     assert first == second < 0.7 * answer["metrics"]["loss_first"][0]
-    assert len(set(answer["facts"]["fingerprints"])) == 1
+    assert [len(set(results)) for results in answer["facts"]["fingerprints"].values()] == [1]
     assert answer["facts"]["simulated"] is True
 
 
@@ -97,6 +99,15 @@ def test_a_device_that_computes_wrongly_is_named(torch_child, codes, simulated_n
     answer = torch_child.ask("training", simulated_node(devices=3, faults=[corrupt]))
     assert codes(answer) == [("training.results_differ", "ERROR", 1)]
     assert max(answer["metrics"]["loss_ratio"]) < 0.7
+
+
+def test_a_device_that_vanishes_is_named_and_the_others_train(torch_child, codes, simulated_node):
+    """An error of a device in the middle of its work is no end of the run."""
+    answer = torch_child.ask("training", simulated_node(devices=2, faults=[{"kind": "lost", "device": 1}]))
+    assert codes(answer) == [("training.device_failed", "UNKNOWN", 1)]
+    trained, lost = answer["metrics"]["loss_ratio"]
+    assert trained < 0.7
+    assert lost is None
 
 
 def test_fingerprints_tell_trainings_apart(torch_child):

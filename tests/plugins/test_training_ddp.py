@@ -15,6 +15,7 @@ def reported(**differing):
 FACTS: Json = {
     "missing": [],
     "backend": "nccl",
+    "data": "synthetic",
     "model": "resnet50",
     "batch_size_per_gpu": 32,
     "steps": 150,

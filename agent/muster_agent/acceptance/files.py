@@ -1,6 +1,5 @@
 """Writes a report in every form that it has."""
 
-import os
 from pathlib import Path
 
 from muster.errors import Refused, Unavailable
@@ -11,14 +10,15 @@ from muster_agent.acceptance.report import Report
 
 def make_ready(directory: Path, name: str) -> None:
     """Sees to it that a report of this name can be written; Refused or Unavailable when not. To be asked first."""
-    if not name or Path(name).name != name:
+    if not name or name.startswith(".") or Path(name).name != name:
         raise Refused(f"--report-name {name!r} must be a plain file name")
+    probe = _half(directory / f"{name}.html")
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink(missing_ok=True)  # another process of the job may have been quicker
     except OSError as error:
-        raise _not_written(directory, error) from None
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise Unavailable(f"cannot write the report to {directory}: no permission (see --report-dir)")
+        raise _not_written(directory / name, error) from None
 
 
 def write(report: Report, directory: Path, name: str) -> list[str]:
@@ -28,13 +28,17 @@ def write(report: Report, directory: Path, name: str) -> list[str]:
 
 
 def _replaced(path: Path, text: str) -> Path:
-    half = path.with_name(f".{path.name}.half")
+    half = _half(path)
     try:
         half.write_text(text, encoding="utf-8")
         half.replace(path)
     except OSError as error:
         raise _not_written(path, error) from None
     return path
+
+
+def _half(path: Path) -> Path:
+    return path.with_name(f".{path.name}.half")
 
 
 def _not_written(path: Path, error: OSError) -> Unavailable:

@@ -4,10 +4,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.config import possible_host
 from muster.errors import Refused
 
 SLURM_PORTS = (20_000, 10_000)
 """Where srun names no port: the first of so many, of which a job's id chooses one."""
+
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +40,21 @@ def detect(environment: Mapping[str, str]) -> Job | None:
         job = _from_slurm(environment)
     else:
         return None
+    _hold_together(job)
+    return job if job.size > 1 else None
+
+
+def _hold_together(job: Job) -> None:
     if not 0 <= job.rank < job.size:
         raise Refused(f"rank {job.rank} is none of a job of {job.size} processes")
-    return job if job.size > 1 else None
+    if not 0 <= job.local_rank < job.local_size:
+        raise Refused(f"local rank {job.local_rank} is none of the {job.local_size} processes on this node")
+    if not 0 < job.port <= _LAST_PORT:
+        raise Refused(f"MASTER_PORT gives port {job.port}, which is not between 1 and {_LAST_PORT}")
+    try:
+        possible_host(job.address)
+    except ValueError as error:
+        raise Refused(f"MASTER_ADDR: {error}") from None
 
 
 def _from_torch(environment: Mapping[str, str]) -> Job:

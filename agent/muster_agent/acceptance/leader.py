@@ -33,6 +33,8 @@ from muster_agent.selection import Selected
 GRACE_S = 30.0
 """How long after the deadline of a run its member may still speak: the run itself ends by its deadline."""
 
+_MOST_LISTED = 16
+
 _LOOPBACK = ("127.0.0.1", "::1")
 
 
@@ -69,17 +71,23 @@ class Leader:
         return bound
 
     async def gather(self, within_s: float) -> None:
-        """Waits for all members; Unavailable names the ranks that did not come."""
+        """Waits for all members; Unavailable names the ranks that did not come, Refused those that do not fit."""
         try:
             async with asyncio.timeout(within_s):
                 await self._complete.wait()
         except TimeoutError:
-            missing = ", ".join(str(rank) for rank in range(self._size) if rank not in self._members)
+            missing = _listed([rank for rank in range(self._size) if rank not in self._members])
             reason = f"of {self._size} processes, these ranks did not come within {within_s:g} s: {missing}"
             raise Unavailable(reason) from None
-        strangers = [str(rank) for rank, it in sorted(self._members.items()) if it.hello.suite != self._digest]
+        hellos = [member.hello for _, member in sorted(self._members.items())]
+        strangers = [hello.rank for hello in hellos if hello.suite != self._digest]
         if strangers:
-            raise Refused(f"these ranks have another version of the suite or its settings: {', '.join(strangers)}")
+            raise Refused(f"these ranks have another version of the suite or its settings: {_listed(strangers)}")
+        for hello in hellos:
+            devices = len(hello.inventory.devices)
+            if 0 < devices < hello.local_size:
+                crowd = f"{hello.node} has {hello.local_size} processes for {devices} devices"
+                raise Refused(f"{crowd}: start one for each node, or one for each device")
 
     async def carry_out(self, step: int) -> list[Run]:
         """The runs of a step by rank: one per node, or one per process where it is a group's."""
@@ -197,6 +205,12 @@ class Leader:
     def _tell_all(self, message: Message) -> None:
         for member in self._members.values():
             member.connection.send(message)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    """The ranks for a message, of which a large job could have thousands."""
+    more = f" and {len(ranks) - _MOST_LISTED} more" if len(ranks) > _MOST_LISTED else ""
+    return ", ".join(map(str, ranks[:_MOST_LISTED])) + more
 
 
 def _is_ready(answer: Message | None) -> bool:

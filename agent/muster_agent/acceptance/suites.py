@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from pydantic import TypeAdapter
 
@@ -13,6 +11,7 @@ from muster.check import AnyCheck
 from muster.config import Settings, SuiteSettings
 from muster.errors import Refused, unknown
 from muster.model import Json
+from muster.toml import shipped_table
 from muster.wire.messages import PluginInfo
 from muster_agent.selection import Selected, find, select_all, select_named
 
@@ -53,8 +52,7 @@ class Plan:
 
 def suites(settings: Settings) -> dict[str, SuiteSettings]:
     """All suites by name, the operator's before those that come with muster."""
-    text = resources.files("muster_agent.acceptance").joinpath("suites.toml").read_text(encoding="utf-8")
-    return _SUITES.validate_python(tomllib.loads(text)) | settings.suites
+    return _SUITES.validate_python(shipped_table("muster_agent.acceptance", "suites.toml")) | settings.suites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,8 @@ def _verdict(run: Run) -> str:
 def told(run: Run) -> list[str]:
     """What a run found and measured, a line each."""
     metrics = [f"{name} = {metric_text(value)}" for name, value in run.metrics.items()]
-    return [*map(finding_line, run.findings), *metrics]
+    shown = run.facts.get("table")
+    return [*map(finding_line, run.findings), *metrics, *(shown.splitlines() if isinstance(shown, str) else [])]
 
 
 def finding_line(finding: Finding) -> str:

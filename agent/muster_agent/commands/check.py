@@ -78,7 +78,9 @@ def run(
     report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the written files.")] = "report",
     verbose: Annotated[bool, typer.Option("--verbose", help="Print what was measured, too.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Leave the other processes of a job out.")] = False,
-    join_within_s: Annotated[float, typer.Option(min=1, help="How long to wait for these, in seconds.")] = 120.0,
+    join_within_s: Annotated[
+        float, typer.Option(min=1, max=86_400, help="How long to wait for these, in seconds.")
+    ] = 120.0,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -91,9 +93,9 @@ def run(
     rows = (*references.shipped(), *read_references(settings.references_file, None if found.failed else checks))
     asked = Asked(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ()))
     plan = plan_of(asked, settings, checks, found.failed)
-    if report_dir is not None:
-        files.make_ready(report_dir, report_name)
     job = detect(os.environ) if suite is not None and not alone else None
+    if report_dir is not None and (job is None or job.leads):
+        files.make_ready(report_dir, report_name)
     audience = Terminal(verbose=verbose) if suite is not None and not as_json else Audience()
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)

@@ -1,15 +1,18 @@
 """`muster node`: the nodes as the coordinator sees them."""
 
 import json
+from typing import Annotated
 
 import typer
 
 from muster.commands.options import ConfigOption, JsonOption
 from muster.model import format_instant
 from muster.table import table
+from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
-from muster_coordinator.records import NodeView, StoryEntry
-from muster_coordinator.text import devices, node_table, seen
+from muster_coordinator.history import HistoryPoint
+from muster_coordinator.records import FleetView, NodeView, StoryEntry
+from muster_coordinator.text import devices, history_table, node_table, seen
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
 
@@ -22,11 +25,14 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List every node with its health and service state."""
-    answer = connect(url, token_file, config).pages("nodes")
+    client = connect(url, token_file, config)
+    answer = client.pages("nodes")
     if as_json:
         print(json.dumps(answer))
         return
     print(node_table(NodeView.model_validate(item) for item in answer["items"]))
+    for finding in FleetView.model_validate(client.get("fleet")).findings:
+        print(f"{finding.code}: {finding.summary}")
 
 
 @app.command()
@@ -58,6 +64,30 @@ def story(
     for item in reversed(answer["items"]):
         entry = StoryEntry.model_validate(item)
         print(f"{format_instant(entry.at)}  {entry.kind}  {entry.text}")
+
+
+@app.command()
+def history(
+    name: str,
+    *,
+    metric: Annotated[str, typer.Option(metavar="NAME", help="What was measured.")],
+    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only by this check.")] = None,
+    device: Annotated[int | None, typer.Option(metavar="INDEX", help="Only of this device.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601 with a time zone.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="How many runs or hours at most.")] = 100,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a node has measured over time, the latest first."""
+    wanted = {"metric": metric, "check": check, "device": device, "since": since, "until": until, "limit": limit}
+    answer = connect(url, token_file, config).get("nodes", name, "history", **wanted)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    print(history_table(HistoryPoint.model_validate(item) for item in answer["items"]))
 
 
 def _described(node: NodeView) -> str:

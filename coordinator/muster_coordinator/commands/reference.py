@@ -1,6 +1,7 @@
 """`muster reference`: what measurements are judged by."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -97,6 +98,9 @@ def set_(
     }
     body = {"check": check, "metric": metric, "when": parse_params(when, "condition"), "source": source, "unit": unit}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
+    for name, bound in given.items():
+        if not math.isfinite(bound):  # JSON could not carry it
+            raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = connect(url, token_file, config).put("references", body={**body, **given})
     print(json.dumps(answer) if as_json else described(Reference.model_validate(answer)))
 
@@ -156,7 +160,7 @@ def _read_runs(file: str) -> list[Run]:
         return _runs_in(json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")))
     except OSError as error:
         raise Refused(f"--file: cannot read {file}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise Refused(f"--file: {file} does not hold what `muster check run` writes as JSON") from None
 
 

@@ -10,6 +10,7 @@ from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, Verdict
 from muster.references import Reference, ReferenceRow, key_of
+from muster_coordinator.history import HistoryFilter
 from muster_coordinator.store import RunFilter
 from muster_coordinator.web.problems import Problem, validated
 
@@ -43,6 +44,21 @@ class RunQuery(PageQuery):
 
     def filter(self) -> RunFilter:
         return RunFilter(node=self.node, check=self.check, verdict=self.verdict, since=self.since)
+
+
+class HistoryQuery(PageQuery):
+    """Which history. Times are ISO 8601 with a time zone; `until` is not included."""
+
+    metric: str = Field(min_length=1, max_length=200)
+    check: Name | None = None
+    device: int | None = Field(None, ge=0)
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def filter(self, node: str) -> HistoryFilter:
+        return HistoryFilter(
+            node=node, metric=self.metric, check=self.check, device=self.device, since=self.since, until=self.until
+        )
 
 
 class NewRun(Request):

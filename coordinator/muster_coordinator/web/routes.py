@@ -15,6 +15,7 @@ from muster.errors import unknown
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.events import (
+    BaselineReset,
     Event,
     ReferenceRemoved,
     ReferenceSet,
@@ -22,15 +23,18 @@ from muster_coordinator.events import (
     SweepAbortRequested,
     SweepRequested,
 )
+from muster_coordinator.history import history
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
+from muster_coordinator.paging import Page, make_cursor, read_cursor
 from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import NodeView, ReferenceRecord, SweepRecord
-from muster_coordinator.store import Page, Store, make_cursor, read_cursor
+from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord, SweepRecord
+from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import (
+    HistoryQuery,
     NewReference,
     NewRun,
     NewSweep,
@@ -63,9 +67,11 @@ class Api:
     def routes(self) -> list[web.RouteDef]:
         """Every route; the docstring of its method says what it answers."""
         return [
+            web.get(f"{ROOT}/fleet", self.fleet),
             web.get(f"{ROOT}/nodes", self.nodes),
             web.get(f"{ROOT}/nodes/{{node}}", self.node),
             web.get(f"{ROOT}/nodes/{{node}}/story", self.story),
+            web.get(f"{ROOT}/nodes/{{node}}/history", self.history),
             web.post(f"{ROOT}/nodes/{{node}}/runs", self.start_run),
             web.get(f"{ROOT}/runs", self.runs),
             web.get(f"{ROOT}/runs/{{run}}", self.run),
@@ -76,11 +82,18 @@ class Api:
             web.get(f"{ROOT}/references", self.references),
             web.put(f"{ROOT}/references", self.set_reference),
             web.delete(f"{ROOT}/references", self.remove_reference),
+            web.get(f"{ROOT}/baselines", self.baselines),
+            web.delete(f"{ROOT}/baselines/{{baseline}}", self.reset_baseline),
             web.get(f"{ROOT}/events", self.events, allow_head=False),
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
             web.get("/metrics", self.metrics),
         ]
+
+    async def fleet(self, request: web.Request) -> web.Response:
+        """The fleet as a whole: its nodes by health and service state, which are lost, and what is wrong with many."""
+        query(request, NoQuery)
+        return _answer(self.pipeline.fleet.view(self.pipeline.clock()))
 
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes by name."""
@@ -97,6 +110,11 @@ class Api:
         """How a node came to its state, the last step first."""
         wanted = query(request, PageQuery)
         return _answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
+
+    async def history(self, request: web.Request) -> web.Response:
+        """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
+        wanted, node = query(request, HistoryQuery), self._node(request).name
+        return _answer(await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor))
 
     async def runs(self, request: web.Request) -> web.Response:
         """Runs, the latest first."""
@@ -171,6 +189,19 @@ class Api:
         log.info("reference_removed", **wanted.model_dump(mode="json"))
         return _answer(wanted)
 
+    async def baselines(self, request: web.Request) -> web.Response:
+        """What the fleet is compared by."""
+        wanted = query(request, PageQuery)
+        return _answer(_page(self.pipeline.fleet.baselines(), lambda view: view.id, str, wanted))
+
+    async def reset_baseline(self, request: web.Request) -> web.Response:
+        """Lets what is measured now count as normal in a baseline; answers with it."""
+        query(request, NoQuery)
+        baseline = self._baseline(request).id
+        await self._handle(BaselineReset(baseline))
+        log.info("baseline_reset", baseline=baseline)
+        return _answer(self._baseline(request))
+
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events `run`, `node`, `sweep` and `story`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
@@ -201,6 +232,13 @@ class Api:
         if view is None:
             raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, (known.name for known in fleet.nodes(now))))
         return view
+
+    def _baseline(self, request: web.Request) -> BaselineView:
+        wanted = request.match_info["baseline"]
+        for view in self.pipeline.fleet.baselines():
+            if view.id == wanted:
+                return view
+        raise Problem(HTTPStatus.NOT_FOUND, f"there is no baseline {wanted!r}; {ROOT}/baselines lists those there are")
 
     async def _sweep(self, sweep: str) -> SweepRecord:
         record = await self.store.sweep(sweep)

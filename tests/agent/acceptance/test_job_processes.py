@@ -168,6 +168,16 @@ def test_another_version_of_the_suite_is_refused(start, tmp_path):
     assert ended(member)[0] == 69
 
 
+def test_more_processes_than_devices_are_refused(start):
+    """Some of them would have no device to work on."""
+    local = {"LOCAL_WORLD_SIZE": "3"}
+    leader, *members = (start(rank, 3, node="a", LOCAL_RANK=str(rank), **local) for rank in range(3))
+    code, _, err = ended(leader)
+    assert code == 64
+    assert "a has 3 processes for 2 devices: start one for each node, or one for each device" in err
+    assert [ended(member)[0] for member in members] == [69, 69]
+
+
 def test_alone_leaves_the_job_out(start):
     """A shell inside a pod of a job has its environment, but not its other processes."""
     code, out, err = ended(start(0, 2, "--alone", "--json"))

@@ -161,7 +161,7 @@ def test_the_report_is_written_in_three_forms(told, tmp_path):
     assert json.loads((tmp_path / "new" / "reports" / "monday.json").read_text())["suite"] == "quick"
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a/b"])
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "..", ".hidden"])
 def test_a_report_name_that_leads_elsewhere_is_refused(tmp_path, name):
     """It is a plain file name."""
     with pytest.raises(Refused, match="--report-name"):
@@ -175,6 +175,14 @@ def test_a_directory_that_cannot_be_made_is_told_before_the_work(tmp_path):
         files.make_ready(tmp_path / "file" / "reports", "report")
 
 
+def test_a_name_that_no_file_can_have_is_told_before_the_work(tmp_path):
+    """What can be written is found out by writing, and leaves nothing behind."""
+    with pytest.raises(Unavailable, match="File name too long"):
+        files.make_ready(tmp_path, "x" * 300)
+    files.make_ready(tmp_path, "x")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_terminal_shows_sections_verdicts_and_findings(told, capsys):
     """With several nodes each line says whose it is; what was measured is shown only when asked for."""
     for verbose in (False, True):
@@ -185,5 +193,5 @@ def test_the_terminal_shows_sections_verdicts_and_findings(told, capsys):
         out = capsys.readouterr().out
         assert "  ERROR nvml.too_hot on device 1: 91 <degrees> (RESET_GPU)\n" in out
         assert "  gpu02: UNKNOWN run.raised" in out
-        assert ("tflops = 1, 2" in out) == verbose
+        assert ("tflops = 1, 2" in out) == ("gpu01: # size <B>" in out) == verbose
         assert out.rstrip().endswith("quick: FAIL (simulated devices), 2 nodes, 12.2 s")

@@ -7,7 +7,8 @@
  *   broken              what every call after nvmlInit returns, as above (0)
  *   hang                1: every call after nvmlInit never returns; hang_in, a function's name: that one never does
  *   lost                index of a device that is lost (-1)
- *   unsupported         a function's name that is not supported; failing, one that fails with an unknown error
+ *   unsupported         a function's name that is not supported; failing, one that fails with an unknown error;
+ *                       unknown_question, one whose arguments the driver does not know
  *   unsupported_field   a field id that nvmlDeviceGetFieldValues does not support
  *   xids                `index:code,index:code`; each list is told once
  *   events_unsupported  1: no event sets
@@ -150,6 +151,7 @@ static Status begin(const char *function, Handle device) {
     if (device && number("lost", -1) == device->index) return GPU_IS_LOST;
     if (is_named("unsupported", function)) return NOT_SUPPORTED;
     if (is_named("failing", function)) return UNKNOWN;
+    if (is_named("unknown_question", function)) return INVALID_ARGUMENT;
     return SUCCESS;
 }
 

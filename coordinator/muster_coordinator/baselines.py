@@ -1,0 +1,202 @@
+"""What the coordinator learns from the fleet: which runs can be compared, and what comes of comparing them.
+
+Only runs that stand for a node alone and do not fail teach anything: what references call bad is never normal. Runs are
+compared that have the same check, the same parameters and the same of the facts in `COMPARED_BY`. Versions of software
+are among them for results, bit by bit, but not for speeds: a driver that makes a fleet slower is what a shift shows.
+
+What is kept is bounded, and what was not measured for the longest time goes first. A device takes about 500 bytes in a
+baseline, so that 10,000 nodes of 8 devices with ten metrics each take 400 MB.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from muster.check import CheckInfo, Worse
+from muster.errors import Refused, unknown
+from muster.model import Finding, Inventory, Json, Run, Verdict
+from muster_coordinator.baseline import Baseline, Reading
+from muster_coordinator.events import Command, EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.fingerprints import Fingerprints
+from muster_coordinator.readings import Device, by_device, device_indices
+from muster_coordinator.records import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
+
+COMPARED_BY = (
+    "backend",
+    "batch_size_per_gpu",
+    "gpu_model",
+    "iterations",
+    "peer_access",
+    "shape",
+    "simulated",
+    "size_bytes",
+    "steps",
+)
+"""Facts that make runs comparable: on what was measured, and how much, where the parameters leave that open."""
+
+COMPARED = ("baseline.outlier", "baseline.drift", "baseline.fingerprint")
+"""The codes of what comparing finds against a node."""
+
+MAX_BASELINES = 1_000
+MAX_DEVICES = 2_000_000
+"""Counted in every baseline that they are in."""
+
+MAX_CONDITION_CHARS = 4_096
+MAX_RESULT_CHARS = 256
+"""Longer ones are no conditions and no fingerprints; nobody can make the coordinator keep them."""
+
+
+@dataclass(slots=True)
+class Compared:
+    """What came of a run: by node and baseline, what is held against the node now, and what there is to store."""
+
+    held: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)
+
+    def hold(self, baseline: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.held.update(((node, baseline), findings) for node, findings in held.items())
+
+
+NOTHING = Compared()
+"""Of a run that is not compared, as most are not."""
+
+
+class Baselines:
+    """All baselines and fingerprints, those that were measured last at the end."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
+        self._devices = 0
+        self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
+
+    def restore(self, baselines: Iterable[BaselineRecord], levels: Iterable[LevelsRecord]) -> None:
+        """Takes over what is stored, for when it is measured again."""
+        by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
+        for record in levels:
+            by_baseline[record.baseline].append(record)
+        records = {record.id: record for record in baselines}
+        self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
+
+    def observe(self, run: Run, check: CheckInfo | None, inventory: Inventory, now: float) -> Compared:
+        """Learns from a run and compares it."""
+        metrics = check.compared if check is not None else {}
+        if not metrics and "fingerprints" not in run.facts:
+            return NOTHING
+        if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
+            return NOTHING
+        compared = Compared()
+        self._compare_numbers(run, metrics, inventory, now, compared)
+        self._compare_results(run, now, compared)
+        self._forget_the_oldest(compared)
+        return compared
+
+    def reset(self, id: str, now: float) -> Compared:
+        """Lets what is measured now count as normal; Refused when there is no baseline with this id."""
+        known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
+        if id not in known:
+            raise Refused(unknown("baseline", id, known))
+        held, anchor = known[id].reset(now)
+        compared = Compared(commands=[EraseBaseline(id)])
+        if anchor is not None:
+            compared.commands.append(SaveBaseline(anchor))
+        compared.hold(id, held)
+        return compared
+
+    def views(self) -> list[BaselineView]:
+        """Every baseline as it stands, by id."""
+        views = (kept.view() for kept in self._kept.values() if isinstance(kept, Baseline))
+        return sorted(views, key=lambda view: view.id)
+
+    def findings(self) -> tuple[FleetFinding, ...]:
+        """What is wrong with many nodes at once."""
+        found = (kept.fleet_finding() for kept in self._kept.values())
+        return tuple(finding for finding in found if finding is not None)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _compare_numbers(
+        self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, compared: Compared
+    ) -> None:
+        uuids: dict[Device, str] = {device.index: device.uuid for device in inventory.devices}
+        when = _condition(run) | {"machine_type": inventory.machine_type}
+        for metric, worse in metrics.items():
+            measured = by_device(run.metrics.get(metric), run.facts)
+            readings = [
+                Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
+            ]
+            if readings and (key := _key(run.check, metric, when)) is not None:
+                self._learn(self._baseline(key, run.check, metric, worse, when), run.node, readings, now, compared)
+
+    def _learn(self, baseline: Baseline, node: str, readings: list[Reading], now: float, compared: Compared) -> None:
+        before = baseline.devices
+        learned = baseline.take(node, readings, now)
+        self._devices += baseline.devices - before
+        compared.hold(baseline.id, learned.held)
+        if learned.anchor is not None:
+            compared.commands.append(SaveBaseline(learned.anchor))
+        if learned.levels is not None:
+            compared.commands.append(SaveLevels(learned.levels))
+
+    def _baseline(self, key: str, check: str, metric: str, worse: Worse, when: Json) -> Baseline:
+        kept = self._kept.get(key)
+        if not isinstance(kept, Baseline):
+            kept = self._kept[key] = Baseline(key, check, metric, worse, when)
+            record, levels = self._stored.pop(key, (None, []))
+            kept.restore(None if record is None else record.anchor, levels)
+            self._devices += kept.devices
+        self._kept.move_to_end(key)
+        return kept
+
+    def _compare_results(self, run: Run, now: float, compared: Compared) -> None:
+        if run.facts.get("backend") == "cpu":
+            return  # with which bits it multiplies depends on the processor, about which facts say nothing
+        for model, name, results in _results(run):
+            when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
+            key = _key(run.check, f"fingerprint of {name}", when)
+            if key is None or not results:
+                continue
+            kept = self._kept.get(key)
+            if not isinstance(kept, Fingerprints):
+                kept = self._kept[key] = Fingerprints(key, run.check, name)
+            self._kept.move_to_end(key)
+            before = kept.devices
+            compared.hold(key, kept.take(run.node, results, now))
+            self._devices += kept.devices - before
+
+    def _forget_the_oldest(self, compared: Compared) -> None:
+        while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
+            key, kept = self._kept.popitem(last=False)
+            self._devices -= kept.devices
+            compared.hold(key, kept.release())
+            compared.commands.append(EraseBaseline(key))
+
+
+def _condition(run: Run) -> Json:
+    """What comparable runs share, in parameters and facts."""
+    return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
+
+
+def _key(check: str, what: str, when: Json) -> str | None:
+    """The same for the same comparison, also after a restart; None when the condition is too long to be one."""
+    text = json.dumps([check, what, when], sort_keys=True)
+    return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
+    """By model of device and name of computation, the result of each device. What is no fingerprint is left out."""
+    fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
+    if not isinstance(fingerprints, dict):
+        return
+    for name, results in fingerprints.items():
+        if not isinstance(results, list):
+            continue
+        kinds = models if isinstance(models, list) and len(models) == len(results) else [""] * len(results)
+        by_model: dict[str, list[tuple[Device, str]]] = defaultdict(list)
+        for device, model, result in zip(device_indices(run.facts, len(results)), kinds, results, strict=True):
+            if isinstance(result, str) and len(result) <= MAX_RESULT_CHARS:
+                by_model[str(model)].append((device, result))
+        for model, found in by_model.items():
+            yield model, name, found

@@ -1,0 +1,60 @@
+"""Lists in pages: a page ends with a cursor, which holds the sort key of its last item and asks for the next page."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import Select, tuple_
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from muster.errors import Refused
+from muster.model import Data
+
+Item = TypeVar("Item", bound=BaseModel)
+
+
+class Page(Data, Generic[Item]):
+    """One page of a list; `next_cursor` asks for the page after it, None when there is none."""
+
+    items: tuple[Item, ...]
+    next_cursor: str | None = None
+
+
+async def read_page(
+    engine: AsyncEngine, read: Callable[[str], Item | None], query: Select[Any], limit: int, cursor: str | None
+) -> Page[Item]:
+    """One page of a query whose columns are the sort key, then the body that `read` reads; latest first.
+
+    What `read` gives None for is left out, so that a page may hold less than it could. Refused when the cursor is
+    none of ours.
+    """
+    *key, _body = query.selected_columns
+    if cursor is not None:
+        query = query.where(tuple_(*key) < tuple_(*read_cursor(cursor, [column.type.python_type for column in key])))
+    query = query.order_by(*(column.desc() for column in key)).limit(limit + 1)
+    async with engine.connect() as connection:
+        rows = (await connection.execute(query)).all()
+    last = rows[limit - 1][:-1] if len(rows) > limit else None
+    items = (read(row[-1]) for row in rows[:limit])
+    return Page(
+        items=tuple(item for item in items if item is not None),
+        next_cursor=None if last is None else make_cursor(*last),
+    )
+
+
+def make_cursor(*key: str | float) -> str:
+    """The place behind the item with this sort key, as a word that fits into a URL."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
+    """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
+    try:
+        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except ValueError:
+        key = None
+    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
+        raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
+    return key

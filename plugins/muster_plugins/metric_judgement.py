@@ -1,0 +1,89 @@
+"""Judges what checks have in common: missing devices, and metrics of one number or of one per device. Pure."""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from muster import Action, Finding, Measurement, Reference, Severity, judge_value
+
+
+def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
+    """The finding that devices are missing, if the facts of `measurement` say so."""
+    missing = measurement.facts["missing"]
+    if not isinstance(missing, list) or not missing:
+        return []
+    return [
+        Finding(
+            code=f"{check}.devices_missing",
+            summary=f"no device with index {', '.join(str(index) for index in missing)}",
+            severity=Severity.ERROR,
+            action=Action.INSPECT_HARDWARE,
+            evidence={"missing": missing},
+        )
+    ]
+
+
+def hidden_devices(check: str, measurement: Measurement) -> list[Finding]:
+    """The finding that devices were not measured because they are hidden from us, which is no fault of theirs."""
+    hidden = measurement.facts.get("hidden")
+    if not isinstance(hidden, list) or not hidden:
+        return []
+    return [
+        Finding(
+            code=f"{check}.devices_hidden",
+            summary=f"not measured: CUDA_VISIBLE_DEVICES hides device {', '.join(str(index) for index in hidden)}",
+            severity=Severity.SKIPPED,
+            evidence={"hidden": hidden},
+        )
+    ]
+
+
+def device_metric(measurement: Measurement, name: str) -> list[tuple[int | None, float | None]]:
+    """A metric with one number per device as pairs of device index (None: the CPU) and number."""
+    values, indices = measurement.metrics.get(name), measurement.facts["devices"]
+    if not isinstance(values, list) or not isinstance(indices, list):
+        return []
+    return [(device_index(index), value) for index, value in zip(indices, values, strict=True)]
+
+
+def judge_each_device(
+    measurement: Measurement,
+    references: Mapping[str, Reference],
+    metric: str,
+    *,
+    code: str,
+    action: Action = Action.NONE,
+) -> list[Finding]:
+    """A metric with one number per device, each held against the same reference; the devices are named."""
+    return [
+        finding
+        for device, value in device_metric(measurement, metric)
+        for finding in judge_value(value, references.get(metric), code=code, device=device, action=action)
+    ]
+
+
+def device_index(fact: JsonValue) -> int | None:
+    """A device index out of facts, which are JSON."""
+    return fact if isinstance(fact, int) else None
+
+
+def single_metric(measurement: Measurement, name: str) -> float | None:
+    """A metric that is one number; None where it was not measured."""
+    value = measurement.metrics.get(name)
+    assert not isinstance(value, list), f"{name} is one number, not one per device"
+    return value
+
+
+def judge_single(
+    measurement: Measurement,
+    references: Mapping[str, Reference],
+    metric: str,
+    *,
+    code: str,
+    device: int | None = None,
+    action: Action = Action.NONE,
+) -> list[Finding]:
+    """A metric of one number against its reference; a finding is about `device`, None for the node."""
+    return judge_value(
+        single_metric(measurement, metric), references.get(metric), code=code, device=device, action=action
+    )

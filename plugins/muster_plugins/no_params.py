@@ -1,0 +1,7 @@
+"""The parameters of checks that have none."""
+
+from muster import Params
+
+
+class NoParams(Params):
+    """Nothing can be chosen."""

@@ -1,0 +1,91 @@
+"""The images and how Cloud Build makes them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+DOCKER = Path(__file__).parent.parent.parent / "docker"
+IMAGES = ("agent", "coordinator")
+FROM = re.compile(r"^FROM (\S+) AS (\S+)$", re.MULTILINE)
+ARG = re.compile(r"^ARG (\w+)", re.MULTILINE)
+SUBSTITUTION = re.compile(r"\$\{(_\w+)\}")
+
+
+@pytest.fixture(scope="module")
+def dockerfile():
+    return (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def stages(dockerfile):
+    """What each stage does, and the image or stage that it stands on."""
+    _, *parts = FROM.split(dockerfile)
+    return {name: (base, text) for base, name, text in zip(*[iter(parts)] * 3, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def build():
+    return yaml.safe_load((DOCKER / "cloudbuild.yaml").read_text(encoding="utf-8"))
+
+
+def values(step, option):
+    """What `--option=…` of a step's arguments says, each time that it stands there."""
+    return [each.partition("=")[2] for each in step["args"] if each.startswith(f"--{option}=")]
+
+
+def test_hadolint_has_nothing_to_say():
+    """Not even a hint."""
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run(
+        [hadolint, "--no-color", "--failure-threshold", "style", DOCKER / "Dockerfile"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_both_images_stand_on_a_base_of_choice(stages, dockerfile):
+    """One that brings CUDA and torch keeps them: what is installed beside is for the builder to say."""
+    assert stages["base"][0] == "${BASE}"
+    assert {stages[image][0] for image in IMAGES} == {"base"}
+    assert "BASE" in ARG.findall(dockerfile[: dockerfile.index("FROM ")])
+    assert "[${EXTRAS}]" in stages["agent"][1]
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_runs_as_nobody_in_particular(stages, image):
+    """By number, so that Kubernetes can tell that it is not root."""
+    (user,) = re.findall(r"^USER (\S+)$", stages[image][1], re.MULTILINE)
+    assert int(user) > 0
+    assert f"--uid {user} " in stages["base"][1]
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_cloud_build_builds_and_pushes_each_image(build, stages, image):
+    """The target and every argument are known to the Dockerfile."""
+    (step,) = [step for step in build["steps"] if values(step, "target") == [image]]
+    assert values(step, "tag") == [f"${{_REGISTRY}}/muster-{image}:${{_TAG}}"]
+    assert values(step, "tag")[0] in build["images"]
+    known = {"BASE", *ARG.findall(stages[image][1])}
+    assert {argument.partition("=")[0] for argument in values(step, "build-arg")} <= known
+    assert values(step, "file") == ["docker/Dockerfile"]
+    assert step["args"][-1] == "."
+
+
+def test_cloud_build_takes_every_substitution_and_no_other(build):
+    """It refuses a build that leaves one unused, or that uses one that is not there."""
+    used = SUBSTITUTION.findall(yaml.safe_dump({name: build[name] for name in ("steps", "images")}))
+    assert set(used) == set(build["substitutions"])
+
+
+def test_no_secret_is_built_in(dockerfile, build):
+    """Neither file takes one, and the folder of the compose file's secrets is left out of the context."""
+    assert not {"availableSecrets", "secrets"} & build.keys()
+    assert not re.search(r"token|password|secret|ssh", dockerfile + yaml.safe_dump(build), re.IGNORECASE)
+    assert "docker/secrets" in (DOCKER.parent / ".dockerignore").read_text(encoding="utf-8").split()

@@ -1,0 +1,126 @@
+"""What docs/examples holds: shellcheck has nothing to say, and Kubernetes would take the manifests as they stand.
+
+tests/slurm/ runs the scripts under a real Slurm.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from muster import cli, plugins
+from muster.config import Config, load
+from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.suites import Asked, plan_of
+
+EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
+SCRIPTS = sorted((EXAMPLES / "slurm").iterdir())
+MANIFEST = EXAMPLES / "kubernetes" / "acceptance-job.yaml"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts(script):
+    """Shellcheck has nothing to say."""
+    done = subprocess.run(["shellcheck", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def manifests():
+    return {document["kind"]: document for document in yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8"))}
+
+
+@pytest.fixture
+def pod(manifests):
+    return manifests["Job"]["spec"]["template"]["spec"]
+
+
+@pytest.fixture
+def container(pod):
+    (only,) = pod["containers"]
+    return only
+
+
+@pytest.fixture
+def suite(manifests, tmp_path):
+    """The settings and the plan of the suite that the Job names."""
+    path = tmp_path / "muster.toml"
+    path.write_text(manifests["ConfigMap"]["data"]["muster.toml"])
+    settings = load(path, {})
+    found = plugins.load(Config(settings))
+    asked = Asked(names=(), every=False, suite="pod", quick=False, params={})
+    return plan_of(asked, settings, plugins.collect_checks(found), found.failed)
+
+
+def environment(container, index):
+    """The variables of the pod with this index, as Kubernetes sets them."""
+    fields = {"metadata.annotations['batch.kubernetes.io/job-completion-index']": str(index), "spec.nodeName": "gpu1"}
+    return {
+        variable["name"]: variable.get("value") or fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        for variable in container["env"]
+    }
+
+
+def test_kubernetes_knows_every_field():
+    """Nor is any of a wrong type."""
+    validate = Path(sys.executable).with_name("kubernetes-validate")
+    done = subprocess.run([validate, "--strict", MANIFEST], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_each_pod_finds_the_others(manifests, pod, container, index):
+    """By the name that the headless Service gives to the first one: as many as there are pods."""
+    job, service = manifests["Job"], manifests["Service"]
+    first = f"{job['metadata']['name']}-0.{pod['subdomain']}"
+    port = int(environment(container, index)["MASTER_PORT"])
+    expected = Job(rank=index, size=2, local_rank=0, local_size=1, address=first, port=port)
+    assert detect(environment(container, index)) == expected
+    assert job["spec"]["completionMode"] == "Indexed"
+    assert job["spec"]["completions"] == job["spec"]["parallelism"] == expected.size
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["metadata"]["name"] == pod["subdomain"]
+    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": job["metadata"]["name"]}
+
+
+def test_the_pod_runs_a_command_and_a_suite_that_exist(container, suite):
+    """With the settings that are mounted, and for as many GPUs as the pod asks for."""
+    arguments = dict(argument.lstrip("-").partition("=")[::2] for argument in container["args"])
+    assert arguments["suite"] == suite.suite
+    assert arguments["expect-gpus"] == str(container["resources"]["limits"]["nvidia.com/gpu"])
+    command: Any = get_command(cli.app)
+    for name in container["args"][:2]:
+        command = command.get_command(None, name)
+    command.make_context("muster", container["args"][2:])
+    load(None, environment(container, 0))
+
+
+def test_what_is_mounted_is_there_and_writable(pod, container):
+    """The root file system is read-only, so what is written needs a volume."""
+    mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert set(mounted.values()) == {volume["name"] for volume in pod["volumes"]}
+    assert {"/etc/muster", "/dev/shm", "/tmp", "/reports"} == set(mounted)
+    assert environment(container, 0)["MUSTER_DATA_DIR"] == "/tmp"
+
+
+def test_the_pod_is_restricted(pod, container):
+    """It is allowed in a namespace with the Pod Security Standard `restricted`, and gets no stray variables."""
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert not container["securityContext"]["allowPrivilegeEscalation"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not pod.get("hostNetwork")
+    assert not pod["automountServiceAccountToken"]
+    assert not pod["enableServiceLinks"]
+
+
+def test_nothing_waits_or_stays_for_ever(manifests, pod):
+    """Pods are not started again, and all has an end."""
+    job = manifests["Job"]["spec"]
+    assert (job["backoffLimit"], pod["restartPolicy"]) == (0, "Never")
+    assert job["ttlSecondsAfterFinished"] > 0
+    assert job["activeDeadlineSeconds"] > 0
