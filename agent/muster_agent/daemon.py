@@ -37,7 +37,7 @@ from muster_agent.node import Node
 from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned, announced, watched
+from muster_agent.plan import Planned, announced, judged, watched
 from muster_agent.planning import memory_limit_bytes
 from muster_agent.plugins_run import plugins_run
 from muster_agent.ports import Ports, alone, reach
@@ -100,7 +100,7 @@ class Daemon:
         self._settings = settings
         self._plugins = plugins
         self._plan = plan
-        self._own_references = read_references(settings.references_file, None if plugins.failed else plan)
+        self._own_references = read_references(settings.references_file, None if plugins.failed else judged(plan))
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.check import AnyCheck, CheckInfo, Params, describe, valid_params
+from muster.check import AnyCheck, CheckInfo, Params, describe, judged_metrics, valid_params
 from muster.errors import Refused, unknown
 from muster.model import Json
 
@@ -34,6 +34,11 @@ def announced(planned: Planned) -> CheckInfo:
     """The check as this node runs it: with the interval and the deadline of the settings."""
     of_settings = {"cadence_s": planned.interval_s, "timeout_s": planned.timeout_s}
     return describe(planned.check).model_copy(update=of_settings)
+
+
+def judged(plan: Mapping[str, Planned]) -> dict[str, tuple[str, ...]]:
+    """By check, the metrics that it has judged by references."""
+    return judged_metrics({name: it.check for name, it in plan.items()})
 
 
 def watched(plan: Mapping[str, Planned]) -> tuple[str, ...]:

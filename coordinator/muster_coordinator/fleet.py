@@ -43,7 +43,7 @@ from muster_coordinator.records import (
     SweepState,
 )
 from muster_coordinator.recovery import interrupted, release
-from muster_coordinator.reference_book import ReferenceBook, require_known_check
+from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.requests import check_run, plan_sweep
 from muster_coordinator.roster import Roster
 from muster_coordinator.sweep import Sweep
@@ -253,7 +253,7 @@ class Fleet:
     def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
         if isinstance(event, ReferenceRemoved):
             return self._references.remove(event.key, now)
-        require_known_check(event.reference, self._roster.nodes)
+        require_use(event.reference, self._roster.nodes)
         return self._references.set(event.reference, now)
 
     def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:

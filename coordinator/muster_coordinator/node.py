@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from muster.check import CheckInfo
+from muster.check import CheckInfo, Needs
 from muster.model import Health, Inventory, ServiceState
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
@@ -33,6 +33,12 @@ class Node:
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         return node
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether each check that runs by itself and waits for no idle node has had its say."""
+        soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
+        return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped

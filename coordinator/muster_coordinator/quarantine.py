@@ -1,6 +1,8 @@
 """What we do about a node: its service state.
 
-A new node is ACCEPTING until the evidence first says that it is healthy; from then on it is IN_SERVICE.
+A new node is ACCEPTING until it has been examined and the evidence says that it is healthy; from then on it is
+IN_SERVICE. Examined means that every check which runs by itself and waits for no idle node has had its say: that the
+first of them passes, or that all plugins loaded, makes no node fit for work.
 """
 
 from muster.model import Health, ServiceState
@@ -11,6 +13,8 @@ TRANSITIONS: dict[tuple[ServiceState, Health], ServiceState] = {
 """Where evidence leads; whatever stands nowhere here leaves the service state as it is."""
 
 
-def decide(service: ServiceState, health: Health) -> ServiceState:
+def decide(service: ServiceState, health: Health, *, examined: bool) -> ServiceState:
     """The service state of a node whose evidence says `health` now."""
+    if service is ServiceState.ACCEPTING and not examined:
+        return service
     return TRANSITIONS.get((service, health), service)

@@ -6,7 +6,7 @@ All rows are said in one retained message whenever one has changed, so that an a
 from collections.abc import Iterable, Mapping
 
 from muster.errors import Refused, unknown
-from muster.references import Origin, Reference
+from muster.references import Origin, Reference, pointless
 from muster.wire.codec import MAX_MESSAGE_BYTES, encode
 from muster.wire.messages import References
 from muster_coordinator.events import Command, EraseReference, PublishReferences, SaveReference
@@ -65,9 +65,12 @@ class ReferenceBook:
         return References(id=self._orders.new_id(), sent_at=now, rows=rows)
 
 
-def require_known_check(reference: Reference, nodes: Mapping[str, Node]) -> None:
-    """Refuses a row for a check that no node has. While plugins of a node have failed, it may be one of theirs."""
-    offered = {check for node in nodes.values() for check in node.checks}
+def require_use(reference: Reference, nodes: Mapping[str, Node]) -> None:
+    """Refuses a row by which no node would judge anything. Where plugins have failed, what they would is not known."""
+    offered: dict[str, set[str]] = {}
+    for node in nodes.values():
+        for check in node.checks.values():
+            offered.setdefault(check.name, set()).update(check.judged)
     complete = not any(plugin.status == "failed" for node in nodes.values() for plugin in node.plugins)
-    if offered and complete and reference.check not in offered:
-        raise Refused(unknown("check", reference.check, offered))
+    if offered and complete and (reason := pointless(reference, offered)):
+        raise Refused(reason)

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from muster.check import Transition
-from muster.model import Action, Json, Run, ServiceState, Severity
+from muster.model import Action, Json, Run, Severity
 from muster.wire.messages import InventoryReport
 from muster_coordinator import quarantine
 from muster_coordinator.baselines import Baselines, Compared
@@ -100,14 +100,15 @@ class Roster:
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
-        return [*told, *self._changed(node, now)]
+        return [*told, *self._decide(node, message.id, now), *self._changed(node, now)]
 
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Takes a run as evidence about its node, and about others as far as they are compared with it."""
         changed = self.nodes[run.node].evidence.add(run)
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            return self._judge(self.nodes[run.node], run.id, now) if changed else []
+            node = self.nodes[run.node]
+            return self._judge(node, run.id, now) if changed else self._admit(node, run.id, now)
         held = _held(compared, run)
         return [*compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
@@ -198,13 +199,19 @@ class Roster:
             data: Json = {"before": before, "after": node.health, "findings": [*findings]}
             text = f"{before} to {node.health}: {because}"
             commands.append(self.tell(node.name, "health", text, cause, now, data=data))
-        service = quarantine.decide(node.service, node.health)
-        if service is not node.service:
-            commands += self._move(node, service, cause, now)
-        return [*commands, Announce("node", self.view(node, now))]
+        return [*commands, *self._decide(node, cause, now), Announce("node", self.view(node, now))]
 
-    def _move(self, node: Node, service: ServiceState, cause: str, now: float) -> list[Command]:
-        before, node.service = node.service, service
+    def _admit(self, node: Node, cause: str, now: float) -> list[Command]:
+        """A check may have had its say without changing the evidence, and have been the last to be waited for."""
+        decided = self._decide(node, cause, now)
+        return [*decided, Announce("node", self.view(node, now))] if decided else []
+
+    def _decide(self, node: Node, cause: str, now: float) -> list[Command]:
+        """Moves the node to the service state that its evidence asks for, if that is another."""
+        before = node.service
+        node.service = service = quarantine.decide(before, node.health, examined=node.is_examined)
+        if service is before:
+            return []
         reason = f"health is {node.health}"
         transition = Transition(
             id=self._orders.new_id(), node=node.name, before=before, after=service, reason=reason, at=now

@@ -21,13 +21,14 @@ class Trial:
     """What one group showed.
 
     `crashed` are the members whose own ranks were ended, `hard` says that there were any or that a verdict was FAIL,
-    and `detail` says for people why it was bad.
+    and `detail` says for people why it was bad. `rails` holds the objective of each rail where they were tried apart.
     """
 
     group: str
     members: tuple[str, ...]
     outcome: Outcome
     objective: float | None = None
+    rails: tuple[float, ...] = ()
     crashed: frozenset[str] = frozenset()
     hard: bool = False
     detail: str = ""

@@ -172,6 +172,7 @@ class CheckInfo(Data):
     objective: str | None
     params: Json
     compared: dict[str, Worse] = {}
+    judged: tuple[str, ...] = ()
 
 
 def describe(check: AnyCheck) -> CheckInfo:
@@ -186,7 +187,13 @@ def describe(check: AnyCheck) -> CheckInfo:
         objective=check.objective,
         params=check.params.model_json_schema(),
         compared=dict(check.compared),
+        judged=check.judged,
     )
+
+
+def judged_metrics(checks: Mapping[str, AnyCheck]) -> dict[str, tuple[str, ...]]:
+    """By check, the metrics that it has judged by references."""
+    return {name: check.judged for name, check in checks.items()}
 
 
 class Idleness(StrEnum):

@@ -1,23 +1,23 @@
 """Reads the references that an operator has written for one machine, in the shape of `references.toml`."""
 
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from muster.errors import SettingsError, unknown
+from muster.errors import SettingsError
 from muster.explain import explain
-from muster.references import Reference, ReferenceRow
+from muster.references import Reference, ReferenceRow, pointless
 
 _SHAPE = 'must hold rows that begin with [[reference]] and give check = "gemm", metric = "tflops" and so on'
 
 
-def read_references(path: Path | None, checks: Collection[str] | None = None) -> tuple[Reference, ...]:
+def read_references(path: Path | None, judged: Mapping[str, Collection[str]] | None = None) -> tuple[Reference, ...]:
     """The rows of the file at `path`; none without one. SettingsError tells of all rows that are wrong.
 
-    `checks` are the names that a row may have as its check; None where not all of them are known.
+    `judged` holds by check the metrics that it has judged; None where not all checks are known.
     """
     if path is None:
         return ()
@@ -29,7 +29,8 @@ def read_references(path: Path | None, checks: Collection[str] | None = None) ->
         except ValidationError as error:
             wrong = explain(ReferenceRow, error, what="field")
         else:
-            wrong = list(_wrong_check(row, checks))
+            reason = None if judged is None else pointless(row, judged)
+            wrong = [reason] if reason else []
             rows.append(Reference(**dict(row)))
         problems += [f"{path}, row {number}: {line}" for line in wrong]
     if problems:
@@ -48,8 +49,3 @@ def _tables(path: Path) -> list[Any]:
     if content or not isinstance(tables, list):
         raise SettingsError(f"references_file: {path} {_SHAPE}")
     return tables
-
-
-def _wrong_check(row: ReferenceRow, checks: Collection[str] | None) -> Iterator[str]:
-    if checks is not None and row.check not in checks:
-        yield unknown("check", row.check, checks)

@@ -9,7 +9,7 @@ Of one origin, the row with the most conditions wins, and of equals the last.
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Self
@@ -17,6 +17,7 @@ from typing import Annotated, Self
 from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
 from muster.conditions import Condition, in_words, is_met
+from muster.errors import unknown
 from muster.model import Action, Data, Finding, Name, Severity
 from muster.toml import shipped_table
 
@@ -93,6 +94,19 @@ def shipped() -> tuple[Reference, ...]:
     """The references that come with muster."""
     rows = shipped_table("muster", "references.toml")["reference"]
     return _ROWS.validate_python([{**row, "origin": Origin.SHIPPED} for row in rows])
+
+
+def pointless(row: ReferenceRow, judged: Mapping[str, Collection[str]]) -> str | None:
+    """Why nothing would ever be judged by `row`; None when something may.
+
+    `judged` holds by check the metrics that it has judged; of a check without any, nobody knows before it runs.
+    """
+    if row.check not in judged:
+        return unknown("check", row.check, judged)
+    metrics = {*judged[row.check], *(each.metric for each in shipped() if each.check == row.check)}
+    if judged[row.check] and row.metric not in metrics:
+        return unknown(f"metric of {row.check} that is judged", row.metric, metrics)
+    return None
 
 
 def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, Reference]:

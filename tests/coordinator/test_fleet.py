@@ -163,6 +163,41 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     assert (transition.before, transition.after) == ("ACCEPTING", "IN_SERVICE")
 
 
+def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
+    """The first pass makes it HEALTHY, but not fit for work; one that needs an idle node is not waited for."""
+    soon, idle = ("nvml", "host"), ("training",)
+    rhythm = {"cadence_s": 15.0}
+    checks = (
+        *(check(name, Scope.NODE).model_copy(update=rhythm) for name in soon),
+        *(check(name, Scope.NODE).model_copy(update=rhythm | {"needs": Needs.IDLE_DEVICE}) for name in idle),
+    )
+    made = Fleet(name="test", epoch=7)
+    services = []
+    for seq, name in enumerate(("plugins", "nvml"), 1):
+        made.handle(report(run(seq).model_copy(update={"check": name}), after=seq - 1), 1.0)
+        if name == "plugins":
+            made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=checks)), 1.5)
+        services += [view.service for view in made.nodes(2.0)]
+    last = run(3, Verdict.SKIPPED).model_copy(update={"check": "host"})
+    assert kinds(made.handle(report(last, after=2), 3.0))[2:] == [
+        "tell service",
+        "SaveNode",
+        "Notify",
+        "announce node",
+        "SendAck",
+    ]
+    services += [view.service for view in made.nodes(3.0)]
+    assert services == [ServiceState.ACCEPTING, ServiceState.ACCEPTING, ServiceState.IN_SERVICE]
+
+
+def test_a_node_whose_checks_are_not_known_stays_out_of_service() -> None:
+    """That its plugins loaded is the first that it reports."""
+    made = Fleet(name="test", epoch=7)
+    made.handle(report(run(1).model_copy(update={"check": "plugins"})), 1.0)
+    (view,) = made.nodes(1.0)
+    assert (view.health, view.service) == (Health.HEALTHY, ServiceState.ACCEPTING)
+
+
 def test_another_pass_is_stored_and_acknowledged_and_nothing_else() -> None:
     """The usual case does the least."""
     made = fleet("a")

@@ -28,7 +28,7 @@ def written(tmp_path):
 
 def test_rows_are_the_operators(written):
     """They have the shape of the shipped ones, and no origin of their own."""
-    (row,) = read_references(written(GOOD), {"gemm"})
+    (row,) = read_references(written(GOOD), {"gemm": ("tflops",)})
     assert (row.check, row.metric, row.bounds, row.origin) == ("gemm", "tflops", {"fail_below": 100}, Origin.OPERATOR)
     assert row.when == {"gpu_model": ["A", "B"], "nodes": {"at_least": 2}}
 
@@ -60,7 +60,7 @@ def test_all_that_is_wrong_is_told_at_once(written):
     """One line for each wrong row."""
     text = GOOD + '[[reference]]\nmetric = "x"\nsource = "x"\n' + GOOD.replace('"gemm"', '"gem"')
     with pytest.raises(SettingsError) as refused:
-        read_references(written(text), {"gemm", "nvml"})
+        read_references(written(text), {"gemm": ("tflops",), "nvml": ()})
     path, (first, second) = written(text), str(refused.value).splitlines()
     assert first == f"{path}, row 2: field 'check': must be given"
     assert second == f"{path}, row 3: unknown check 'gem'; did you mean 'gemm'? (valid: gemm, nvml)"

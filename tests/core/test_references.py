@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from muster.model import Severity
-from muster.references import Origin, Reference, ReferenceRow, applicable, explain, judge_value, shipped
+from muster.references import Origin, Reference, ReferenceRow, applicable, explain, judge_value, pointless, shipped
 
 
 def row(**values: object) -> Reference:
@@ -187,3 +187,20 @@ def test_shipped_rows_name_their_source_and_hold_nothing_unknown():
         assert set(table) <= set(Reference.model_fields)
         assert set(table) & bounds
     assert {reference.origin for reference in shipped()} == {Origin.SHIPPED}
+
+
+@pytest.mark.parametrize(
+    ("check", "metric", "words"),
+    [
+        ("gemm", "tflops_bf16", None),
+        ("gemm", "tflop", "unknown metric of gemm that is judged 'tflop'; did you mean 'tflops'?"),
+        ("gem", "tflops", "unknown check 'gem'; did you mean 'gemm'?"),
+        ("nvml", "temperature_c", None),
+        ("script.nhc", "anything", None),
+    ],
+)
+def test_a_row_that_judges_nothing_is_found_out(check, metric, words):
+    """A check says what it has judged, shipped rows say more; of one that says nothing nobody knows before it runs."""
+    row = Reference(check=check, metric=metric, fail_below=1.0, source="x")
+    reason = pointless(row, {"gemm": ("tflops", "tflops_bf16"), "nvml": ("ecc",), "script.nhc": ()})
+    assert reason is None if words is None else words in (reason or "")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from muster import plugins
+from muster.check import judged_metrics
 from muster.config import Config, Settings
 from muster.reference_file import read_references
 from muster_coordinator.client import Client
@@ -176,7 +177,7 @@ def test_the_references_that_are_shown_are_right(tmp_path):
     path = tmp_path / "references.toml"
     path.write_text(next(block for block in blocks("toml") if "[[reference]]" in block))
     checks = plugins.collect_checks(plugins.load(Config(Settings())))
-    assert len(read_references(path, checks)) == 2
+    assert len(read_references(path, judged_metrics(checks))) == 2
 
 
 def test_the_scripts_that_are_shown_are_right():

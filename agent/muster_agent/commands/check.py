@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from muster import logs, plugins, references
-from muster.check import AnyCheck, describe
+from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
 from muster.model import EXIT_CODES
@@ -90,7 +90,8 @@ def run(
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
     found, checks = _load(settings)
     make_plan(checks, settings.checks, complete=not found.failed)  # refuses settings that do not fit
-    rows = (*references.shipped(), *read_references(settings.references_file, None if found.failed else checks))
+    judged = None if found.failed else judged_metrics(checks)
+    rows = (*references.shipped(), *read_references(settings.references_file, judged))
     asked = Asked(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ()))
     plan = plan_of(asked, settings, checks, found.failed)
     job = detect(os.environ) if suite is not None and not alone else None

@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import typer
 
 from muster import logs, plugins
-from muster.check import AnyCheck, valid_params
+from muster.check import AnyCheck, judged_metrics, valid_params
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
 from muster.errors import MusterError, SettingsError, unknown
@@ -37,7 +37,7 @@ def check(config: ConfigOption = None) -> None:
     checks = plugins.collect_checks(found)
     complete = not found.failed
     problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
-    problems += _wrong_references(settings, checks if complete else None)
+    problems += _wrong_references(settings, judged_metrics(checks) if complete else None)
     if problems:
         raise SettingsError("\n".join(problems))
     print("OK")
@@ -50,9 +50,9 @@ def _missing_files(settings: Settings) -> Iterator[str]:
                 yield f"setting '{table}.{key}': there is no file {value} that can be read"
 
 
-def _wrong_references(settings: Settings, checks: Collection[str] | None) -> Iterator[str]:
+def _wrong_references(settings: Settings, judged: Mapping[str, Collection[str]] | None) -> Iterator[str]:
     try:
-        read_references(settings.references_file, checks)
+        read_references(settings.references_file, judged)
     except SettingsError as error:
         yield str(error)
 

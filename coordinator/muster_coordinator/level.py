@@ -1,0 +1,50 @@
+"""What groups of one kind typically reach, and below what a group counts as slow."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXPECTED_SPREAD = 0.02
+"""Relative standard deviation of bandwidth from run to run on a healthy fabric, before this one has been seen."""
+
+EXPECTED_WEIGHT = 8
+"""As many values as the expectation counts for, so that a handful of values cannot overrule it."""
+
+SIGMAS = 6.0
+"""Less than one healthy run in a hundred million falls so far short by chance."""
+
+LEAST_SHORTFALL, MOST_SHORTFALL = 0.15, 0.5
+"""Nobody calls a smaller shortfall a fault, or a larger one chance, whatever the spread."""
+
+QUARTILE, DECILE = 14, 17
+"""Places of the upper quartile and of the upper decile among twentieths."""
+
+DECILE_BEYOND_QUARTILE = 0.607
+"""By how many standard deviations the upper decile of a normal distribution lies above the upper quartile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is typical, and the value below which a group is slow."""
+
+    typical: float
+    slow_below: float
+
+
+def level_of(values: Sequence[float]) -> Level | None:
+    """The level of `values`; None when fewer than two leave nothing to compare.
+
+    Only the upper quarter is looked at, so that it stands as long as a quarter of what was measured is well.
+    """
+    if len(values) < 2:
+        return None
+    cuts = statistics.quantiles(values, n=20, method="inclusive")
+    typical = cuts[QUARTILE]
+    if typical <= 0:
+        return None
+    seen = (cuts[DECILE] - typical) / DECILE_BEYOND_QUARTILE / typical
+    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * seen**2
+    spread = math.sqrt(weighted / (EXPECTED_WEIGHT + len(values)))
+    shortfall = min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL)
+    return Level(typical, typical * (1 - shortfall))

@@ -1,0 +1,139 @@
+"""The next round of an adaptive sweep, from what the last ones have shown: which groups, and why."""
+
+from collections.abc import Iterable
+
+from muster_coordinator.culprits import BAD_ROUTES, Judgement
+from muster_coordinator.evidence import Shape
+from muster_coordinator.partners import Partners
+from muster_coordinator.probe import Probe
+
+ALONE_TRIES = 4
+"""How often a node that was bad for no known reason runs alone: three of four faults that show in three runs of ten."""
+
+MAX_PARTNERS = 5
+"""After so many partners another one would not tell more."""
+
+CONTROLS = 2
+"""As many nodes that have passed run alone beside the first suspects that do."""
+
+ALONE = "{} was bad with others, and its own run tells whether it is to blame"
+AGAIN = "{} was bad once and nobody knows why"
+CONTROL = "{} has passed, and says what others should reach"
+MEET = "{} is well alone and meets {}, which has passed"
+MIX = "what {} was in is explained, and so is what {} was in"
+FRESH = "{} meets {}, which has passed"
+PATH = "between {} and {} one run was bad although its nodes are well"
+
+
+class NextRound:
+    """A round in the making. Every node that is not `absent` is in one of its `probes` at most."""
+
+    def __init__(self, judgement: Judgement, absent: frozenset[str]) -> None:
+        self.probes: list[Probe] = []
+        self._judgement = judgement
+        self._evidence = judgement.evidence
+        self._absent = absent
+        self._used: set[str] = set()
+        self._partners = Partners(filter(self._is_partner, self._evidence.sites), self._evidence.sites)
+
+    def plan(self) -> None:
+        """Adds every group that tells something new, the most telling ones first."""
+        waiting, excused = self._waiting(), self._excused()
+        open_ = [node for node in self._judgement.open if node not in self._absent and node not in waiting]
+        blamed = [node for node in open_ if node in self._judgement.stuck and node not in excused]
+        self._try_alone([node for node in blamed if not self._has_run_alone(node)])
+        self._try_with_partner([node for node in blamed if self._has_run_alone(node)])
+        self._try_paths()
+        self._try_each_other([node for node in open_ if node in excused or node not in self._judgement.stuck])
+        self._try_again()
+        self._add_controls()
+
+    def _waiting(self) -> set[str]:
+        """The nodes of suspected leaves that others speak for."""
+        suspected = self._judgement.suspected_leaves
+        return {n for leaf, speakers in suspected.items() for n in self._evidence.leaves[leaf] if n not in speakers}
+
+    def _excused(self) -> set[str]:
+        """The nodes of which every bad run is explained by a leaf that is suspected, but not their own."""
+        suspected = {node for leaf in self._judgement.suspected_leaves for node in self._evidence.leaves[leaf]}
+        stuck = self._judgement.stuck.items()
+        return {n for n, bad in stuck if n not in suspected and all(suspected & {*trial.members} for trial in bad)}
+
+    def _try_alone(self, nodes: Iterable[str]) -> None:
+        for node in nodes:
+            self._add((node,), ALONE.format(node))
+
+    def _try_with_partner(self, nodes: Iterable[str]) -> None:
+        for node in nodes:
+            self._meet(node, MEET, by_rail=self._judgement.abilities.by_rail)
+
+    def _try_each_other(self, nodes: list[str]) -> None:
+        """Pairs nodes that nothing is held against; who is left over meets one that has passed."""
+        able = [node for node in nodes if len(self._met(node)) < MAX_PARTNERS]
+        for pair in zip(able[::2], able[1::2], strict=False):
+            self._add(pair, MIX.format(*pair))
+        for node in able[len(able) - len(able) % 2 :]:
+            self._meet(node, FRESH)
+
+    def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
+        met = self._met(node)
+        partner = self._partners.take_near(node, met) if len(met) < MAX_PARTNERS else None
+        if partner is not None:
+            self._add((node, partner), reason.format(node, partner), by_rail=by_rail)
+
+    def _try_paths(self) -> None:
+        for path, trials in self._judgement.unexplained.items():
+            if path not in self._judgement.passable:
+                for _ in range(BAD_ROUTES - len(trials)):
+                    self._try_path(path)
+
+    def _try_path(self, path: tuple[str, ...]) -> None:
+        if path[0] in self._evidence.sites:
+            ends = [node for node in path if self._is_free(node)]
+        else:
+            found = (self._partners.take_at(leaf) for leaf in path)
+            ends = [node for node in found if node is not None]
+        if len(ends) == 2:
+            self._add((ends[0], ends[1]), PATH.format(*path))
+
+    def _try_again(self) -> None:
+        """Runs those alone once more that were bad over a path that was good otherwise."""
+        if not self._judgement.abilities.alone:
+            return
+        for path in self._judgement.passable:
+            for trial in self._judgement.unexplained[path]:
+                for node in filter(self._is_free, trial.members):
+                    if len(self._evidence.histories[node].alone) < ALONE_TRIES:
+                        self._add((node,), AGAIN.format(node))
+
+    def _add_controls(self) -> None:
+        if any(len(probe.members) == 1 for probe in self.probes) and self._evidence.levels[Shape.ALONE] is None:
+            for node in self._controls():
+                self._add((node,), CONTROL.format(node))
+        if any(probe.by_rail for probe in self.probes) and self._evidence.levels[Shape.BY_RAIL] is None:
+            controls = self._controls()
+            if len(controls) > 1:
+                self._add(tuple(controls), CONTROL.format(" with ".join(controls)), by_rail=True)
+
+    def _controls(self) -> list[str]:
+        found = (self._partners.take_any() for _ in range(CONTROLS))
+        return [node for node in found if node is not None]
+
+    def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
+        self._used.update(members)
+        self.probes.append(Probe(members, reason, by_rail))
+
+    def _is_partner(self, node: str) -> bool:
+        failed = self._judgement.failed
+        cleared = node in self._evidence.cleared
+        return cleared and node not in failed and node not in self._judgement.stuck and node not in self._absent
+
+    def _is_free(self, node: str) -> bool:
+        return node not in self._used and node not in self._absent
+
+    def _has_run_alone(self, node: str) -> bool:
+        return not self._judgement.abilities.alone or bool(self._evidence.histories[node].alone)
+
+    def _met(self, node: str) -> set[str]:
+        """With whom a node was bad."""
+        return {other for trial in self._evidence.histories[node].bad for other in trial.others(node)}

@@ -1,0 +1,41 @@
+"""What a localisation strategy asks for, and what it knows about the place of each node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster_coordinator.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a node stands; None where nobody said. Nodes of one leaf share its switch, nodes of one rack a leaf."""
+
+    node: str
+    rack: str | None = None
+    leaf: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A group to be run, and why. With `by_rail` its ranks exchange on one rail after the other, each for itself."""
+
+    members: tuple[str, ...]
+    reason: str
+    by_rail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the check can tell: something worth comparing on a node alone, and the bandwidth of each rail."""
+
+    alone: bool = True
+    by_rail: bool = True
+
+
+class Policy(Protocol):
+    """A strategy: a pure function from what has been shown to what to try next."""
+
+    def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
+        """The disjoint groups of the next round; none when nothing more can be learned. `absent` are not to be had."""
+        ...

@@ -1,0 +1,54 @@
+"""Everybody meets everybody: the circle method, and pairs of nodes that cross as many paths as there are."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+
+from typing import TypeVar
+
+from muster_coordinator.probe import Site
+
+Player = TypeVar("Player")
+
+
+def rounds_of(players: Sequence[Player]) -> Iterator[list[tuple[Player, Player]]]:
+    """Rounds of disjoint pairs in which each of `players` meets each other one exactly once.
+
+    One player stays where it is while the others move on by one place round a table; who sits opposite, meets. With an
+    odd number of players the empty chair is met in turn.
+    """
+    seats: list[Player | None] = [*players, *([None] if len(players) % 2 else [])]
+    for _ in range(len(seats) - 1):
+        half = len(seats) // 2
+        opposite = zip(seats[:half], reversed(seats[half:]), strict=True)
+        yield [(one, other) for one, other in opposite if one is not None and other is not None]
+        seats = [seats[0], seats[-1], *seats[1:-1]]
+
+
+def across_leaves(sites: Iterable[Site], lots: random.Random) -> list[tuple[str, ...]]:
+    """Disjoint groups of all nodes, in pairs that cross as many different pairs of leaves as they can.
+
+    Who is left when the others have met stays within a leaf; of an odd number of nodes three go together. Which nodes
+    and which leaves meet is drawn by lot, so that another sweep takes other paths.
+    """
+    leaves: dict[str | None, list[str]] = {}
+    for site in sites:
+        leaves.setdefault(site.leaf, []).append(site.node)
+    waiting = list(leaves.values())
+    lots.shuffle(waiting)
+    for nodes in waiting:
+        lots.shuffle(nodes)
+    groups: list[tuple[str, ...]] = list(_crossing(waiting))
+    rest = [node for nodes in waiting for node in nodes]
+    groups += [tuple(rest[i : i + 2]) for i in range(0, len(rest) - 1, 2)]
+    if len(rest) % 2 and groups:
+        groups[-1] = (*groups[-1], rest[-1])
+    return groups
+
+
+def _crossing(leaves: list[list[str]]) -> Iterator[tuple[str, str]]:
+    """Takes nodes from `leaves` in pairs, as long as two leaves have any."""
+    while sum(map(bool, leaves)) > 1:
+        for pairs in rounds_of([nodes for nodes in leaves if nodes]):
+            for one, other in pairs:
+                if one and other:
+                    yield one.pop(), other.pop()
