@@ -58,6 +58,7 @@ FINDS = {
     "devices_unexpected": "more GPUs answer than there should be",
     "device_changed": "another GPU stands where the inventory knew one",
     "device_lost": "the GPU no longer answers",
+    "reset_required": "the driver refuses the GPU until it has been reset",
     "read_failed": "the driver fails at telling a value",
     "unsupported": "names what a device here cannot say",
     "xid": "the driver has reported an XID error, which stands for a while",
@@ -168,6 +169,7 @@ def _states(device: DeviceReading, with_links: set[str]) -> list[Finding]:
     not_joined = device.fabric not in (None, "completed")
     rows = (
         (device.lost, "device_lost", "the GPU is lost: it no longer answers", Action.REBOOT_NODE),
+        (device.reset_required, "reset_required", FINDS["reset_required"], Action.RESET_GPU),
         (device.remap_pending, "row_remap_pending", FINDS["row_remap_pending"], Action.RESET_GPU),
         (device.remap_failed, "row_remap_failed", FINDS["row_remap_failed"], Action.INSPECT_HARDWARE),
         (device.retirement_pending, "page_retirement_pending", FINDS["page_retirement_pending"], Action.RESET_GPU),

@@ -68,6 +68,7 @@ class DeviceReading(Data):
     pci_address: str = ""
     known_as: str = ""
     lost: bool = False
+    reset_required: bool = False
     remap_pending: bool = False
     remap_failed: bool = False
     retirement_pending: bool = False

@@ -40,7 +40,8 @@ def is_one_of(nvml: Library, error: Any, names: tuple[str, ...]) -> bool:
 class Asking:
     """Asks one device for one value after the other. `unsupported` and `failed` are as in `DeviceReading`.
 
-    Only errors after which there is nothing more to ask are raised: the device is lost, or the session is over.
+    `reset_required` is set when the driver refuses until the device has been reset. Only errors after which there is
+    nothing more to ask are raised: the device is lost, or the session is over.
     """
 
     def __init__(self, nvml: Library, handle: Handle) -> None:
@@ -48,6 +49,7 @@ class Asking:
         self._handle = handle
         self.unsupported: list[str] = []
         self.failed: dict[str, str] = {}
+        self.reset_required = False
 
     def ask(self, name: str, read: Read) -> Any:
         """What `read` gives; None when the device does not say it."""
@@ -77,7 +79,9 @@ class Asking:
     def _note(self, name: str, error: Any) -> None:
         if is_one_of(self._nvml, error, (*SESSION_IS_OVER, "NVML_ERROR_GPU_IS_LOST")):
             raise error
-        if is_one_of(self._nvml, error, _NOT_FOR_THIS_DEVICE):
+        if is_one_of(self._nvml, error, ("NVML_ERROR_RESET_REQUIRED",)):
+            self.reset_required = True
+        elif is_one_of(self._nvml, error, _NOT_FOR_THIS_DEVICE):
             self.unsupported.append(name)
         else:
             self.failed[name] = str(error)

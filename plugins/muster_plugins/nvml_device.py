@@ -85,13 +85,15 @@ class DeviceReader:
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(self._index)
             fixed = self._fixed or _ask_fixed(nvml, handle)
-            self._fixed = None if fixed.asked.failed else fixed
+            self._fixed = None if fixed.asked.failed or fixed.asked.reset_required else fixed
             return _read(nvml, handle, self._index, fixed)
         except nvml.NVMLError_GpuIsLost:
             return DeviceReading(index=self._index, lost=True)
         except nvml.NVMLError as error:
             if is_one_of(nvml, error, SESSION_IS_OVER):
                 raise
+            if is_one_of(nvml, error, ("NVML_ERROR_RESET_REQUIRED",)):
+                return DeviceReading(index=self._index, reset_required=True)
             return DeviceReading(index=self._index, failed={"device": str(error)})
 
 
@@ -130,6 +132,7 @@ def _read(nvml: Library, handle: Handle, index: int, fixed: _Fixed) -> DeviceRea
         uuid=fixed.uuid,
         model=fixed.model,
         pci_address=fixed.pci_address,
+        reset_required=fixed.asked.reset_required or asking.reset_required,
         remap_pending=bool(remap_pending),
         remap_failed=bool(remap_failed),
         retirement_pending=bool(numbers.pop("retirement_pending", 0)),

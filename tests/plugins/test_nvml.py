@@ -39,6 +39,14 @@ SIGNALS: list[tuple[dict[str, Any], list[tuple[str, str, int | None]]]] = [
         {"failing": "nvmlDeviceGetUUID"},
         [("nvml.read_failed", "UNKNOWN", 0), ("nvml.read_failed", "UNKNOWN", 1)],
     ),
+    (
+        {"reset_required": "nvmlDeviceGetTemperature"},
+        [("nvml.reset_required", "ERROR", 0), ("nvml.reset_required", "ERROR", 1)],
+    ),
+    (
+        {"reset_required": "nvmlDeviceGetUUID"},
+        [("nvml.reset_required", "ERROR", 0), ("nvml.reset_required", "ERROR", 1)],
+    ),
     ({"unsupported": "nvmlDeviceGetPowerUsage"}, [("nvml.unsupported", "SKIPPED", None)]),
     ({"unknown_question": "nvmlDeviceGetTemperatureThreshold"}, [("nvml.unsupported", "SKIPPED", None)]),
     ({"unsupported": "nvmlDeviceGetRemappedRows"}, [("nvml.unsupported", "SKIPPED", None)]),

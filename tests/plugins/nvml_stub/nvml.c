@@ -8,7 +8,8 @@
  *   hang                1: every call after nvmlInit never returns; hang_in, a function's name: that one never does
  *   lost                index of a device that is lost (-1)
  *   unsupported         a function's name that is not supported; failing, one that fails with an unknown error;
- *                       unknown_question, one whose arguments the driver does not know
+ *                       unknown_question, one whose arguments the driver does not know;
+ *                       reset_required, one that waits for a reset of the device
  *   unsupported_field   a field id that nvmlDeviceGetFieldValues does not support
  *   xids                `index:code,index:code`; each list is told once
  *   events_unsupported  1: no event sets
@@ -31,6 +32,7 @@
 enum {
     SUCCESS = 0,
     INVALID_ARGUMENT = 2,
+    RESET_REQUIRED = 16,
     NOT_SUPPORTED = 3,
     INSUFFICIENT_SIZE = 7,
     TIMEOUT = 10,
@@ -152,6 +154,7 @@ static Status begin(const char *function, Handle device) {
     if (is_named("unsupported", function)) return NOT_SUPPORTED;
     if (is_named("failing", function)) return UNKNOWN;
     if (is_named("unknown_question", function)) return INVALID_ARGUMENT;
+    if (is_named("reset_required", function)) return RESET_REQUIRED;
     return SUCCESS;
 }
 
