@@ -18,7 +18,7 @@ node alone or a single rail should reach.
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from muster_coordinator.culprits import Judgement
@@ -36,7 +36,7 @@ class Adaptive:
     """The strategy over `sites`, which are in topology order; `seed` draws the lots of the first round."""
 
     sites: Mapping[str, Site]
-    abilities: Abilities = Abilities()
+    abilities: Abilities = field(default_factory=Abilities)
     seed: str = ""
 
     def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:

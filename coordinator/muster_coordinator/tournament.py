@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-
 from typing import TypeVar
 
 from muster_coordinator.probe import Site

@@ -32,7 +32,7 @@ from muster import (
     judge_value,
 )
 from muster.model import Data, Instant, Json, format_instant
-from muster_plugins.kernel_log_memory import Memory
+from muster_plugins.kernel_log_file import Memory
 from muster_plugins.kernel_log_reading import KernelLog, Look
 from muster_plugins.kernel_log_rules import normal_address, rules
 from muster_plugins.kernel_log_source import Unavailable

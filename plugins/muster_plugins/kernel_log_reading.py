@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muster import Severity
-from muster_plugins.kernel_log_memory import Memory
+from muster_plugins.kernel_log_file import Memory
 from muster_plugins.kernel_log_records import Record
 from muster_plugins.kernel_log_rules import End, Event, recognise
 from muster_plugins.kernel_log_source import Kmsg, Unavailable, read_journal

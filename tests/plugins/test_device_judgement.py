@@ -140,7 +140,7 @@ def test_every_metric_that_is_meant_to_be_judged_has_a_reference():
 def test_every_finding_is_explained():
     """What each code means stands in the definition of the check."""
     everything = device(
-        lost=True, remap_pending=True, remap_failed=True, retirement_pending=True, known_as="GPU-x", persistence=False,
+        lost=True, reset_required=True, remap_pending=True, remap_failed=True, retirement_pending=True, known_as="GPU-x", persistence=False,
         throttled=("hardware",), links_active=1, links_inactive=(1,), fabric="in progress", fabric_faults=("x",),
         xids=(StandingXid(79, 1),), unsupported=("x",), failed={"y": "z"},
         numbers={
