@@ -28,6 +28,9 @@ from muster_coordinator.probe import Abilities, Probe, Site
 from muster_coordinator.tournament import across_leaves
 from muster_coordinator.trial import Trial
 
+MAX_ROUNDS = 8
+"""Persistent faults need at most five; the others are for what comes and goes."""
+
 FIRST = "every node once, across as many paths as there are"
 
 

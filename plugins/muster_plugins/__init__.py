@@ -1,4 +1,4 @@
-"""The built-in plugins, registered by entry points like anybody else's; they import only core.
+"""The built-in plugins, each a package with a module that an entry point registers, like anybody else's.
 
-A check stands in the module of its name, and what only it needs in neighbours whose names begin with that name.
+They import only core. What lies here directly is shared by several of them.
 """

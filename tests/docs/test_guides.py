@@ -21,7 +21,7 @@ from muster.config import Config, Settings
 from muster.reference_file import read_references
 from muster_coordinator.client import Client
 from muster_coordinator.local.processes import environment
-from muster_plugins.script_output import read_output
+from muster_plugins.script.output import read_output
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]

@@ -4,8 +4,8 @@ import pytest
 
 from muster import Measurement, Reference
 from muster.references import applicable, shipped
-from muster_plugins.device_judgement import FINDS, JUDGED, UNUSABLE, judge
-from muster_plugins.device_reading import NUMBERS, DeviceReading, NodeReading, StandingXid
+from muster_plugins.devices.judgement import FINDS, JUDGED, UNUSABLE, judge
+from muster_plugins.devices.reading import NUMBERS, DeviceReading, NodeReading, StandingXid
 
 ADDRESSES = ("0000:10:00.0", "0000:11:00.0")
 
@@ -140,8 +140,9 @@ def test_every_metric_that_is_meant_to_be_judged_has_a_reference():
 def test_every_finding_is_explained():
     """What each code means stands in the definition of the check."""
     everything = device(
-        lost=True, reset_required=True, remap_pending=True, remap_failed=True, retirement_pending=True, known_as="GPU-x", persistence=False,
-        throttled=("hardware",), links_active=1, links_inactive=(1,), fabric="in progress", fabric_faults=("x",),
+        lost=True, reset_required=True, remap_pending=True, remap_failed=True, retirement_pending=True,
+        known_as="GPU-x", persistence=False, throttled=("hardware",),
+        links_active=1, links_inactive=(1,), fabric="in progress", fabric_faults=("x",),
         xids=(StandingXid(79, 1),), unsupported=("x",), failed={"y": "z"},
         numbers={
             "ecc_uncorrected_volatile": 1.0, "ecc_uncorrected_aggregate": 2.0, "ecc_correctable_per_hour": 1e9,

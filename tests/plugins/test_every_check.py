@@ -24,7 +24,7 @@ LOADED = load(Config(SETTINGS))
 CHECKS = collect_checks(LOADED)
 
 PLUGINS = Path(str(resources.files("muster_plugins")))
-MODULES = sorted(PLUGINS.glob("*.py"))
+MODULES = sorted(PLUGINS.rglob("*.py"))
 
 CODE = re.compile(rf"({'|'.join(map(re.escape, CHECKS))})\.[a-z][a-z0-9_]*(?<!toml)(?<!json)")
 """The code of a finding; files that belong to a check are named alike."""
@@ -47,7 +47,7 @@ CODES = {code for check in CHECKS.values() for code in check.finds}
 ENDS = {end for check in CHECKS.values() for end in ends_of(check)}
 
 every_check = pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-every_module = pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+every_module = pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PLUGINS)))
 
 
 def test_every_plugin_is_looked_at():
@@ -118,6 +118,6 @@ def test_no_code_is_kept_secret(module):
 
 def test_codes_are_recognised_in_a_source():
     """In either form; or else the test above would find nothing."""
-    assert "training.results_differ" in codes_in(PLUGINS / "training.py")
-    assert ".wrong_elements" in ends_in(PLUGINS / "collective_judgement.py")
-    assert ".wrong_transport" in ends_in(PLUGINS / "nccl_transport.py")
+    assert "training.results_differ" in codes_in(PLUGINS / "training/check.py")
+    assert ".wrong_elements" in ends_in(PLUGINS / "collective/judgement.py")
+    assert ".wrong_transport" in ends_in(PLUGINS / "nccl/transport.py")

@@ -13,10 +13,11 @@ from muster import Config, Context, Device, Measurement, Skip
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
-from muster_plugins import fabric, fabric_sysfs
-from muster_plugins.fabric import FabricSettings, judge
-from muster_plugins.fabric_counters import COUNTERS
-from muster_plugins.fabric_reading import FabricReading
+from muster_plugins.fabric import check as fabric
+from muster_plugins.fabric import sysfs as fabric_sysfs
+from muster_plugins.fabric.check import FabricSettings, judge
+from muster_plugins.fabric.counters import COUNTERS
+from muster_plugins.fabric.reading import FabricReading
 from muster_plugins.no_params import NoParams
 
 GPU = Device(index=0, uuid="GPU-0", model="NVIDIA H200")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins import fio
 from muster_plugins.programs import Completed
+from muster_plugins.storage import fio
 from muster_plugins.unmeasured import Unmeasured
 
 RECORDED = Path(__file__).parent / "recorded" / "fio"

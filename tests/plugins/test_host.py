@@ -12,9 +12,9 @@ from muster import Config, Context, Device, Measurement, Skip
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
-from muster_plugins import host
-from muster_plugins.host import judge, measure
-from muster_plugins.host_look import CannotTell, Look, NotHere
+from muster_plugins.host import check as host
+from muster_plugins.host.check import judge, measure
+from muster_plugins.host.look import CannotTell, Look, NotHere
 from muster_plugins.no_params import NoParams
 
 
@@ -116,7 +116,7 @@ def test_an_agent_that_is_not_root_can_look():
         "from types import SimpleNamespace\n"
         "from muster import Config\n"
         "from muster.config import Settings\n"
-        "from muster_plugins import host\n"
+        "from muster_plugins.host import check as host\n"
         "from muster_plugins.no_params import NoParams\n"
         "(check,) = host.muster_checks(Config(Settings()))\n"
         "here = SimpleNamespace(devices=(), expected_gpus=None)\n"

@@ -13,17 +13,15 @@ import pytest
 
 from muster import Context, Device, Measurement
 from muster.references import applicable, shipped
-from muster_plugins import (
-    host_clock,
-    host_file_systems,
-    host_kernel,
-    host_memory,
-    host_processes,
-    host_services,
-)
-from muster_plugins.host_file_systems import FileSystems, FileSystemsReading, Mount, mounts, writable_by_fstab
-from muster_plugins.host_look import CannotTell, NotHere
-from muster_plugins.host_processes import DRIVER_NAMES, Processes, ProcessesReading
+from muster_plugins.host import clock as host_clock
+from muster_plugins.host import file_systems as host_file_systems
+from muster_plugins.host import kernel as host_kernel
+from muster_plugins.host import memory as host_memory
+from muster_plugins.host import processes as host_processes
+from muster_plugins.host import services as host_services
+from muster_plugins.host.file_systems import FileSystems, FileSystemsReading, Mount, mounts, writable_by_fstab
+from muster_plugins.host.look import CannotTell, NotHere
+from muster_plugins.host.processes import DRIVER_NAMES, Processes, ProcessesReading
 
 
 def here(*devices: Device, expected_gpus: int | None = None) -> Context:

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from muster_plugins.message_sizes import MessageSize, series
+from muster_plugins.collective.message_sizes import MessageSize, series
 
 SIZE = TypeAdapter(MessageSize)
 

@@ -11,8 +11,8 @@ import pytest
 
 from muster.errors import Unavailable
 from muster_coordinator.client import Client
-from muster_plugins import nccl_transport
-from muster_plugins.nccl_environment import profiles
+from muster_plugins.nccl import transport as nccl_transport
+from muster_plugins.nccl.environment import profiles
 
 PATIENCE_S = 60.0
 

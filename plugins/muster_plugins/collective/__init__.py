@@ -1,0 +1,1 @@
+"""The check `collective`, and what `nccl_tests` shares with it."""

@@ -1,0 +1,99 @@
+"""What the ranks of a group do together: rounds of every message size, and then telling each other what they saw."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from muster import Rendezvous
+from muster.model import Json, Metric
+from muster_plugins.collective.message_sizes import ELEMENT_BYTES
+from muster_plugins.collective.operations import OPERATIONS, Desk
+from muster_plugins.collective.params import CollectiveParams
+from muster_plugins.collective.rounds import Rounds, last_arrivals, run_rounds
+from muster_plugins.collective.table import Row
+from muster_plugins.nccl.transport import Transport
+from muster_plugins.torch_device import Place
+from muster_plugins.torch_group import Group
+
+_LATEST = 8
+"""So many of the ranks that came last are named."""
+
+
+class Seen(NamedTuple):
+    """What one rank saw, by message size from the smallest."""
+
+    rows: list[Row]
+    rounds: list[Rounds]
+
+    @property
+    def waited(self) -> list[float]:
+        """Seconds that the rank waited for the others, over the rounds of all sizes."""
+        return [seconds for rounds in self.rounds for seconds in rounds.waited]
+
+    def times(self, last: int) -> dict[str, Metric]:
+        """How the rank's own time went; it came last in `last` rounds."""
+        return {
+            "waited_s": median(self.waited),
+            "compute_s": median(self.rounds[-1].computed),
+            "arrived_last": last / len(self.waited),
+        }
+
+
+def run_sizes(
+    params: CollectiveParams,
+    sizes: Sequence[int],
+    meeting: Rendezvous,
+    place: Place,
+    progress: Callable[[str], None],
+) -> Seen:
+    """Runs and checks the collective at every size, in bytes."""
+    operation, seen = OPERATIONS[params.collective], Seen([], [])
+    for size in sizes:
+        elements = operation.elements(size, meeting.world_size)
+        progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {meeting.world_size} ranks")
+        desk = Desk(meeting.rank, meeting.world_size, elements, place.torch_name)
+        # Named nowhere here, its buffers are given back before the next size takes its own.
+        rounds = run_rounds(operation.prepare(desk), place, params.iterations, params.warmup)
+        seen.rounds.append(rounds)
+        seen.rows.append(_row(params, elements, meeting.world_size, rounds))
+    return seen
+
+
+def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Rounds) -> Row:
+    operation, seconds, size_bytes = OPERATIONS[params.collective], median(rounds.seconds), elements * ELEMENT_BYTES
+    algbw = size_bytes / seconds / 1e9
+    return Row(
+        size_bytes=size_bytes,
+        count=elements // (world_size if operation.split else 1),
+        redop=operation.redop,
+        root=operation.root,
+        time_us=seconds * 1e6,
+        algbw_gbps=algbw,
+        busbw_gbps=algbw * operation.factor(world_size),
+        wrong=rounds.wrong,
+    )
+
+
+class Told(NamedTuple):
+    """What all ranks told: wrong elements by size, in how many rounds each rank came last, what NCCL logged."""
+
+    wrong: list[int]
+    last: list[int]
+    transports: Counter[Transport]
+
+    def latest(self, nodes: Sequence[str]) -> list[Json]:
+        """The ranks that came last most often, with the number of rounds; `nodes` are their nodes' names by rank."""
+        often = sorted(range(len(self.last)), key=self.last.__getitem__, reverse=True)[:_LATEST]
+        return [{"rank": rank, "node": nodes[rank], "rounds": self.last[rank]} for rank in often if self.last[rank]]
+
+
+def tell(group: Group, seen: Seen, transports: Counter[Transport], place: Place) -> Told:
+    """Tells all ranks what this one saw, and gives what all of them did."""
+    own = [[row.wrong for row in seen.rows], last_arrivals(seen.waited, place), transports]
+    wrong, last, logged = zip(*group.told_by_all("seen", own), strict=True)
+    return Told(
+        wrong=[sum(column) for column in zip(*wrong, strict=True)],
+        last=list(last),
+        transports=sum(map(Counter, logged), Counter()),
+    )

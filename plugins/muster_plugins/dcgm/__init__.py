@@ -1,0 +1,1 @@
+"""The check `dcgm`: NVIDIA's own diagnostic."""

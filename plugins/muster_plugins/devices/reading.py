@@ -1,0 +1,129 @@
+"""What one look at a node's devices gives, on its way from a driver to a judgement.
+
+Numbers go to the metrics, one per device in device order; what is not a number goes to the facts. `judgement`
+reads both again.
+"""
+
+from typing import NamedTuple
+
+from pydantic import Field
+
+from muster import Measurement
+from muster.model import Data, Metric
+
+NUMBERS = (
+    "temperature_c",
+    "temperature_headroom_c",
+    "memory_temperature_c",
+    "memory_temperature_headroom_c",
+    "power_w",
+    "utilisation_percent",
+    "sm_clock_mhz",
+    "memory_clock_mhz",
+    "sm_clock_share",
+    "memory_used_bytes",
+    "memory_unowned_bytes",
+    "ecc_uncorrected_volatile",
+    "ecc_uncorrected_aggregate",
+    "ecc_correctable_volatile",
+    "ecc_correctable_per_hour",
+    "retired_pages",
+    "slowed_down_s",
+    "pcie_generation",
+    "pcie_width",
+    "pcie_share",
+    "pcie_replays",
+    "pcie_replays_per_lane_min",
+    "nvlink_crc_errors",
+    "nvlink_crc_errors_per_s",
+    "nvlink_replays",
+    "nvlink_replays_per_min",
+    "nvlink_recoveries",
+    "nvlink_recoveries_per_min",
+)
+"""Metrics of a device. A headroom is what the device itself allows above its temperature; shares are of what the device
+says is its maximum, and known only under load; rates and seconds are over a window, see `history`."""
+
+
+class StandingXid(NamedTuple):
+    """An XID that still counts, and how many times it has come."""
+
+    code: int
+    times: int
+
+
+class DeviceReading(Data):
+    """One device. `unsupported` names what it cannot say, `failed` what could not be read, with the error.
+
+    `known_as` is the identity that the inventory knew at this index, if it was another one. `throttled` are the
+    reasons for a slowdown that is a fault, `unhindered` says that the driver names no reason at all for low clocks.
+    `links_inactive` are the indices of NVLinks that the device has and that are down. `fabric` is how far it has
+    joined its NVSwitch fabric, `fabric_faults` what is wrong there. `limits` are the device's own maxima.
+    None stands for what the device does not say.
+    """
+
+    index: int
+    uuid: str = ""
+    model: str = ""
+    pci_address: str = ""
+    known_as: str = ""
+    lost: bool = False
+    reset_required: bool = False
+    remap_pending: bool = False
+    remap_failed: bool = False
+    retirement_pending: bool = False
+    throttled: tuple[str, ...] = ()
+    unhindered: bool | None = Field(None, exclude=True)
+    persistence: bool | None = None
+    mig: bool | None = None
+    processes: int | None = None
+    links_active: int = 0
+    links_inactive: tuple[int, ...] = ()
+    fabric: str | None = None
+    fabric_faults: tuple[str, ...] = ()
+    xids: tuple[StandingXid, ...] = ()
+    unsupported: tuple[str, ...] = Field((), exclude=True)
+    failed: dict[str, str] = {}
+    numbers: dict[str, float] = Field({}, exclude=True)
+    limits: dict[str, float] = Field({}, exclude=True)
+
+
+class NodeReading(Data):
+    """All devices of a node. `unusable` says in a word of `judgement.UNUSABLE` why none could be read.
+
+    `expected` is the number of devices that must be there, None when nobody knows; `on_bus` are the addresses that
+    the PCI bus shows, read without the driver; `xids` came without a device that could still be named. `unsupported`
+    names once what any device cannot say: it is said several times a minute, and is the same for all of a model.
+    """
+
+    devices: tuple[DeviceReading, ...] = ()
+    expected: int | None = None
+    on_bus: tuple[str, ...] = ()
+    xids: tuple[StandingXid, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    unusable: str | None = None
+    detail: str = ""
+    software: dict[str, str] = {}
+    simulated: bool = False
+
+    def measurement(self) -> Measurement:
+        """The reading as metrics and facts; a number that no device says is left out."""
+        metrics: dict[str, Metric] = {
+            name: [device.numbers.get(name) for device in self.devices]
+            for name in NUMBERS
+            if any(name in device.numbers for device in self.devices)
+        }
+        facts = self.model_dump(mode="json") | {
+            "devices": [device.model_dump(mode="json", exclude_defaults=True) for device in self.devices],
+            "unsupported": sorted({name for device in self.devices for name in device.unsupported}),
+            "gpu_model": ", ".join(sorted({device.model for device in self.devices if device.model})),
+            "pcie_generation": self._pcie_generation(),
+        }
+        return Measurement(metrics=metrics, facts=facts)
+
+    def _pcie_generation(self) -> float | None:
+        """What the links of all devices can do, for references that are keyed by it; None where they differ."""
+        generations = {
+            device.limits["pcie_generation_max"] for device in self.devices if "pcie_generation_max" in device.limits
+        }
+        return generations.pop() if len(generations) == 1 else None

@@ -1,0 +1,1 @@
+"""The check `fabric`: ports of InfiniBand, RoCE and gIB."""

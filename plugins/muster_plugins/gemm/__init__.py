@@ -1,0 +1,1 @@
+"""The check `gemm`: matrix products."""

@@ -1,0 +1,1 @@
+"""The check `kernel_log`: what the kernel says."""

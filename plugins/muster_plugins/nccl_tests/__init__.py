@@ -1,0 +1,1 @@
+"""The check `nccl_tests`: NVIDIA's own programs."""

@@ -1,0 +1,1 @@
+"""The check `nvml`: what NVIDIA's driver says."""

@@ -1,0 +1,1 @@
+"""The checks `script.<name>`: executables of the operator."""

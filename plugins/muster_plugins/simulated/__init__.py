@@ -1,0 +1,1 @@
+"""Simulated devices and the faults that can be put under them."""

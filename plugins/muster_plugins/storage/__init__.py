@@ -1,0 +1,1 @@
+"""The check `storage`: how fast a directory is, by fio."""

@@ -1,0 +1,1 @@
+"""The checks `training` (in `check`) and `training_ddp` (in `ddp`)."""

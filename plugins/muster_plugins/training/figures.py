@@ -1,0 +1,56 @@
+"""What losses and times of a training say, in figures; pure, and shared by `training` and `ddp`."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+LAST_LOSSES = 8
+"""How many losses at the end are averaged: as many as there are batches, of which some are harder than others."""
+
+Figures = dict[str, float | None]
+
+
+def loss_figures(losses: Sequence[float]) -> Figures:
+    """The loss of the first step, the mean of the last eight, and last over first; None for what is not finite."""
+    first, last = losses[0], statistics.fmean(losses[-LAST_LOSSES:])
+    return {
+        "loss_first": _finite(first),
+        "loss_last": _finite(last),
+        "loss_ratio": _finite(last / first) if first else None,
+    }
+
+
+def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figures:
+    """Of the measured steps. `samples` are those of all devices, each counted once, in `total_s` of wall time."""
+    return {
+        "total_time_s": total_s,
+        "average_step_time_s": total_s / len(seconds),
+        "median_step_time_s": statistics.median(seconds),
+        "p99_step_time_s": sorted(seconds)[math.ceil(0.99 * len(seconds)) - 1],
+        "step_time_drift": _drift(seconds),
+        "throughput_samples_per_s": samples / total_s,
+        "total_samples": float(samples),
+    }
+
+
+def _drift(seconds: Sequence[float]) -> float:
+    """How much longer a step took in the last quarter than in the first, by their medians, as a share of the first."""
+    quarter = max(1, len(seconds) // 4)
+    return statistics.median(seconds[-quarter:]) / statistics.median(seconds[:quarter]) - 1
+
+
+def odd_ones(values: Sequence[object]) -> list[int]:
+    """The positions of those that differ from most; of all where no value is the most frequent by itself.
+
+    Two that differ accuse each other: nobody can tell which is right.
+    """
+    counted = Counter(values).most_common(2)
+    if len(counted) < 2:
+        return []
+    (most, times), (_, next_times) = counted
+    return [position for position, value in enumerate(values) if times == next_times or value != most]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
