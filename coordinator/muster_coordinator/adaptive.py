@@ -16,7 +16,6 @@ Nodes that have passed lend themselves as partners, and a few of them as measure
 node alone or a single rail should reach.
 """
 
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,17 +35,22 @@ FIRST = "every node once, across as many paths as there are"
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The strategy over `sites`, which are in topology order; `seed` draws the lots of the first round."""
+    """The strategy over `sites`, which are in topology order.
+
+    Every node meets others in at least so many `passes`: more of them cross more paths, and see more of what comes and
+    goes. `seed` draws the lots of who meets whom.
+    """
 
     sites: Mapping[str, Site]
     abilities: Abilities = field(default_factory=Abilities)
     seed: str = ""
+    passes: int = 1
 
     def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none when nothing more can be learned."""
         if not trials:
             return self._in_order(self._first_round(absent))
-        following = NextRound(self.judge(trials), absent)
+        following = NextRound(self.judge(trials), absent, self.passes, self.seed)
         following.plan()
         return self._in_order(following.probes)
 
@@ -55,9 +59,8 @@ class Adaptive:
         return Judgement(Evidence(self.sites, tuple(trials)), self.abilities)
 
     def _first_round(self, absent: frozenset[str]) -> list[Probe]:
-        lots = random.Random(self.seed)  # noqa: S311 - a draw of lots, not a secret
         here = [site for node, site in self.sites.items() if node not in absent]
-        return [Probe(group, FIRST) for group in across_leaves(here, lots)]
+        return [Probe(group, FIRST) for group in across_leaves(here, self.seed, 0)]
 
     def _in_order(self, probes: Iterable[Probe]) -> list[Probe]:
         """With the members of each in topology order, which is rank order."""

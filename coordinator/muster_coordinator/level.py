@@ -32,19 +32,27 @@ class Level:
     slow_below: float
 
 
-def level_of(values: Sequence[float]) -> Level | None:
-    """The level of `values`; None when fewer than two leave nothing to compare.
+def spread_of(values: Sequence[float]) -> float:
+    """The relative standard deviation of those of `values` that are well; what is expected until there are enough."""
+    if (cuts := _cuts(values)) is None:
+        return EXPECTED_SPREAD
+    seen = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
+    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * seen**2
+    return math.sqrt(weighted / (EXPECTED_WEIGHT + len(values)))
 
-    Only the upper quarter is looked at, so that it stands as long as a quarter of what was measured is well.
-    """
+
+def level_of(values: Sequence[float], spread: float) -> Level | None:
+    """The level of `values`; None when fewer than two leave nothing to compare."""
+    if (cuts := _cuts(values)) is None:
+        return None
+    typical = cuts[QUARTILE]
+    shortfall = min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL)
+    return Level(typical, typical * (1 - shortfall))
+
+
+def _cuts(values: Sequence[float]) -> list[float] | None:
+    """The values at every twentieth. Only the upper ones are used: they stand as long as a quarter is well."""
     if len(values) < 2:
         return None
     cuts = statistics.quantiles(values, n=20, method="inclusive")
-    typical = cuts[QUARTILE]
-    if typical <= 0:
-        return None
-    seen = (cuts[DECILE] - typical) / DECILE_BEYOND_QUARTILE / typical
-    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * seen**2
-    spread = math.sqrt(weighted / (EXPECTED_WEIGHT + len(values)))
-    shortfall = min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL)
-    return Level(typical, typical * (1 - shortfall))
+    return cuts if cuts[QUARTILE] > 0 else None

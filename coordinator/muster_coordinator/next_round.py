@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.culprits import BAD_ROUTES, Judgement
-from muster_coordinator.evidence import Shape
+from muster_coordinator.culprits import BAD_RUNS_OF_PATH, Judgement
+from muster_coordinator.evidence import Path
 from muster_coordinator.partners import Partners
 from muster_coordinator.probe import Probe
+from muster_coordinator.tournament import across_leaves
 
 ALONE_TRIES = 4
 """How often a node that was bad for no known reason runs alone: three of four faults that show in three runs of ten."""
@@ -22,13 +23,15 @@ CONTROL = "{} has passed, and says what others should reach"
 MEET = "{} is well alone and meets {}, which has passed"
 MIX = "what {} was in is explained, and so is what {} was in"
 FRESH = "{} meets {}, which has passed"
+ONCE_MORE = "every node that has passed once more, across other paths"
 PATH = "between {} and {} one run was bad although its nodes are well"
 
 
 class NextRound:
     """A round in the making. Every node that is not `absent` is in one of its `probes` at most."""
 
-    def __init__(self, judgement: Judgement, absent: frozenset[str]) -> None:
+    def __init__(self, judgement: Judgement, absent: frozenset[str], passes: int, seed: str) -> None:
+        self._passes, self._seed = passes, seed
         self.probes: list[Probe] = []
         self._judgement = judgement
         self._evidence = judgement.evidence
@@ -47,6 +50,7 @@ class NextRound:
         self._try_each_other([node for node in open_ if node in excused or node not in self._judgement.stuck])
         self._try_again()
         self._add_controls()
+        self._add_pass()
 
     def _waiting(self) -> set[str]:
         """The nodes of suspected leaves that others speak for."""
@@ -84,10 +88,10 @@ class NextRound:
     def _try_paths(self) -> None:
         for path, trials in self._judgement.unexplained.items():
             if path not in self._judgement.passable:
-                for _ in range(BAD_ROUTES - len(trials)):
+                for _ in range(BAD_RUNS_OF_PATH - len(trials)):
                     self._try_path(path)
 
-    def _try_path(self, path: tuple[str, ...]) -> None:
+    def _try_path(self, path: Path) -> None:
         if path[0] in self._evidence.sites:
             ends = [node for node in path if self._is_free(node)]
         else:
@@ -107,17 +111,19 @@ class NextRound:
                         self._add((node,), AGAIN.format(node))
 
     def _add_controls(self) -> None:
-        if any(len(probe.members) == 1 for probe in self.probes) and self._evidence.levels[Shape.ALONE] is None:
-            for node in self._controls():
+        """Without nodes that have passed, nothing would say what a node alone should reach."""
+        if self._evidence.level_alone is None and any(len(probe.members) == 1 for probe in self.probes):
+            for node in filter(None, (self._partners.take_any() for _ in range(CONTROLS))):
                 self._add((node,), CONTROL.format(node))
-        if any(probe.by_rail for probe in self.probes) and self._evidence.levels[Shape.BY_RAIL] is None:
-            controls = self._controls()
-            if len(controls) > 1:
-                self._add(tuple(controls), CONTROL.format(" with ".join(controls)), by_rail=True)
 
-    def _controls(self) -> list[str]:
-        found = (self._partners.take_any() for _ in range(CONTROLS))
-        return [node for node in found if node is not None]
+    def _add_pass(self) -> None:
+        """All that have passed and are free meet others once more, as long as that was asked for."""
+        done = {node: self._evidence.histories[node].passed for node in self._partners.rest()}
+        lacking = [node for node, passes in done.items() if passes < self._passes]
+        if len(lacking) > 1:
+            passes = min(done[node] for node in lacking)
+            groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
+            self.probes += [Probe(group, ONCE_MORE) for group in groups]
 
     def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
         self._used.update(members)

@@ -35,6 +35,10 @@ class Partners:
         """A partner at `leaf`."""
         return self._take(self._leaf(leaf))
 
+    def rest(self) -> list[str]:
+        """Who is still free."""
+        return [node for node in self._all if node in self._free]
+
     def take_any(self) -> str | None:
         return self._take(self._all)
 

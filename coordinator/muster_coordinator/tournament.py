@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import TypeVar
 
 from muster_coordinator.probe import Site
@@ -23,20 +24,21 @@ def rounds_of(players: Sequence[Player]) -> Iterator[list[tuple[Player, Player]]
         seats = [seats[0], seats[-1], *seats[1:-1]]
 
 
-def across_leaves(sites: Iterable[Site], lots: random.Random) -> list[tuple[str, ...]]:
+def across_leaves(sites: Iterable[Site], seed: str, passes: int) -> list[tuple[str, ...]]:
     """Disjoint groups of all nodes, in pairs that cross as many different pairs of leaves as they can.
 
     Who is left when the others have met stays within a leaf; of an odd number of nodes three go together. Which nodes
-    and which leaves meet is drawn by lot, so that another sweep takes other paths.
+    and which leaves meet is drawn by lot, so that another sweep takes other paths. After so many `passes` with the same
+    seed, those that come next are crossed.
     """
+    lots = random.Random(seed)  # noqa: S311 - a draw of lots, not a secret
     leaves: dict[str | None, list[str]] = {}
-    for site in sites:
+    for site in sorted(sites, key=lambda site: site.node):
         leaves.setdefault(site.leaf, []).append(site.node)
-    waiting = list(leaves.values())
-    lots.shuffle(waiting)
+    waiting = [leaves[leaf] for leaf in lots.sample(sorted(leaves, key=str), len(leaves))]
     for nodes in waiting:
-        lots.shuffle(nodes)
-    groups: list[tuple[str, ...]] = list(_crossing(waiting))
+        random.Random(f"{seed} {passes}").shuffle(nodes)  # noqa: S311 - as above
+    groups: list[tuple[str, ...]] = list(_crossing(waiting, passes * max(map(len, waiting), default=0)))
     rest = [node for nodes in waiting for node in nodes]
     groups += [tuple(rest[i : i + 2]) for i in range(0, len(rest) - 1, 2)]
     if len(rest) % 2 and groups:
@@ -44,10 +46,12 @@ def across_leaves(sites: Iterable[Site], lots: random.Random) -> list[tuple[str,
     return groups
 
 
-def _crossing(leaves: list[list[str]]) -> Iterator[tuple[str, str]]:
+def _crossing(leaves: list[list[str]], skip: int) -> Iterator[tuple[str, str]]:
     """Takes nodes from `leaves` in pairs, as long as two leaves have any."""
-    while sum(map(bool, leaves)) > 1:
-        for pairs in rounds_of([nodes for nodes in leaves if nodes]):
-            for one, other in pairs:
-                if one and other:
-                    yield one.pop(), other.pop()
+    rounds = list(rounds_of(leaves))
+    for number in count(skip):
+        if sum(map(bool, leaves)) < 2:
+            return
+        for one, other in rounds[number % len(rounds)]:
+            if one and other:
+                yield one.pop(), other.pop()

@@ -21,7 +21,8 @@ class Trial:
     """What one group showed.
 
     `crashed` are the members whose own ranks were ended, `hard` says that there were any or that a verdict was FAIL,
-    and `detail` says for people why it was bad. `rails` holds the objective of each rail where they were tried apart.
+    and `detail` says for people why it was bad. Where the rails were tried apart, `rails` holds for each what the group
+    would reach if all were like it.
     """
 
     group: str
