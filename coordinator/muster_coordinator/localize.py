@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.wording import amount, quantity
 
 SLOW_SHARE = 0.5
 """Single measurements vary several-fold less than this on healthy links; a bad one falls short by far."""
@@ -211,11 +212,10 @@ class Case:
 
     @property
     def _quantity(self) -> str:
-        return (self.metric or "objective").removesuffix("_gbps")
+        return quantity(self.metric)
 
     def _amount(self, value: float | None) -> str:
-        unit = " GB/s" if self.metric is not None and self.metric.endswith("_gbps") else ""
-        return "?" if value is None else f"{value:.3g}{unit}"
+        return amount(value, self.metric)
 
 
 def _disjoint(links: Iterable[tuple[str, ...]]) -> Iterator[Pairing]:

@@ -153,9 +153,14 @@ class SweepState(StrEnum):
 
 
 class FailedNode(Data):
-    """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`."""
+    """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`.
+
+    `part` says what of it is at fault: node, node_link, or rail, and then `rails` says which.
+    """
 
     node: str
+    part: str = "node"
+    rails: tuple[int, ...] = ()
     code: str = ""
     confidence: float
     reasons: tuple[str, ...]
@@ -165,6 +170,15 @@ class FailedLink(Data):
     """A link between two nodes that a sweep convicts while both nodes are cleared."""
 
     between: tuple[str, str]
+    code: str = ""
+    confidence: float
+    reasons: tuple[str, ...]
+
+
+class FailedFabric(Data):
+    """A part of the fabric that a sweep convicts: the switch of one leaf, or what lies between two leaves."""
+
+    leaves: tuple[str, ...]
     code: str = ""
     confidence: float
     reasons: tuple[str, ...]
@@ -184,6 +198,7 @@ class SweepRecord(Data):
     suspects: tuple[str, ...] = ()
     failed_nodes: tuple[FailedNode, ...] = ()
     failed_links: tuple[FailedLink, ...] = ()
+    failed_fabric: tuple[FailedFabric, ...] = ()
     cleared_nodes: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
     created_at: Instant

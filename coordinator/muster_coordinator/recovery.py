@@ -12,11 +12,12 @@ REASON = "the coordinator was restarted"
 
 def interrupted(record: SweepRecord, now: float) -> SweepRecord:
     """The sweep as aborted: what it had found stays, whoever it had not settled is inconclusive."""
+    failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
     return record.model_copy(
         update={
             "state": SweepState.ABORTED,
-            "verdict": Verdict.FAIL if record.failed_nodes or record.failed_links else Verdict.UNKNOWN,
+            "verdict": Verdict.FAIL if failed else Verdict.UNKNOWN,
             "rounds": tuple(_ended_round(stage, now) for stage in record.rounds),
             "inconclusive": tuple(node for node in record.nodes if node not in settled),
             "ended_at": now,

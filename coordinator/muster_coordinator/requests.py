@@ -14,8 +14,9 @@ from muster_coordinator.events import RunRequested, SweepRequested
 from muster_coordinator.formation import Plan, Strategy
 from muster_coordinator.group import Task
 from muster_coordinator.node import Node
+from muster_coordinator.probe import Abilities, Site
 
-MIN_NODES = {Strategy.SINGLE: 1, Strategy.PAIRS: 2, Strategy.WHOLE: 2}
+MIN_NODES = {Strategy.SINGLE: 1, Strategy.PAIRS: 2, Strategy.WHOLE: 2, Strategy.ADAPTIVE: 2}
 
 
 def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
@@ -55,7 +56,19 @@ def plan_sweep(request: SweepRequested, nodes: Mapping[str, Node], busy: Mapping
         objective=checks[0].objective,
         cause=request.sweep,
     )
-    return Plan(id=request.sweep, strategy=strategy, task=task, nodes=tuple(node.name for node in members))
+    return Plan(
+        id=request.sweep,
+        strategy=strategy,
+        task=task,
+        nodes=tuple(node.name for node in members),
+        sites=tuple(map(_site, members)),
+        abilities=Abilities(alone=all(len(node.inventory.devices) > 1 for node in members), by_rail=False),
+    )
+
+
+def _site(node: Node) -> Site:
+    where = node.inventory.topology
+    return Site(node.name, where.rack, where.leaf)
 
 
 def check_params(check: CheckInfo, params: Json) -> None:

@@ -1,8 +1,9 @@
 """One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
 
 `single` tries each node alone, `whole` all nodes in one group, `pairs` every node with another one and then whoever
-has not been cleared with one that has, round by round. A round ends when all its groups have; members that had to be
-told to leave get the time to kill what they spawned before they are invited again.
+has not been cleared with one that has, round by round, and `adaptive` what separates what is still possible. A round
+ends when all its groups have; members that had to be told to leave get the time to kill what they spawned before they
+are invited again.
 
 A group that could not be formed is formed again in the same round: once with another member as rank 0 if nobody
 could reach the first, and, in a whole sweep, without the members that were to blame. What its groups showed becomes
@@ -13,22 +14,22 @@ on, and inconclusive unless it was cleared before.
 from collections.abc import Iterable
 
 from muster.model import Verdict
+from muster_coordinator.adaptive import MAX_ROUNDS as MAX_ADAPTIVE_ROUNDS
 from muster_coordinator.events import Announce, Command, SaveSweep, Ticked
-from muster_coordinator.formation import Formation, Plan, Strategy, first_round, form_again
+from muster_coordinator.formation import Formation, Plan, Strategy, adaptive, first_round, form_again, formations
 from muster_coordinator.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
-from muster_coordinator.localize import Case, Conviction
+from muster_coordinator.localize import Case
 from muster_coordinator.member import may_be_echo
 from muster_coordinator.orders import Orders
 from muster_coordinator.records import (
     Ending,
-    FailedLink,
-    FailedNode,
     GroupRecord,
     GroupState,
     RoundRecord,
     SweepRecord,
     SweepState,
 )
+from muster_coordinator.ruling import Ruling, ruling_by_case, ruling_by_judgement
 from muster_coordinator.trial import Outcome, Trial, trial_of
 
 MAX_ROUNDS = 6
@@ -86,9 +87,9 @@ class Sweep:
 
     def record(self) -> SweepRecord:
         """The sweep as it stands."""
-        case = self._case()
-        failed = {node for conviction in case.failed_nodes for node in conviction.of}
-        unsettled = [node for node in case.open if node in self._absent or self.state is not SweepState.RUNNING]
+        ruling = self._rule()
+        failed = {found.node for found in ruling.failed_nodes}
+        unsettled = [node for node in ruling.open if node in self._absent or self.state is not SweepState.RUNNING]
         return SweepRecord(
             id=self.plan.id,
             state=self.state,
@@ -96,17 +97,18 @@ class Sweep:
             check=self.plan.task.check,
             params=self.plan.task.params,
             nodes=self.plan.nodes,
-            verdict=self._verdict(case, unsettled),
-            rounds=tuple(self._round_record(number, case) for number in range(1, len(self._rounds) + 1)),
-            suspects=case.suspects,
-            failed_nodes=tuple(self._failed_node(conviction) for conviction in case.failed_nodes),
-            failed_links=tuple(self._failed_link(conviction) for conviction in case.failed_links),
-            cleared_nodes=tuple(node for node in self.plan.nodes if node in case.cleared and node not in failed),
+            verdict=self._verdict(ruling, unsettled),
+            rounds=tuple(self._round_record(number, ruling) for number in range(1, len(self._rounds) + 1)),
+            suspects=ruling.suspects,
+            failed_nodes=ruling.failed_nodes,
+            failed_links=ruling.failed_links,
+            failed_fabric=ruling.failed_fabric,
+            cleared_nodes=tuple(node for node in self.plan.nodes if node in ruling.cleared and node not in failed),
             inconclusive=tuple(unsettled),
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
-            notes=self._notes(case, unsettled),
+            notes=self._notes(ruling, unsettled),
         )
 
     def _concerned(self, event: GroupEvent) -> list[Group]:
@@ -125,16 +127,20 @@ class Sweep:
         if self._again:
             formations, self._again = self._again, []
             return self._form(formations, now)
-        if formations := self._further_pairs():
-            return self._next_round(formations, now)
+        if following := self._following_round():
+            return self._next_round(following, now)
         self._end(SweepState.FINISHED, None, now)
         return []
 
-    def _further_pairs(self) -> list[Formation]:
-        if self.plan.strategy is not Strategy.PAIRS or len(self._rounds) >= MAX_ROUNDS:
-            return []
-        pairings = self._case().next_pairs(self._absent.keys())
-        return [Formation(pairing.members, pairing.reason) for pairing in pairings]
+    def _following_round(self) -> list[Formation]:
+        match self.plan.strategy:
+            case Strategy.PAIRS if len(self._rounds) < MAX_ROUNDS:
+                pairings = self._case().next_pairs(self._absent.keys())
+                return [Formation(pairing.members, pairing.reason) for pairing in pairings]
+            case Strategy.ADAPTIVE if len(self._rounds) < MAX_ADAPTIVE_ROUNDS:
+                strategy = adaptive(self.plan)
+                return formations(strategy.next_groups(tuple(self._trials.values()), frozenset(self._absent)))
+        return []
 
     def _next_round(self, formations: Iterable[Formation], now: float) -> list[Command]:
         self._rounds.append([])
@@ -174,6 +180,13 @@ class Sweep:
         self.state, self._reason, self._ended_at = state, reason, now
         self._changed = True
 
+    def _rule(self) -> Ruling:
+        """What the trials so far come to."""
+        check, metric = self.plan.task.check, self.plan.task.objective
+        if self.plan.strategy is Strategy.ADAPTIVE:
+            return ruling_by_judgement(adaptive(self.plan).judge(tuple(self._trials.values())), check, metric)
+        return ruling_by_case(self._case(), check)
+
     def _case(self) -> Case:
         return Case(self.plan.nodes, tuple(self._trials.values()), self.plan.task.objective)
 
@@ -182,44 +195,25 @@ class Sweep:
         record = self.record()
         return [SaveSweep(record), Announce("sweep", record)]
 
-    def _verdict(self, case: Case, unsettled: list[str]) -> Verdict | None:
+    def _verdict(self, ruling: Ruling, unsettled: list[str]) -> Verdict | None:
         if self.state is SweepState.RUNNING:
             return None
-        if case.failed_nodes or case.failed_links:
+        if ruling.anything_failed:
             return Verdict.FAIL
         return Verdict.UNKNOWN if unsettled or self.state is SweepState.ABORTED else Verdict.PASS
 
-    def _notes(self, case: Case, unsettled: list[str]) -> tuple[str, ...]:
+    def _notes(self, ruling: Ruling, unsettled: list[str]) -> tuple[str, ...]:
         seen_last = {node: trial.detail for trial in self._trials.values() for node in trial.members if trial.detail}
         reasons = {**seen_last, **self._absent}
         why = [f"{node}: {reasons.get(node, 'no partner could tell')}" for node in unsettled]
-        seen = [f"the link between {' and '.join(link)} was bad once only" for link in case.intermittent_links]
-        return (*why, *seen)
+        return (*why, *ruling.seen)
 
-    def _round_record(self, number: int, case: Case) -> RoundRecord:
+    def _round_record(self, number: int, ruling: Ruling) -> RoundRecord:
         groups = self._rounds[number - 1]
-        return RoundRecord(number=number, groups=tuple(self._group_record(group, case) for group in groups))
+        return RoundRecord(number=number, groups=tuple(self._group_record(group, ruling) for group in groups))
 
-    def _group_record(self, group: Group, case: Case) -> GroupRecord:
-        record, trial = group.record(), self._trials.get(group.id)
-        if trial is None or not case.is_slow(trial):
+    def _group_record(self, group: Group, ruling: Ruling) -> GroupRecord:
+        record = group.record()
+        if (why := ruling.why_slow.get(group.id)) is None:
             return record
-        return record.model_copy(update={"verdict": Verdict.FAIL, "reasons": (*record.reasons, case.why_slow(trial))})
-
-    def _failed_node(self, conviction: Conviction) -> FailedNode:
-        (node,) = conviction.of
-        return FailedNode(
-            node=node, code=self._code(conviction), confidence=conviction.confidence, reasons=conviction.reasons
-        )
-
-    def _failed_link(self, conviction: Conviction) -> FailedLink:
-        one, other = conviction.of
-        return FailedLink(
-            between=(one, other),
-            code=self._code(conviction),
-            confidence=conviction.confidence,
-            reasons=conviction.reasons,
-        )
-
-    def _code(self, conviction: Conviction) -> str:
-        return f"{self.plan.task.check}.{'slow' if conviction.slow else 'failed'}"
+        return record.model_copy(update={"verdict": Verdict.FAIL, "reasons": (*record.reasons, why)})

@@ -92,6 +92,9 @@ def sweep_report(sweep: SweepRecord) -> str:
         lines += [f"failed node {failed.node} (confidence {failed.confidence:.2f})", *indented(failed.reasons)]
     for link in sweep.failed_links:
         lines += [f"failed link {' - '.join(link.between)} (confidence {link.confidence:.2f})", *indented(link.reasons)]
+    for part in sweep.failed_fabric:
+        where = f"leaf {part.leaves[0]}" if len(part.leaves) == 1 else f"path {' - '.join(part.leaves)}"
+        lines += [f"failed {where} (confidence {part.confidence:.2f})", *indented(part.reasons)]
     for word, names in (("suspects", sweep.suspects), ("inconclusive", sweep.inconclusive)):
         if names:
             lines.append(f"{word}: {', '.join(names)}")

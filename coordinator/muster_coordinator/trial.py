@@ -21,13 +21,15 @@ class Trial:
     """What one group showed.
 
     `crashed` are the members whose own ranks were ended, `hard` says that there were any or that a verdict was FAIL,
-    and `detail` says for people why it was bad.
+    and `detail` says for people why it was bad. Where the rails were tried apart, `rails` holds for each what the group
+    would reach if all were like it.
     """
 
     group: str
     members: tuple[str, ...]
     outcome: Outcome
     objective: float | None = None
+    rails: tuple[float, ...] = ()
     crashed: frozenset[str] = frozenset()
     hard: bool = False
     detail: str = ""

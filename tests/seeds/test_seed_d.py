@@ -110,6 +110,16 @@ def test_a_node_takes_part_as_soon_as_it_is_there_and_may_leave_again(cluster, s
     cluster.until("flex", health="HEALTHY", lost=False)
 
 
+def test_a_new_node_is_not_in_service_before_it_has_passed(cluster, simulated):
+    """One with a fault never is; a good one is as soon as its checks have had their say."""
+    cluster.add("broken", simulated(1, {"kind": "ecc", "device": 0}))
+    cluster.add("good", simulated(1))
+    cluster.until("good", health="HEALTHY", service="IN_SERVICE")
+    assert cluster.until("broken", health="FAILED")["service"] == "ACCEPTING"
+    story = cluster.client.get("nodes", "broken", "story")["items"]
+    assert [entry["text"] for entry in story if entry["kind"] == "service"] == []
+
+
 @pytest.mark.parametrize(
     ("network", "expected"),
     [("NET/gIB/0/GDRDMA", []), ("NET/Socket/0", [("collective.wrong_transport", "ERROR")])],
