@@ -51,16 +51,20 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Shows one check and its parameters."""
+    """Shows one check: what it needs, finds and is judged by, and its parameters."""
     found, checks = _load(load_settings(config))
-    info = describe(find(checks, name, found.failed))
+    check = find(checks, name, found.failed)
+    info = describe(check)
     if as_json:
         print(json.dumps(info.model_dump(mode="json")))
         return
-    facts = info.model_dump(mode="json", exclude={"params"})
+    facts = info.model_dump(mode="json", exclude={"params", "compared", "judged"})
     print("\n".join(f"{key:<12}{'-' if value is None else value}" for key, value in facts.items()))
-    fields = checks[name].params.model_fields
-    if fields:
+    if check.judged:
+        print(f"{'judged':<12}{', '.join(check.judged)} (see muster reference list --check {name})")
+    if check.finds:
+        print("\n" + table(("FINDING", "MEANING"), check.finds.items()))
+    if fields := check.params.model_fields:
         rows = ((key, repr(field.get_default()), field.description or "") for key, field in fields.items())
         print("\n" + table(("PARAMETER", "DEFAULT", "MEANING"), rows))
 

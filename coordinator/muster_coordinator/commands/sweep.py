@@ -25,7 +25,7 @@ app = typer.Typer(help="Sweeps over the fleet; needs the coordinator.", no_args_
 def start(
     *,
     check: Annotated[str, typer.Option(metavar="NAME", help="The check that the groups run.")],
-    strategy: Annotated[str, typer.Option(metavar="NAME", help="Groups: single, pairs or whole.")] = "pairs",
+    strategy: Annotated[str, typer.Option(metavar="NAME", help="Groups: single, pairs, whole or adaptive.")] = "pairs",
     nodes: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these nodes; default: all.")] = None,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end; the exit code is its verdict.")] = False,
