@@ -17,6 +17,9 @@ SIGMAS = 6.0
 LEAST_SHORTFALL, MOST_SHORTFALL = 0.15, 0.5
 """Nobody calls a smaller shortfall a fault, or a larger one chance, whatever the spread."""
 
+LEAST_GAP, MORE_GAP = 0.08, 0.8
+"""As a share of the lowest value that is well; the second is divided by the number of values."""
+
 QUARTILE, DECILE = 14, 17
 """Places of the upper quartile and of the upper decile among twentieths."""
 
@@ -42,12 +45,22 @@ def spread_of(values: Sequence[float]) -> float:
 
 
 def level_of(values: Sequence[float], spread: float) -> Level | None:
-    """The level of `values`; None when fewer than two leave nothing to compare."""
+    """The level of `values`; None when fewer than two leave nothing to compare.
+
+    What is slow is set apart from what is well by a gap, which is wider while there are few values: without one, nobody
+    can tell where chance ends and the fault begins.
+    """
     if (cuts := _cuts(values)) is None:
         return None
     typical = cuts[QUARTILE]
-    shortfall = min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL)
-    return Level(typical, typical * (1 - shortfall))
+    edge_of_well = typical
+    edge = typical * (1 - min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL))
+    gap = LEAST_GAP + MORE_GAP / len(values)
+    for value in sorted(values, reverse=True):
+        if value < min(edge, (1 - gap) * edge_of_well):
+            break
+        edge_of_well = value
+    return Level(typical, max(min(edge, edge_of_well), typical * (1 - MOST_SHORTFALL)))
 
 
 def _cuts(values: Sequence[float]) -> list[float] | None:

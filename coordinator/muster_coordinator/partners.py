@@ -1,17 +1,24 @@
 """The nodes that have passed and are free to be partners in the next round."""
 
+import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from muster_coordinator.probe import Site
 
+REACH = 4
+"""Nodes so near to each other in topology order, which falls back on their names, usually share a leaf."""
+
 
 class Partners:
-    """Hands out each of `nodes` once."""
+    """Hands out each of `nodes` once; who comes first is drawn by lot."""
 
-    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site]) -> None:
+    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str) -> None:
         self._sites = sites
         self._all = list(nodes)
+        random.Random(seed).shuffle(self._all)  # noqa: S311 - a draw of lots, not a secret
         self._free = set(self._all)
+        self._order = list(sites)
+        self._places = {node: place for place, node in enumerate(self._order)}
         self._by_rack: dict[str, list[str]] = {}
         self._by_leaf: dict[str, list[str]] = {}
         for node in self._all:
@@ -22,11 +29,13 @@ class Partners:
                 self._by_leaf.setdefault(site.leaf, []).append(node)
 
     def take_near(self, node: str, met: Set[str]) -> str | None:
-        """A partner that `node` has not met: from its rack or leaf at first, then from where it has met nobody."""
+        """A partner that `node` has not met: a neighbour at first, then one from where it has met nobody."""
         here = self._sites[node]
         leaves = {self._sites[other].leaf for other in met}
         found = None
-        if here.leaf is None or here.leaf not in leaves:
+        if here.leaf is None:
+            found = self._take(self._next_to(node), met) if met.isdisjoint(self._next_to(node)) else None
+        elif here.leaf not in leaves:
             found = self._take(self._rack(here), met) or self._take(self._leaf(here.leaf), met)
         found = found or self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
         return found or self._take(self._all, met)
@@ -41,6 +50,12 @@ class Partners:
 
     def take_any(self) -> str | None:
         return self._take(self._all)
+
+    def _next_to(self, node: str) -> list[str]:
+        """The nodes around it in topology order, the nearest last."""
+        place = self._places[node]
+        around = self._order[max(place - REACH, 0) : place + REACH + 1]
+        return sorted(around, key=lambda other: -abs(self._places[other] - place))
 
     def _rack(self, site: Site) -> list[str]:
         return [] if site.rack is None else self._by_rack.get(site.rack, [])
