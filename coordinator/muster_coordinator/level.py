@@ -53,14 +53,14 @@ def level_of(values: Sequence[float], spread: float) -> Level | None:
     if (cuts := _cuts(values)) is None:
         return None
     typical = cuts[QUARTILE]
-    edge_of_well = typical
-    edge = typical * (1 - min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL))
+    by_chance = typical * (1 - min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL))
     gap = LEAST_GAP + MORE_GAP / len(values)
+    least = typical
     for value in sorted(values, reverse=True):
-        if value < min(edge, (1 - gap) * edge_of_well):
+        if value < min(by_chance, (1 - gap) * least):
             break
-        edge_of_well = value
-    return Level(typical, max(min(edge, edge_of_well), typical * (1 - MOST_SHORTFALL)))
+        least = value
+    return Level(typical, max(min(by_chance, least), typical * (1 - MOST_SHORTFALL)))
 
 
 def _cuts(values: Sequence[float]) -> list[float] | None:

@@ -17,9 +17,20 @@ SMALLEST = {
     "result_latency": ["--runs", "2", "--brokers", "embedded"],
     "sweep_overhead": ["--pairs", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1", "--size-bytes", "4"],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
+    "localisation": ["--nodes", "16", "--seeds", "1"],
 }
 
-PARTS = {"figures", "fleet", "intake_publisher", "intake_subscriber", "sweep_payload"}
+PARTS = {
+    "figures",
+    "fleet",
+    "intake_publisher",
+    "intake_subscriber",
+    "localisation_baselines",
+    "localisation_cases",
+    "localisation_fabric",
+    "localisation_scoring",
+    "sweep_payload",
+}
 """What the benchmarks are made of."""
 
 

@@ -1,0 +1,99 @@
+"""Two published methods, written from their descriptions, to compare with.
+
+Both get what they could only know from experience: the share of normal below which a run is bad. They name nodes only.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.localisation_fabric import lots_of
+
+from muster_coordinator.probe import Probe
+from muster_coordinator.trial import Outcome, Trial
+
+SLOW_BELOW = 0.85
+"""Of what is normal in the simulated fabric; faulty parts deliver at most 0.7, and noise is far smaller."""
+
+
+def is_bad(trial: Trial) -> bool:
+    """Whether a run crashed or was slow."""
+    return trial.outcome is Outcome.BAD or (trial.objective is not None and trial.objective < SLOW_BELOW)
+
+
+@dataclass(frozen=True)
+class RandomPairs:
+    """Random pairs, then the nodes of bad pairs with nodes that passed (cluster-health-scanner).
+
+    A node that fails its second pass is convicted.
+    """
+
+    nodes: tuple[str, ...]
+    seed: str
+
+    def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
+        """Pairs by lot at first; then everybody who has had no second pass, while partners that passed last."""
+        if not trials:
+            lots = lots_of(self.seed)
+            drawn = lots.sample(self.nodes, len(self.nodes))
+            return [Probe(pair, "by lot") for pair in zip(drawn[::2], drawn[1::2], strict=False)]
+        passed = [node for trial in trials if not is_bad(trial) for node in trial.members]
+        settled = {*passed, *self.convicted(trials)}
+        waiting = [node for node in self.nodes if node not in settled]
+        return [Probe(pair, "second pass") for pair in zip(waiting, dict.fromkeys(passed), strict=False)]
+
+    def convicted(self, trials: Sequence[Trial]) -> frozenset[str]:
+        """Whoever was bad with a partner that had passed before, and has never passed."""
+        passed: set[str] = set()
+        failed: set[str] = set()
+        for trial in trials:
+            if not is_bad(trial):
+                passed.update(trial.members)
+            elif passed.intersection(trial.members):
+                failed.update(trial.members)
+        return frozenset(failed - passed)
+
+
+@dataclass
+class Bisection:
+    """Halves of whatever is bad, side by side, down to single nodes (Cluster Readiness Engine).
+
+    A node that passed confirms each. When both halves of a bad group pass, one probe across their boundary tells
+    whether it is what lies between them.
+    """
+
+    nodes: tuple[str, ...]
+    _bad: dict[tuple[str, ...], bool] = field(default_factory=dict)
+
+    def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
+        """The frontier of the bisection, and the confirmations for which there are partners."""
+        self._bad = {trial.members: is_bad(trial) for trial in trials}
+        convicted = self.convicted(trials)
+        passed = self._passed()
+        frontier = list(self._frontier(self.nodes))
+        singles = [group[0] for group in frontier if len(group) == 1 and group[0] not in passed | convicted]
+        partners = [node for node in self.nodes if node in passed]
+        groups = [Probe(group, "half of a bad group") for group in frontier if len(group) > 1]
+        busy = {node for probe in groups for node in probe.members}
+        free = (node for node in partners if node not in busy)
+        return groups + [Probe(pair, "confirmation") for pair in zip(singles, free, strict=False)]
+
+    def convicted(self, trials: Sequence[Trial]) -> frozenset[str]:
+        """The single nodes that failed their confirmation."""
+        passed = self._passed()
+        bad_pairs = (group for group, bad in self._bad.items() if bad and len(group) == 2)
+        return frozenset(one for one, other in bad_pairs if other in passed and one not in passed)
+
+    def _passed(self) -> set[str]:
+        return {node for group, bad in self._bad.items() if not bad for node in group}
+
+    def _frontier(self, group: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """What is to be run next of a group; single nodes stand for themselves."""
+        if len(group) == 1 or group not in self._bad:
+            yield group
+        elif self._bad[group]:
+            middle = len(group) // 2
+            halves = group[:middle], group[middle:]
+            yield from (run for half in halves for run in self._frontier(half))
+            across = group[middle // 2 : middle + (len(group) - middle) // 2]
+            if len(group) > 3 and all(self._bad.get(half) is False for half in halves) and across not in self._bad:
+                yield across

@@ -1,0 +1,159 @@
+"""The next round of an adaptive sweep, from what the last ones have shown: which groups, and why."""
+
+from collections.abc import Iterable
+
+from muster_coordinator.culprits import BAD_RUNS_OF_PATH, Judgement
+from muster_coordinator.evidence import Path
+from muster_coordinator.partners import Partners
+from muster_coordinator.probe import Probe
+from muster_coordinator.tournament import across_leaves
+
+ALONE_TRIES = 4
+"""How often a node that was bad for no known reason runs alone: three of four faults that show in three runs of ten."""
+
+MAX_PARTNERS = 5
+"""After so many partners another one would not tell more."""
+
+CONTROLS = 2
+"""As many nodes that have passed run alone beside the first suspects that do."""
+
+ALONE = "{} was bad with others, and its own run tells whether it is to blame"
+INSIDE = "{} and {} tell whether leaf {} itself is bad"
+AGAIN = "{} was bad once and nobody knows why"
+CONTROL = "{} has passed, and says what others should reach"
+MEET = "{} is well alone and meets {}, which has passed"
+MIX = "nothing is held against {} and {}, and neither has passed yet"
+FRESH = "{} meets {}, which has passed"
+ONCE_MORE = "every node that has passed once more, across other paths"
+PATH = "between {} and {} one run was bad although its nodes are well"
+
+
+class NextRound:
+    """A round in the making. Every node that is not `absent` is in one of its `probes` at most."""
+
+    def __init__(self, judgement: Judgement, absent: frozenset[str], passes: int, seed: str) -> None:
+        self._passes, self._seed = passes, seed
+        self.probes: list[Probe] = []
+        self._judgement = judgement
+        self._evidence = judgement.evidence
+        self._absent = absent
+        self._used: set[str] = set()
+        self._partners = Partners(filter(self._is_partner, self._evidence.sites), self._evidence.sites, seed)
+
+    def plan(self) -> None:
+        """Adds every group that tells something new, the most telling ones first."""
+        waiting, excused = self._waiting(), self._excused()
+        open_ = [node for node in self._judgement.open if node not in self._absent and node not in waiting]
+        blamed = [node for node in open_ if node in self._judgement.stuck and node not in excused]
+        self._try_inside_leaves()
+        self._try_alone([node for node in blamed if not self._has_run_alone(node)])
+        self._try_with_partner([node for node in blamed if self._has_run_alone(node)])
+        self._try_paths()
+        self._try_each_other([node for node in open_ if node in excused or node not in self._judgement.stuck])
+        self._try_again()
+        self._add_controls()
+        self._add_pass()
+
+    def _waiting(self) -> set[str]:
+        """The nodes of suspected leaves that others speak for."""
+        suspected = self._judgement.suspected_leaves
+        return {n for leaf, speakers in suspected.items() for n in self._evidence.leaves[leaf] if n not in speakers}
+
+    def _excused(self) -> set[str]:
+        """The nodes of which every bad run is explained by a leaf that is suspected, but not their own."""
+        suspected = {node for leaf in self._judgement.suspected_leaves for node in self._evidence.leaves[leaf]}
+        stuck = self._judgement.stuck.items()
+        return {n for n, bad in stuck if n not in suspected and all(suspected & {*trial.members} for trial in bad)}
+
+    def _try_inside_leaves(self) -> None:
+        """Two nodes of each suspected leaf together: they pass if only the paths to the others are bad."""
+        for leaf, speakers in self._judgement.suspected_leaves.items():
+            if self._judgement.stuck_inside(leaf):
+                continue
+            others = (node for node in self._evidence.leaves[leaf] if node not in speakers)
+            pair = tuple(filter(self._is_free, (*others, *filter(self._has_run_alone, speakers))))[:2]
+            if len(pair) == 2:
+                self._add(pair, INSIDE.format(*pair, leaf))
+
+    def _try_alone(self, nodes: Iterable[str]) -> None:
+        for node in filter(self._is_free, nodes):
+            self._add((node,), ALONE.format(node))
+
+    def _try_with_partner(self, nodes: Iterable[str]) -> None:
+        for node in filter(self._is_free, nodes):
+            self._meet(node, MEET, by_rail=self._judgement.abilities.by_rail)
+
+    def _try_each_other(self, nodes: list[str]) -> None:
+        """Pairs nodes that nothing is held against; who is left over, or got nowhere, meets one that has passed."""
+        able = [node for node in nodes if not self._evidence.histories[node].void]
+        for pair in zip(able[::2], able[1::2], strict=False):
+            self._add(pair, MIX.format(*pair))
+        for node in nodes:
+            if node not in self._used:
+                self._meet(node, FRESH)
+
+    def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
+        met = self._met(node)
+        partner = self._partners.take_near(node, met) if len(met) < MAX_PARTNERS else None
+        if partner is not None:
+            self._add((node, partner), reason.format(node, partner), by_rail=by_rail)
+
+    def _try_paths(self) -> None:
+        for path, trials in self._judgement.unexplained.items():
+            if path not in self._judgement.passable:
+                for _ in range(BAD_RUNS_OF_PATH - len(trials)):
+                    self._try_path(path)
+
+    def _try_path(self, path: Path) -> None:
+        if path.of_leaves:
+            found = (self._partners.take_at(leaf) for leaf in path.ends)
+            nodes = tuple(node for node in found if node is not None)
+        else:
+            nodes = tuple(filter(self._is_free, path.ends))
+        if len(nodes) == 2:
+            self._add(nodes, PATH.format(*path.ends))
+
+    def _try_again(self) -> None:
+        """Runs those alone once more that were bad over a path that was good otherwise."""
+        if not self._judgement.abilities.alone:
+            return
+        for path in self._judgement.passable:
+            for trial in self._judgement.unexplained[path]:
+                for node in filter(self._is_free, trial.members):
+                    if self._evidence.histories[node].tried_alone < ALONE_TRIES:
+                        self._add((node,), AGAIN.format(node))
+
+    def _add_controls(self) -> None:
+        """Without nodes that have passed, nothing would say what a node alone should reach."""
+        if self._evidence.level_alone is None and any(len(probe.members) == 1 for probe in self.probes):
+            for node in filter(None, (self._partners.take_any() for _ in range(CONTROLS))):
+                self._add((node,), CONTROL.format(node))
+
+    def _add_pass(self) -> None:
+        """All that have passed and are free meet others once more, as long as that was asked for."""
+        done = {node: self._evidence.histories[node].passed for node in self._partners.rest()}
+        lacking = [node for node, passes in done.items() if passes < self._passes]
+        if len(lacking) > 1:
+            passes = min(done[node] for node in lacking)
+            groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
+            self.probes += [Probe(group, ONCE_MORE) for group in groups]
+
+    def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
+        self._used.update(members)
+        self.probes.append(Probe(members, reason, by_rail))
+
+    def _is_partner(self, node: str) -> bool:
+        failed = self._judgement.failed
+        cleared = node in self._evidence.cleared
+        return cleared and node not in failed and node not in self._judgement.stuck and node not in self._absent
+
+    def _is_free(self, node: str) -> bool:
+        return node not in self._used and node not in self._absent
+
+    def _has_run_alone(self, node: str) -> bool:
+        return not self._judgement.abilities.alone or self._evidence.histories[node].tried_alone > 0
+
+    def _met(self, node: str) -> set[str]:
+        """With whom a node was bad, or got nowhere."""
+        history = self._evidence.histories[node]
+        return {other for trial in (*history.bad, *history.void) for other in trial.others(node)}

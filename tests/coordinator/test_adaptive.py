@@ -1,0 +1,182 @@
+"""What the adaptive strategy tries next, and whom it holds at fault."""
+
+import itertools
+
+import pytest
+
+from muster_coordinator.adaptive import Adaptive
+from muster_coordinator.culprits import Judgement, Part
+from muster_coordinator.probe import Abilities, Site
+from muster_coordinator.trial import Outcome, Trial
+
+_numbers = itertools.count()
+
+PLACES = {f"{leaf}{number}": Site(f"{leaf}{number}", f"rack-{leaf}", leaf) for leaf in "abc" for number in range(1, 5)}
+ALL = Abilities()
+PASSED = (("a1", "b1"), ("a2", "b2"), ("a3", "c1"), ("b3", "c2"), ("b4", "c3"))
+
+
+def ran(*members: str, at: float = 1.0, rails: tuple[float, ...] = ()) -> Trial:
+    """A trial that went well at this share of normal."""
+    return Trial(
+        group=f"g{next(_numbers)}",
+        members=members,
+        outcome=Outcome.GOOD,
+        objective=min(rails, default=at),
+        rails=rails,
+    )
+
+
+def crashed(*members: str, by: tuple[str, ...] = ()) -> Trial:
+    return Trial(group=f"g{next(_numbers)}", members=members, outcome=Outcome.BAD, crashed=frozenset(by), hard=bool(by))
+
+
+def void(*members: str) -> Trial:
+    return Trial(group=f"g{next(_numbers)}", members=members, outcome=Outcome.VOID)
+
+
+def judged(*trials: Trial, abilities: Abilities = ALL) -> Judgement:
+    """What the trials say, beside five pairs that have passed; a4 and c4 have been in none of them."""
+    return Adaptive(PLACES, abilities=abilities).judge([*(ran(*pair) for pair in PASSED), *trials])
+
+
+def planned(*trials: Trial, absent: frozenset[str] = frozenset()) -> set[tuple[str, ...]]:
+    """The groups of the next round, after five pairs that have passed."""
+    probes = Adaptive(PLACES).next_groups([*(ran(*pair) for pair in PASSED), *trials], absent)
+    members = [node for probe in probes for node in probe.members]
+    assert len(members) == len(set(members)), "groups of a round are disjoint"
+    return {probe.members for probe in probes}
+
+
+def culprits(judgement: Judgement) -> set[tuple[Part, tuple[str, ...], tuple[int, ...]]]:
+    return {(culprit.part, culprit.of, culprit.rails) for culprit in judgement.culprits}
+
+
+ALONE = (ran("a1"), ran("b1"))
+"""Two nodes that have passed, as measure."""
+
+CONVICTIONS = {
+    "nobody without a bad run": ((ran("a4", "c4"),), set()),
+    "nobody for one bad run": ((ran("a4", "c4", at=0.3),), set()),
+    "nobody for a bad run alone only": ((*ALONE, ran("a4", at=0.3)), set()),
+    "nobody by a void run": ((void("a4", "c4"), void("a4"), void("c4")), set()),
+    "a node that is slow alone too": (
+        (ran("a4", "c4", at=0.3), *ALONE, ran("a4", at=0.3), ran("c4")),
+        {(Part.NODE, ("a4",), ())},
+    ),
+    "a node that crashes alone too": (
+        (crashed("a4", "c4"), *ALONE, crashed("a4"), ran("c4")),
+        {(Part.NODE, ("a4",), ())},
+    ),
+    "a node whose own ranks crash twice": (
+        (crashed("a4", "c4", by=("a4",)), crashed("a1", "a4", by=("a4",))),
+        {(Part.NODE, ("a4",), ())},
+    ),
+    "a node's link when it passes alone and with nobody": (
+        (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("a1", "a4", at=0.3), ran("a4", "b1", at=0.3)),
+        {(Part.NODE_LINK, ("a4",), ())},
+    ),
+    "not with two bad partners": (
+        (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("a1", "a4", at=0.3)),
+        set(),
+    ),
+    "not without a bad run at its own leaf": (
+        (
+            *ALONE,
+            ran("a4"),
+            ran("a4", "c1", at=0.3),
+            ran("a4", "c2", at=0.3),
+            ran("a4", "c3", at=0.3),
+        ),
+        set(),
+    ),
+    "the rail that is slow whenever rails are tried apart": (
+        (
+            ran("a4", "c4", at=0.3),
+            *ALONE,
+            ran("a4"),
+            ran("a1", "a4", rails=(1.0, 1.0, 0.3, 1.0)),
+            ran("a4", "b1", rails=(1.0, 1.0, 0.3, 1.0)),
+        ),
+        {(Part.RAIL, ("a4",), (2,))},
+    ),
+}
+
+
+@pytest.mark.parametrize(("trials", "expected"), CONVICTIONS.values(), ids=CONVICTIONS)
+def test_only_what_nothing_else_explains_is_at_fault(
+    trials: tuple[Trial, ...], expected: set[tuple[Part, tuple[str, ...], tuple[int, ...]]]
+) -> None:
+    """Each rule, and what falls just short of it."""
+    assert culprits(judged(*trials)) == expected
+
+
+def test_where_alone_tells_nothing_the_node_is_named() -> None:
+    """Node and link cannot be told apart then."""
+    trials = (ran("a4", "c4", at=0.3), ran("a1", "a4", at=0.3), ran("a4", "b1", at=0.3))
+    assert culprits(judged(*trials, abilities=Abilities(alone=False, by_rail=False))) == {(Part.NODE, ("a4",), ())}
+
+
+def test_a_leaf_is_named_and_not_its_nodes() -> None:
+    """All its nodes fail with all others, and pass alone; those behind it are neither cleared nor convicted."""
+    pairs = [("a1", "b1"), ("a2", "b2"), ("a3", "c1"), ("a4", "c2")]
+    trials = [ran(*pair, at=0.3) for pair in pairs] + [ran("b3", "c3"), ran("b4", "c4")]
+    strategy = Adaptive(PLACES)
+    groups = {probe.members for probe in strategy.next_groups(trials, frozenset())}
+    assert {("a1",), ("a2",), ("a3",), ("a4",)} < groups
+    trials += [ran(node) for node in ("a1", "a2", "a3", "a4", "b3", "c3")] + [ran("b1", "b2"), ran("c1", "c2")]
+    assert culprits(strategy.judge(trials)) == set()
+    assert ("a1", "a2") in {probe.members for probe in strategy.next_groups(trials, frozenset())}
+    trials += [ran("a1", "a2", at=0.3)]
+    judgement = strategy.judge(trials)
+    assert culprits(judgement) == {(Part.LEAF, ("a",), ())}
+    assert judgement.behind == {"a1", "a2", "a3", "a4"}
+    assert judgement.open == ()
+    assert strategy.next_groups(trials, frozenset()) == []
+
+
+@pytest.mark.parametrize("good_again", [False, True])
+def test_a_path_is_named_when_its_nodes_are_well(good_again: bool) -> None:
+    """It takes four bad runs over it and none that was good; its nodes stay cleared."""
+    bad = [ran(f"a{number}", f"c{number}", at=0.3) for number in (1, 2, 3)]
+    well = [ran(f"{leaf}{number}", f"b{number}") for leaf in "ac" for number in (1, 2, 3, 4)]
+    judgement = Adaptive(PLACES).judge([*bad, *well, ran("a4", "c4", at=1.0 if good_again else 0.3)])
+    assert culprits(judgement) == (set() if good_again else {(Part.PATH, ("a", "c"), ())})
+    assert judgement.open == ()
+
+
+def test_suspects_run_alone_beside_nodes_that_have_passed() -> None:
+    """These say what a node alone should reach."""
+    groups = planned(ran("a4", "c4", at=0.3))
+    assert {("a4",), ("c4",)} < groups
+    assert len(groups) == 4
+    assert all(len(members) == 1 for members in groups)
+
+
+def test_a_suspect_that_is_well_alone_meets_one_that_has_passed_from_its_rack_first() -> None:
+    """And then one from another leaf; nodes that are not to be had are nobody's partners."""
+    first = (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("c4"))
+    (partner,) = {group[0] for group in planned(*first) if "a4" in group}
+    assert partner in {"a1", "a2", "a3"}
+    (partner,) = {group[0] for group in planned(*first, absent=frozenset({"a1", "a3"})) if "a4" in group}
+    assert partner == "a2"
+    (second,) = {group for group in planned(*first, ran("a1", "a4", at=0.3)) if "a4" in group}
+    assert second[1].startswith("b")
+
+
+def test_nodes_that_somebody_else_explains_clear_each_other() -> None:
+    """No partner that has passed is spent on them as long as they are even in number."""
+    found = [crashed("a4", "c4"), crashed("a4"), ran("c4"), crashed("b4", "c3"), crashed("b4"), ran("c3")]
+    groups = Adaptive(PLACES).next_groups([*(ran(*pair) for pair in PASSED[:-1]), *found], frozenset())
+    assert [probe.members for probe in groups] == [("c3", "c4")]
+
+
+def test_what_was_bad_once_runs_alone_a_few_times() -> None:
+    """Its path is good otherwise; it ends when nothing more was seen."""
+    trials = [ran("a1", "b2", at=0.3)]
+    for _ in range(4):
+        groups = planned(*trials)
+        assert {("a1",), ("b2",)} <= groups
+        trials += [ran(*group) for group in groups]
+    assert planned(*trials, ran("a4", "c4")) == set()
+    assert culprits(judged(*trials)) == set()

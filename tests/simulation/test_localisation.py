@@ -1,0 +1,82 @@
+"""The adaptive strategy over the simulated fabric of the benchmark, racks, leaves and rails."""
+
+import itertools
+
+import pytest
+from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
+from benchmarks.localisation_scoring import play
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster_coordinator.adaptive import MAX_ROUNDS, Adaptive
+from muster_coordinator.probe import Abilities, Site
+
+
+def nowhere(count: int) -> dict[str, Site]:
+    """Nodes of which nobody knows where they stand."""
+    return {f"n{number}": Site(f"n{number}") for number in range(count)}
+
+
+@pytest.mark.parametrize("count", [2, 3, 16, 17, 57, 232])
+@pytest.mark.parametrize("sites", [sites_of, nowhere])
+def test_the_first_round_takes_every_node_once(sites, count: int) -> None:
+    """In pairs with one group of three at most, each in topology order, the same for the same seed."""
+    strategy = Adaptive(sites(count), seed="s")
+    groups = [probe.members for probe in strategy.next_groups((), frozenset())]
+    assert sorted(node for group in groups for node in group) == sorted(strategy.sites)
+    assert sorted(map(len, groups), reverse=True)[1:] in ([], [2] * (len(groups) - 1))
+    assert all([*group] == sorted(group, key=list(strategy.sites).index) for group in groups)
+    assert groups == [probe.members for probe in strategy.next_groups((), frozenset())]
+
+
+@pytest.mark.parametrize(("count", "passes"), [(256, 1), (1024, 1), (4096, 4)])
+def test_passes_cross_every_path(count: int, passes: int) -> None:
+    """As soon as there are nodes enough for each pair of leaves to have one run."""
+    sites = sites_of(count)
+    strategy = Adaptive(sites, passes=passes)
+    fabric = Fabric(sites, Faults(), 0.02, lots_of("1"))
+    played = play(strategy, fabric, MAX_ROUNDS)
+    assert len(played.rounds) == passes
+    leaves = {site.leaf for site in sites.values()}
+    crossed = {frozenset(sites[node].leaf for node in trial.members) for trial in played.trials}
+    assert crossed >= {frozenset(pair) for pair in itertools.combinations(leaves, 2)}
+
+
+FAULTS = {
+    "slow and crashing nodes": (Faults(nodes={"n5": 0.7, "n9": 0.1, "n40": 0.0}), {"n5", "n9", "n40"}),
+    "two bad nodes in most pairs": (Faults(nodes=dict.fromkeys((f"n{n}" for n in range(0, 60, 3)), 0.5)), None),
+    "links": (Faults(links={"n7": 0.6, "n33": 0.2}), {"n7", "n33"}),
+    "rails": (Faults(rails={("n7", 3): 0.6, ("n33", 0): 0.2}), {"n7", "n33"}),
+    "a leaf": (Faults(leaves={"leaf1": 0.6}), {"leaf1"}),
+    "a path": (Faults(paths={("leaf0", "leaf2"): 0.6}), {"leaf0", "leaf2"}),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("faults", "named"), FAULTS.values(), ids=FAULTS)
+def test_faults_of_a_simulated_fabric_are_named_as_what_they_are(faults: Faults, named: set | None, seed: int) -> None:
+    """Everything that is at fault and nothing else, and nobody is left open."""
+    sites = sites_of(60)
+    strategy = Adaptive(sites, seed=str(seed))
+    played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))), MAX_ROUNDS)
+    judgement = strategy.judge(played.trials)
+    assert {name for culprit in judgement.culprits for name in culprit.of} == (named or set(faults.nodes))
+    assert judgement.open == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(4, 40),
+    st.floats(0.0, 0.05),
+    st.sets(st.integers(0, 39), max_size=6),
+    st.integers(0, 2**32),
+    st.booleans(),
+)
+def test_no_healthy_node_is_convicted(count: int, noise: float, bad: set[int], seed: int, alone: bool) -> None:
+    """Whatever is wrong with others and however noisy the fabric is."""
+    sites, lots = sites_of(count), lots_of(str(seed))
+    nodes = {f"n{number}": lots.choice([0.0, lots.uniform(0.1, 0.7)]) for number in bad if number < count}
+    strategy = Adaptive(sites, abilities=Abilities(alone=alone, by_rail=alone), seed=str(seed))
+    played = play(strategy, Fabric(sites, Faults(nodes=nodes), noise, lots), MAX_ROUNDS)
+    judgement = strategy.judge(played.trials)
+    assert judgement.failed <= nodes.keys()
