@@ -52,8 +52,9 @@ async def linked(url: str):
         await eventually(lambda: link.connected)
         yield link, events
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        while not task.done():  # before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer
+            task.cancel()
+            await asyncio.wait([task], timeout=1)
 
 
 @pytest.fixture(params=["embedded", "mosquitto"])
