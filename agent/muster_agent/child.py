@@ -29,6 +29,9 @@ from muster_agent.orders import Assignment, Place
 RUN = "run"
 RESIDENT = "resident"
 
+WATCH_PAUSE_S = 1.0
+"""How long a watch rests after it has fired, so that a storm of events is told once a second."""
+
 _SIOCGIFADDR = 0x8915
 
 
@@ -203,6 +206,7 @@ def _watch(check: AnyCheck, line: Line) -> None:
         while True:
             check.watch()
             line.say({"due": check.name})
+            time.sleep(WATCH_PAUSE_S)
     except Exception as error:
         line.say({"unwatched": check.name, "error": f"{type(error).__name__}: {error}"})
 

@@ -10,28 +10,28 @@
   its own level.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from muster.check import Worse
 from muster.model import Action, Finding, Json, Severity
 from muster_coordinator.normality import (
-    EARLIER_RUNS,
     FLEET_FLOOR,
     LEAST_PEERS,
     OWN_FLOOR,
-    RECENT_RUNS,
-    SHIFT,
+    TYPICAL_ERROR,
     Level,
+    fleet_level,
     level_of,
     share_worse,
+    shift_of,
     too_bad,
 )
+from muster_coordinator.ranked import Ranked
 from muster_coordinator.readings import Device
 from muster_coordinator.records import Anchor, BaselineRecord, BaselineView, DeviceLevel, FleetFinding, LevelsRecord
 from muster_coordinator.suspects import Held, Suspects
+from muster_coordinator.track import Track
 
 
 class Reading(NamedTuple):
@@ -40,31 +40,6 @@ class Reading(NamedTuple):
     device: Device
     uuid: str
     value: float
-
-
-@dataclass(slots=True)
-class Track:
-    """A device's last values, as many as are needed, and its own level when there were enough."""
-
-    uuid: str
-    own: Level | None = None
-    values: tuple[float, ...] = ()
-
-    @property
-    def typical(self) -> float | None:
-        """What the device is compared by."""
-        last = self.values[-RECENT_RUNS:]
-        return sorted(last)[RECENT_RUNS // 2] if len(last) == RECENT_RUNS else None
-
-    def add(self, value: float) -> bool:
-        """Notes a value; whether the own level is known since now."""
-        self.values = (*self.values, value)
-        learned = self.own is None and len(self.values) == EARLIER_RUNS
-        if learned:
-            self.own = level_of(self.values)
-        if self.own is not None:
-            self.values = self.values[-RECENT_RUNS:]
-        return learned
 
 
 class Learned(NamedTuple):
@@ -78,47 +53,69 @@ class Learned(NamedTuple):
 class Baseline:
     """One metric under one condition. It takes little time for each reading, however many devices there are."""
 
-    def __init__(self, id: str, check: str, metric: str, worse: Worse, when: Json) -> None:
+    def __init__(self, *, id: str, subject: str, check: str, metric: str, worse: Worse, when: Json) -> None:
         self.id = id
+        self.subject = subject
         self.check = check
         self.metric = metric
         self.devices = 0
         self._worse = worse
         self._when = when
         self._anchor: Anchor | None = None
+        self._reset_at = 0.0
         self._nodes: dict[str, dict[Device, Track]] = {}
-        self._typical: list[float] = []  # of every device that has one, sorted
+        self._measured: dict[str, float] = {}  # when each node was, the latest last
+        self._typical = Ranked()  # of every device that has one
+        self._noises = Ranked()  # of every device that has an own level
         self._suspects = Suspects()
 
-    def restore(self, anchor: Anchor | None, levels: Iterable[LevelsRecord]) -> None:
+    def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
         """Takes over what is stored, before the first reading."""
-        self._anchor = anchor
+        if stored is not None:
+            self._anchor, self._reset_at = stored.anchor, stored.reset_at
         for record in levels:
             tracks = self._nodes[record.node] = {}
             for name, level in record.levels.items():
                 device = int(name) if name else None
-                tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
+                track = tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
+                self._noises.replace(None, track.noise)
             self.devices += len(tracks)
 
-    def take(self, node: str, readings: Iterable[Reading], now: float) -> Learned:
-        """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new."""
+    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float) -> Learned:
+        """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
+
+        `present` are the devices that the node has, none when that is not known.
+        """
+        if now < self._reset_at:
+            return Learned({}, None, None)
+        if present:
+            there = {None, *present, *(reading.device for reading in readings)}
+            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in there])
+        self._measured.pop(node, None)
+        self._measured[node] = now
         learned = [self._add(node, reading) for reading in readings]
         settled = self._settle(now)
         held: dict[str, tuple[Finding, ...]] = {}
-        for each in self._nodes if settled else (node,):
+        for each in self._measured if settled else (node,):
             found = tuple(finding for device in self._nodes[each] for finding in self._judge(each, device))
-            held.update(self._suspects.take(each, found, nodes=len(self._nodes), shifted=self._has_shifted, now=now))
+            held.update(
+                self._suspects.take(
+                    each, found, at=self._measured[each], nodes=self._judged, shifted=self._has_shifted, now=now
+                )
+            )
         return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
 
-    def reset(self, now: float) -> tuple[Held, BaselineRecord | None]:
+    def reset(self, now: float) -> tuple[Held, BaselineRecord]:
         """Lets what is measured now count as normal, for the fleet and for every device."""
-        self._anchor = None
+        self._anchor, self._reset_at = None, now
         self._suspects.out_of_line.clear()
         self._suspects.since = None
         for tracks in self._nodes.values():
             for track in tracks.values():
+                self._noises.replace(track.noise, None)
                 track.own = None
-        return self.release(), self._record() if self._settle(now) else None
+        self._settle(now)
+        return self.release(), self._record()
 
     def release(self) -> Held:
         """Takes back what is held against anybody."""
@@ -159,55 +156,75 @@ class Baseline:
 
     def _add(self, node: str, reading: Reading) -> bool:
         tracks = self._nodes.setdefault(node, {})
-        track = tracks.get(reading.device)
-        before = None if track is None else track.typical
-        if track is None or track.uuid != reading.uuid:  # new here, or in the place of another
-            self.devices += track is None
-            track = tracks[reading.device] = Track(reading.uuid)
+        if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # in the place of another
+            self._drop(node, [reading.device])
+        if reading.device not in tracks:
+            tracks[reading.device] = Track(reading.uuid)
+            self.devices += 1
+        track = tracks[reading.device]
+        before = track.typical
         learned = track.add(reading.value)
-        after = track.typical
-        if before is not None:
-            del self._typical[bisect_left(self._typical, before)]
-        if after is not None:
-            insort(self._typical, after)
+        self._typical.replace(before, track.typical)
+        if learned:
+            self._noises.replace(None, track.noise)
         return learned
+
+    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+        """Forgets devices that are no longer there."""
+        for device in devices:
+            track = self._nodes[node].pop(device)
+            self._typical.replace(track.typical, None)
+            self._noises.replace(track.noise, None)
+            self.devices -= 1
 
     def _settle(self, now: float) -> bool:
         """Takes the anchor if it is time to; whether it did."""
         count = len(self._typical)
-        if count <= LEAST_PEERS:
+        if self._centre is None or count <= LEAST_PEERS:
             return False
         if self._anchor is not None:
-            share = share_worse(self._typical[count // 2], self._anchor.centre, self._worse)
-            doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= SHIFT
-            if not doubled and share >= -SHIFT:
+            share = share_worse(self._centre, self._anchor.centre, self._worse)
+            shift = self._shift(self._anchor)
+            doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
+            better = count >= self._anchor.devices and share < -shift  # those that are back first are not the fleet
+            if not doubled and not better:
                 return False
-        level = level_of(self._typical)
+        level = level_of(self._typical.values)
         self._anchor = Anchor(centre=level.centre, spread=level.spread, devices=count, at=now)
         return True
 
     @property
     def _centre(self) -> float | None:
-        return self._typical[len(self._typical) // 2] if self._typical else None
+        return self._typical.middle
 
     @property
     def _has_shifted(self) -> bool:
         if self._anchor is None or self._centre is None or len(self._typical) <= LEAST_PEERS:
             return False
-        return share_worse(self._centre, self._anchor.centre, self._worse) > SHIFT
+        return share_worse(self._centre, self._anchor.centre, self._worse) > self._shift(self._anchor)
+
+    @property
+    def _judged(self) -> int:
+        """Nodes whose devices have been measured often enough to be judged; a mean where not all of a node's have."""
+        return len(self._nodes) * len(self._typical) // max(self.devices, 1)
+
+    def _shift(self, anchor: Anchor) -> float:
+        """From how much on a change of the fleet's centre is none of chance."""
+        return shift_of(Level(anchor.centre, anchor.spread), min(anchor.devices, len(self._typical)))
 
     def _judge(self, node: str, device: Device) -> list[Finding]:
         track = self._nodes[node][device]
         value = track.typical
         if value is None:
             return []
-        found = []
+        found, noise = [], self._noises.middle or 0.0
         if self._anchor is not None:
-            fleet = Level(self._anchor.centre, self._anchor.spread)
-            if too_bad(value, fleet, self._worse, FLEET_FLOOR):
+            floor = max(FLEET_FLOOR, TYPICAL_ERROR * noise)
+            fleet = fleet_level(Level(self._anchor.centre, self._anchor.spread), floor, self._anchor.devices)
+            if too_bad(value, fleet, self._worse, floor):
                 others = f"that is normal for {len(self._typical)} devices"
                 found.append(self._finding("outlier", value, fleet, others, device=device))
-        if track.own is not None and too_bad(value, track.own, self._worse, OWN_FLOOR):
+        if track.own is not None and too_bad(value, track.own, self._worse, max(OWN_FLOOR, noise)):
             found.append(self._finding("drift", value, track.own, "that it began with", device=device))
         return found
 
@@ -231,9 +248,14 @@ class Baseline:
         )
 
     def _record(self) -> BaselineRecord:
-        assert self._anchor is not None, "there is something to store since it was taken"
         return BaselineRecord(
-            id=self.id, check=self.check, metric=self.metric, worse=self._worse, when=self._when, anchor=self._anchor
+            id=self.id,
+            check=self.check,
+            metric=self.metric,
+            worse=self._worse,
+            when=self._when,
+            anchor=self._anchor,
+            reset_at=self._reset_at,
         )
 
     def _levels(self, node: str) -> LevelsRecord:

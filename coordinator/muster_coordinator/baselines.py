@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from muster.check import CheckInfo, Worse
 from muster.errors import Refused, unknown
 from muster.model import Finding, Inventory, Json, Run, Verdict
-from muster_coordinator.baseline import Baseline, Reading
+from muster_coordinator.baseline import Baseline, Learned, Reading
 from muster_coordinator.events import Command, EraseBaseline, SaveBaseline, SaveLevels
 from muster_coordinator.fingerprints import Fingerprints
 from muster_coordinator.readings import Device, by_device, device_indices
@@ -50,13 +50,17 @@ MAX_RESULT_CHARS = 256
 
 @dataclass(slots=True)
 class Compared:
-    """What came of a run: by node and baseline, what is held against the node now, and what there is to store."""
+    """What came of a run: by node and subject, what is held against the node now, and what there is to store.
+
+    A subject is what is measured: a metric or result of a check with certain parameters. A node that has got other
+    hardware or software is compared with others than before, and then that counts in the place of what was held.
+    """
 
     held: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)
 
-    def hold(self, baseline: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
-        self.held.update(((node, baseline), findings) for node, findings in held.items())
+    def hold(self, subject: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.held.update(((node, subject), findings) for node, findings in held.items())
 
 
 NOTHING = Compared()
@@ -88,7 +92,7 @@ class Baselines:
             return NOTHING
         compared = Compared()
         self._compare_numbers(run, metrics, inventory, now, compared)
-        self._compare_results(run, now, compared)
+        self._compare_results(run, inventory, now, compared)
         self._forget_the_oldest(compared)
         return compared
 
@@ -97,11 +101,9 @@ class Baselines:
         known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
         if id not in known:
             raise Refused(unknown("baseline", id, known))
-        held, anchor = known[id].reset(now)
-        compared = Compared(commands=[EraseBaseline(id)])
-        if anchor is not None:
-            compared.commands.append(SaveBaseline(anchor))
-        compared.hold(id, held)
+        held, record = known[id].reset(now)
+        compared = Compared(commands=[EraseBaseline(id), SaveBaseline(record)])
+        compared.hold(known[id].subject, held)
         return compared
 
     def views(self) -> list[BaselineView]:
@@ -128,55 +130,63 @@ class Baselines:
                 Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             if readings and (key := _key(run.check, metric, when)) is not None:
-                self._learn(self._baseline(key, run.check, metric, worse, when), run.node, readings, now, compared)
+                baseline = self._baseline(key, run, metric, worse, when)
+                before = baseline.devices
+                self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now), compared)
+                self._devices += baseline.devices - before
 
-    def _learn(self, baseline: Baseline, node: str, readings: list[Reading], now: float, compared: Compared) -> None:
-        before = baseline.devices
-        learned = baseline.take(node, readings, now)
-        self._devices += baseline.devices - before
-        compared.hold(baseline.id, learned.held)
+    def _note(self, baseline: Baseline, learned: Learned, compared: Compared) -> None:
+        compared.hold(baseline.subject, learned.held)
         if learned.anchor is not None:
             compared.commands.append(SaveBaseline(learned.anchor))
         if learned.levels is not None:
             compared.commands.append(SaveLevels(learned.levels))
 
-    def _baseline(self, key: str, check: str, metric: str, worse: Worse, when: Json) -> Baseline:
+    def _baseline(self, key: str, run: Run, metric: str, worse: Worse, when: Json) -> Baseline:
         kept = self._kept.get(key)
         if not isinstance(kept, Baseline):
-            kept = self._kept[key] = Baseline(key, check, metric, worse, when)
+            kept = self._kept[key] = Baseline(
+                id=key, subject=_subject(run, metric), check=run.check, metric=metric, worse=worse, when=when
+            )
             record, levels = self._stored.pop(key, (None, []))
-            kept.restore(None if record is None else record.anchor, levels)
+            kept.restore(record, levels)
             self._devices += kept.devices
         self._kept.move_to_end(key)
         return kept
 
-    def _compare_results(self, run: Run, now: float, compared: Compared) -> None:
+    def _compare_results(self, run: Run, inventory: Inventory, now: float, compared: Compared) -> None:
         if run.facts.get("backend") == "cpu":
             return  # with which bits it multiplies depends on the processor, about which facts say nothing
+        present: set[Device] = {device.index for device in inventory.devices}
         for model, name, results in _results(run):
             when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
-            key = _key(run.check, f"fingerprint of {name}", when)
+            what = f"fingerprint of {name}"
+            key = _key(run.check, what, when)
             if key is None or not results:
                 continue
             kept = self._kept.get(key)
             if not isinstance(kept, Fingerprints):
-                kept = self._kept[key] = Fingerprints(key, run.check, name)
+                kept = self._kept[key] = Fingerprints(key, _subject(run, f"{what} by {model}"), run.check, name)
             self._kept.move_to_end(key)
             before = kept.devices
-            compared.hold(key, kept.take(run.node, results, now))
+            compared.hold(kept.subject, kept.take(run.node, results, present, now))
             self._devices += kept.devices - before
 
     def _forget_the_oldest(self, compared: Compared) -> None:
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
             key, kept = self._kept.popitem(last=False)
             self._devices -= kept.devices
-            compared.hold(key, kept.release())
+            compared.hold(kept.subject, kept.release())
             compared.commands.append(EraseBaseline(key))
 
 
 def _condition(run: Run) -> Json:
     """What comparable runs share, in parameters and facts."""
     return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
+
+
+def _subject(run: Run, what: str) -> str:
+    return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
 
 
 def _key(check: str, what: str, when: Json) -> str | None:

@@ -6,7 +6,7 @@ bits; it makes the node a suspect. Many that differ have a common cause, and the
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from muster.model import Action, Finding, Severity
 from muster_coordinator.normality import LEAST_PEERS
@@ -18,8 +18,9 @@ from muster_coordinator.suspects import Held, Suspects
 class Fingerprints:
     """The results of one computation, by node and device."""
 
-    def __init__(self, id: str, check: str, name: str) -> None:
+    def __init__(self, id: str, subject: str, check: str, name: str) -> None:
         self.id = id
+        self.subject = subject
         self.check = check
         self.devices = 0
         self._name = name
@@ -28,12 +29,17 @@ class Fingerprints:
         self._leader = ""  # the most frequent result; exact as soon as one has the majority
         self._suspects = Suspects()
 
-    def take(self, node: str, results: Iterable[tuple[Device, str]], now: float) -> Held:
-        """Notes the results of one run; what is held against nodes now."""
+    def take(self, node: str, results: Iterable[tuple[Device, str]], present: Set[Device], now: float) -> Held:
+        """Notes the results of one run; what is held against nodes now.
+
+        `present` are the devices that the node has, none when that is not known.
+        """
+        if present:
+            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
         for device, result in results:
             self._note(node, device, result)
         found = tuple(self._differs(device) for device, bits in self._nodes[node].items() if self._is_odd(bits))
-        return self._suspects.take(node, found, nodes=len(self._nodes), shifted=False, now=now)
+        return self._suspects.take(node, found, at=now, nodes=len(self._nodes), shifted=False, now=now)
 
     def release(self) -> Held:
         """Takes back what is held against anybody."""
@@ -57,17 +63,22 @@ class Fingerprints:
 
     def _note(self, node: str, device: Device, result: str) -> None:
         results = self._nodes.setdefault(node, {})
-        before = results.get(device)
-        if before is None:
-            self.devices += 1
-        else:
-            self._counts[before] -= 1
-            if not self._counts[before]:
-                del self._counts[before]
+        if device in results:
+            self._drop(node, [device])
         results[device] = sys.intern(result)  # nearly all are the same
+        self.devices += 1
         self._counts[result] += 1
         if self._counts[result] > self._counts[self._leader]:
             self._leader = result
+
+    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+        """Forgets the results of devices."""
+        for device in devices:
+            before = self._nodes[node].pop(device)
+            self.devices -= 1
+            self._counts[before] -= 1
+            if not self._counts[before]:
+                del self._counts[before]
 
     def _is_odd(self, result: str) -> bool:
         alike = self._counts[self._leader]

@@ -157,12 +157,12 @@ class Evidence:
         """Takes back what a sweep with `check` has found; whether there was anything."""
         return self.convictions.pop(check, None) is not None
 
-    def compare(self, baseline: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
+    def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
-        before = self.comparisons.pop(baseline, ())
+        before = self.comparisons.pop(subject, ())
         since = {(finding.code, finding.device): finding.since for finding in before}
         if findings:
-            self.comparisons[baseline] = tuple(
+            self.comparisons[subject] = tuple(
                 finding.model_copy(update={"since": since.get((finding.code, finding.device), finding.since)})
                 for finding in findings
             )

@@ -226,7 +226,7 @@ class Anchor(Data):
 class BaselineRecord(Data):
     """A baseline as it is stored: what is compared, where, and what is normal; `when` holds what comparable runs share.
 
-    `worse` says in which direction the metric gets worse.
+    `worse` says in which direction the metric gets worse. Runs before `reset_at` teach nothing any more.
     """
 
     id: Name
@@ -234,7 +234,8 @@ class BaselineRecord(Data):
     metric: str
     worse: Worse
     when: Json
-    anchor: Anchor
+    anchor: Anchor | None
+    reset_at: Instant = 0.0
 
 
 class DeviceLevel(Data):

@@ -19,7 +19,7 @@ from muster_coordinator.orders import Orders
 from muster_coordinator.records import FailedNode, NodeFinding, NodeRecord, NodeView, StoryEntry, SweepRecord
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
-"""By node and baseline, what the comparison holds against the node now."""
+"""By node and subject of comparison, what is held against the node now."""
 
 LOST_AFTER_HEARTBEATS = 3
 """One heartbeat may be lost on the way and one may be late."""
@@ -45,8 +45,8 @@ class Roster:
         for run in runs:
             self.nodes[run.node].evidence.add(run)
             compared = self._observe(run, run.started_at)
-            for (name, baseline), findings in _held(compared, run).items():
-                self.nodes[name].evidence.compare(baseline, findings)
+            for (name, subject), findings in _held(compared, run).items():
+                self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
             node.health = node.evidence.health
@@ -146,8 +146,8 @@ class Roster:
     def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
         """Takes over what comparing says, and judges every node of which something has changed."""
         told: list[Command] = []
-        for (name, baseline), findings in held.items():
-            before = self.nodes[name].evidence.compare(baseline, findings)
+        for (name, subject), findings in held.items():
+            before = self.nodes[name].evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
                 told += self._tell_compared(name, before, findings, cause, now)

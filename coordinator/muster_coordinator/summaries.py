@@ -23,11 +23,10 @@ class Figures(Data):
 class Summary(Data):
     """The runs of a check on a node with the same parameters that started in the same hour.
 
-    `id` is that of the first, which started at `started_at`. `metrics` holds by metric, and in it by device index or
-    under "" for the node, what was measured.
+    The first started at `started_at`. `metrics` holds by metric, and in it by device index or under "" for the node,
+    what was measured.
     """
 
-    id: Name
     node: Name
     check: Name
     params: Json
@@ -63,7 +62,6 @@ def _summary(runs: Sequence[Run]) -> Summary:
                     values[metric][device_name(device)].append(value)
     first = runs[0]
     return Summary(
-        id=first.id,
         node=first.node,
         check=first.check,
         params=first.params,

@@ -67,7 +67,7 @@ LEVELS = Table(
 SUMMARIES = Table(
     "summaries",
     METADATA,
-    Column("id", Text, primary_key=True),  # of the first run in it
+    Column("id", Text, primary_key=True),
     Column("node", Text, nullable=False),
     Column("check", Text, nullable=False),
     Column("started_at", Double, nullable=False),

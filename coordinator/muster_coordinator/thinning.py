@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import StoreSettings
 from muster.model import Run, Verdict
+from muster.wire.messages import new_id
 from muster_coordinator.database import Database
 from muster_coordinator.store import RUNS_TO_RESTORE
 from muster_coordinator.summaries import HOUR_S, Summary, hour_of, summarised
@@ -109,7 +110,7 @@ class Thinning:
             return
         rows = [
             {
-                "id": summary.id,
+                "id": new_id(),  # not that of a run: a node may use one again when the run is gone
                 "node": summary.node,
                 "check": summary.check,
                 "started_at": summary.started_at,

@@ -15,8 +15,10 @@ from pydantic import Field
 
 from muster import cli, logs, plugins
 from muster.check import Params, Scope, Skip
+from muster.errors import Unavailable
 from muster.model import Device, Finding, Inventory, Measurement, Severity
 from muster.wire.messages import PluginInfo
+from muster_agent.acceptance import files
 
 
 class Size(Params):
@@ -125,6 +127,19 @@ EXITS = [
 def test_the_exit_code_is_that_of_the_worst_verdict(check_command, names, code):
     """0 for PASS and SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN."""
     assert check_command("run", *names)[0] == code
+
+
+@pytest.mark.parametrize(("name", "code"), [("sized", 69), ("failing", 2)])
+def test_a_report_that_cannot_be_written_hides_no_verdict(check_command, monkeypatch, tmp_path, name, code):
+    """A disk that has filled up since is told after what was found; only a good verdict gives way to it."""
+
+    def full(*_arguments):
+        raise Unavailable("cannot write the report: No space left on device")
+
+    monkeypatch.setattr(files, "write", full)
+    told, out, err = check_command("run", name, "--report-dir", str(tmp_path))
+    assert (told, out.splitlines()[1].split()[0]) == (code, name)
+    assert "muster: cannot write the report: No space left on device\n" in err
 
 
 def test_json_goes_to_stdout_and_everything_else_to_stderr(check_command):

@@ -12,7 +12,7 @@ import pytest
 
 from muster.check import Idleness, IdleProbe
 from muster.model import Device, Inventory, Measurement, Verdict
-from muster_agent import process
+from muster_agent import child, process
 from muster_agent import resident as resident_module
 
 GPU = Device(index=0, uuid="GPU-0", model="pretended")
@@ -130,8 +130,9 @@ def deaf() -> None:
     raise RuntimeError("no events here")
 
 
-async def test_a_watch_that_fires_is_told_between_and_during_questions(running, check):
+async def test_a_watch_that_fires_is_told_between_and_during_questions(running, check, monkeypatch):
     """The child tells of it at once, also while a measurement goes on, and answers as ever."""
+    monkeypatch.setattr(child, "WATCH_PAUSE_S", 0.0)
     bell = Bell()
     alerts: asyncio.Queue[str] = asyncio.Queue()
     seen = check(pid, name="seen", resident=True, watch=bell.watch)
@@ -142,6 +143,19 @@ async def test_a_watch_that_fires_is_told_between_and_during_questions(running, 
             async with asyncio.timeout(30):
                 assert await alerts.get() == "seen"
         assert (await runs.run(seen)).run.facts["pid"] == runs.resident.pid
+
+
+async def test_a_watch_that_fires_all_the_time_is_told_now_and_then(running, check, monkeypatch):
+    """It rests each time, so that a storm of events occupies neither the child nor the agent."""
+    monkeypatch.setattr(child, "WATCH_PAUSE_S", 3600.0)
+    alerts: asyncio.Queue[str] = asyncio.Queue()
+    stormy = check(pid, name="stormy", resident=True, watch=lambda: None)
+    async with running(stormy, watched=("stormy",), alert=alerts.put_nowait) as runs:
+        for _ in range(3):
+            assert (await runs.run(stormy)).run.verdict is Verdict.PASS
+        async with asyncio.timeout(30):
+            assert await alerts.get() == "stormy"
+        assert alerts.empty()
 
 
 async def test_a_watch_that_raises_is_logged_and_the_check_goes_on(running, check, capsys):

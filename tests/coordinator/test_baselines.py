@@ -12,7 +12,7 @@ from muster.model import Device, Inventory, Run, Verdict
 from muster_coordinator import baselines
 from muster_coordinator.baselines import Baselines
 from muster_coordinator.events import EraseBaseline, SaveBaseline, SaveLevels
-from muster_coordinator.normality import EARLIER_RUNS, Level, is_crowd, level_of, too_bad
+from muster_coordinator.normality import EARLIER_RUNS, SAME_TIME_S, Level, is_crowd, level_of, too_bad
 
 GEMM = CheckInfo(
     name="gemm",
@@ -51,20 +51,22 @@ class Fleet:
         self.commands: list[Any] = []
         self.ever: set[tuple[str, str]] = set()
         self.now = 0.0
+        self.gone: set[str] = set()
 
     def measure(self, run: Run, *devices: Device) -> None:
         self.now += 1
         compared = self.baselines.observe(run, GEMM, Inventory(devices=devices), self.now)
         self.commands += compared.commands
-        for (node, baseline), findings in compared.held.items():
-            self.held.setdefault(node, {})[baseline] = [(finding.code, finding.device) for finding in findings]
+        for (node, subject), findings in compared.held.items():
+            self.held.setdefault(node, {})[subject] = [(finding.code, finding.device) for finding in findings]
             self.ever.update((node, finding.code) for finding in findings)
 
     def rounds(self, count: int, runs: Iterable[Any]) -> None:
         """So many times, every node measures: `runs` makes the runs of a round anew."""
         for _ in range(count):
             for run in runs:
-                self.measure(run)
+                if run.node not in self.gone:
+                    self.measure(run)
 
     @property
     def against(self) -> dict[str, list[tuple[str, int | None]]]:
@@ -106,6 +108,18 @@ def test_noise_convicts_nobody(seed: int) -> None:
     assert fleet.ever == set()
     assert fleet.baselines.findings() == ()
     assert fleet.view.anchor.centre == pytest.approx(700, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("nodes", "noise", "rounds"), [(100, 0.05, 20), (8, 0.08, 200), (8, 0.02, 200)])
+def test_what_is_noisy_or_rare_convicts_nobody(seed: int, nodes: int, noise: float, rounds: int) -> None:
+    """Neither much noise nor a few devices that are watched for long look like drift or a shift."""
+    fleet = Fleet()
+    source = Round(seed, nodes, noise)
+    for _ in range(rounds):
+        fleet.rounds(1, source)
+        assert fleet.baselines.findings() == ()
+    assert fleet.ever == set()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -194,6 +208,38 @@ def test_another_device_in_the_same_place_begins_anew(fleet: Fleet) -> None:
     assert fleet.view.devices == 1
 
 
+def test_a_device_that_is_gone_is_no_longer_held_against_its_node(fleet: Fleet) -> None:
+    """As soon as the node says that it has it no more."""
+    two = [Device(index=index, uuid=str(index), model="H200") for index in range(2)]
+    for values in [(700.0, 700.0)] * EARLIER_RUNS + [(700.0, 500.0)] * 2:
+        fleet.measure(gemm("n", *values), *two)
+    assert fleet.against == {"n": [("baseline.drift", 1)]}
+    fleet.measure(gemm("n", 700.0), two[0])
+    assert fleet.against == {}
+    assert fleet.view.devices == 1
+
+
+def test_a_node_with_other_hardware_is_held_only_to_what_it_is_now(fleet: Fleet) -> None:
+    """What it was compared with before has nothing to say any more."""
+    for value in [700.0] * EARLIER_RUNS + [500.0] * 2:
+        fleet.measure(gemm("n", value))
+    assert fleet.against == {"n": [("baseline.drift", 0)]}
+    fleet.measure(gemm("n", 500.0, facts={"gpu_model": "H100"}))
+    assert fleet.held == {"n": {subject: [] for subject in fleet.held["n"]}}
+
+
+def test_those_who_left_the_fleet_are_no_crowd(fleet: Fleet) -> None:
+    """Three bad nodes that were replaced under other names hide a fourth for a week and no longer."""
+    fleet.rounds(4, Round(1, 20, 0.01, dict.fromkeys(("n1", "n2", "n3"), 0.8)))
+    assert fleet.view.shift is not None
+    for name in ("n1", "n2", "n3"):
+        fleet.gone.add(name)
+    fleet.now += SAME_TIME_S
+    fleet.rounds(2, Round(2, 20, 0.01, {"n4": 0.8}))
+    assert fleet.view.shift is None
+    assert "n4" in fleet.against
+
+
 def test_more_may_be_worse(fleet: Fleet) -> None:
     """Of a time, a high value is the bad one."""
     for _ in range(EARLIER_RUNS):
@@ -258,6 +304,41 @@ def test_a_restart_changes_nothing() -> None:
     assert after.against == before.against != {}
     assert after.view == before.view
     assert after.commands == []
+
+
+def test_a_restart_does_not_take_a_reset_back() -> None:
+    """The runs from before the reset, which come again from the store, teach nothing any more."""
+    before = Fleet()
+    runs = [*Round(1, 20, 0.01)] * 4
+    runs += [run for _ in range(4) for run in Round(2, 20, 0.01, {f"n{number}": 0.8 for number in range(20)})]
+    for run in runs:
+        before.measure(run)
+    reset = before.baselines.reset(before.view.id, before.now)
+    (stored,) = [command.record for command in reset.commands if isinstance(command, SaveBaseline)]
+    known = Baselines()
+    known.restore([stored], [])
+    after = Fleet(known)
+    for run in runs:
+        after.measure(run)
+    assert after.view.anchor == before.view.anchor
+    after.rounds(EARLIER_RUNS, Round(3, 20, 0.01, {f"n{number}": 0.8 for number in range(20)}))
+    assert after.ever == set()
+    assert after.baselines.findings() == ()
+
+
+def test_the_few_that_come_first_after_a_restart_are_not_the_fleet() -> None:
+    """The anchor stays where it was when these are the fast ones of two kinds of node."""
+    kinds = {f"n{number}": 0.9 if number >= 20 else 1.0 for number in range(50)}
+    before = Fleet()
+    before.rounds(4, Round(1, 50, 0.005, kinds))
+    (*_, stored) = [command.record for command in before.commands if isinstance(command, SaveBaseline)]
+    known = Baselines()
+    known.restore([stored], [])
+    after = Fleet(known)
+    for run in sorted((run for _ in range(3) for run in Round(2, 50, 0.005, kinds)), key=lambda run: int(run.node[1:])):
+        after.measure(run)
+    assert after.view.anchor == stored.anchor
+    assert after.baselines.findings() == ()
 
 
 def test_what_is_kept_is_bounded(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

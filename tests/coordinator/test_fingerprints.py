@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.model import Inventory, Run, Severity, Verdict
+from muster.model import Device, Inventory, Run, Severity, Verdict
 from muster_coordinator.baselines import Baselines
 
 PRODUCT = "bf16 8x8x8 seed 1"
@@ -32,10 +32,13 @@ class Fleet:
     def __init__(self) -> None:
         self.baselines = Baselines()
         self.held: dict[str, list[Any]] = {}
+        self.devices: tuple[Device, ...] = ()
 
     def add(self, *runs: Run) -> None:
         for one in runs:
-            for (node, _), findings in self.baselines.observe(one, None, Inventory(), 1.0).held.items():
+            for (node, _), findings in self.baselines.observe(
+                one, None, Inventory(devices=self.devices), 1.0
+            ).held.items():
                 self.held[node] = [*findings]
 
     @property
@@ -59,6 +62,21 @@ def test_the_one_that_differs_is_suspected(fleet: Fleet) -> None:
     assert (finding.code, finding.severity) == ("baseline.fingerprint", Severity.ERROR)
     assert finding.evidence["alike"] == 41
     fleet.add(run("odd", "good", "good"))
+    assert fleet.against == {}
+
+
+def test_a_suspect_with_new_software_is_compared_anew(fleet: Fleet) -> None:
+    """What it computed with the old software no longer stands against it."""
+    fleet.add(run("odd", "good", "bad"))
+    fleet.add(run("odd", "other", "other", software={"torch": "3"}))
+    assert fleet.against == {}
+
+
+def test_a_device_that_is_gone_is_no_suspect(fleet: Fleet) -> None:
+    """Its result went with it."""
+    fleet.add(run("odd", "good", "bad"))
+    fleet.devices = (Device(index=0, uuid="a", model="H200"),)
+    fleet.add(run("odd", "good"))
     assert fleet.against == {}
 
 

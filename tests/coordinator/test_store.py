@@ -3,7 +3,9 @@ import sqlite3
 import time
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from muster.check import CheckInfo, Needs, Scope
@@ -83,6 +85,30 @@ async def test_the_migrations_make_the_tables_that_the_store_uses(settings):
         )
     await database.close()
     assert differences == []
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revision):
+    """Its nodes and runs are what the coordinator starts from."""
+    store = await Store.open(settings)
+    run, node = make_run(1), make_node("n1", START)
+    await store.write([stored(run), SaveNode(node)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, revision)
+    await store.close()
+
+    again = await Store.open(settings)
+    saved = await again.saved()
+    await again.close()
+    assert (saved.nodes, saved.runs, saved.baselines) == ((node,), (run,), ())
+
+
+def downgrade(connection, revision):
+    config = Config()
+    config.set_main_option("script_location", "muster_coordinator:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.downgrade(config, revision)
 
 
 async def test_what_was_written_comes_back_after_a_restart(settings):

@@ -101,6 +101,25 @@ async def test_thinning_again_changes_nothing(store, thinning):
     assert sum(sum(point.verdicts.values()) for point in once) == 40
 
 
+async def test_an_id_may_come_again(store):
+    """A run with the id of one that was summarised long ago is a run like any other."""
+    for stream in ("a", "b"):
+        run = Run(
+            id="again",
+            node="n",
+            check="gemm",
+            verdict=Verdict.PASS,
+            metrics={"each": [1.0]},
+            started_at=NOW - 20 * DAY,
+            duration_s=1.0,
+            seq=1,
+        )
+        await store.write([StoreRuns("n", stream, 1, (run,))])
+        await add(store, *range(10))
+        await Thinning(store.database, KEEP, lambda: NOW).thin()
+    assert [point.verdicts for point in await points(store) if point.run is None] == [{Verdict.PASS: 1}] * 2
+
+
 async def test_the_last_runs_of_each_check_stay(store, thinning):
     """However old: health is folded from them after a restart."""
     rare = await add(store, *(50 * DAY - number for number in range(12)), check="memory")

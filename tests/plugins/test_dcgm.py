@@ -1,4 +1,7 @@
-"""The check `dcgm`, with a stand-in for dcgmi that says what several versions of DCGM say."""
+"""The check `dcgm`, with a stand-in for dcgmi that says what several versions of DCGM say.
+
+The first line of each output says whether it is recorded, and where, or synthetic.
+"""
 
 from pathlib import Path
 
@@ -44,6 +47,27 @@ def told(findings) -> list[tuple]:
 @pytest.mark.parametrize(
     ("version", "expected", "counts"),
     [
+        (
+            "1.7_stress",
+            [
+                ("dcgm.failed", "ERROR", 0, "INSPECT_HARDWARE"),
+                ("dcgm.failed", "ERROR", 2, "INSPECT_HARDWARE"),
+                ("dcgm.failed", "ERROR", 3, "INSPECT_HARDWARE"),
+                ("dcgm.skipped", "SKIPPED", None, "NONE"),
+            ],
+            {"passed": 4, "failed": 3, "warned": 0, "skipped": 1},
+        ),
+        ("3.1.0_eight_gpus", [], {"passed": 17, "failed": 0, "warned": 0, "skipped": 0}),
+        (
+            "4.2.3_gb10",
+            [("dcgm.failed", "WARNING", 0, "NONE"), ("dcgm.skipped", "SKIPPED", None, "NONE")],
+            {"passed": 0, "failed": 1, "warned": 0, "skipped": 2},
+        ),
+        (
+            "4.5.2_gb10",
+            [("dcgm.failed", "WARNING", 0, "NONE")],
+            {"passed": 2, "failed": 1, "warned": 0, "skipped": 0},
+        ),
         ("2.4", [("dcgm.failed", "WARNING", 1, "NONE")], {"passed": 8, "failed": 1, "warned": 0, "skipped": 0}),
         (
             "3.3",
@@ -72,7 +96,7 @@ def test_every_version_is_understood(diagnose, version, expected, counts):
     measurement, findings = diagnose(recorded(version, exit_code=226))
     assert told(findings) == expected
     assert measurement.metrics == counts
-    assert str(measurement.facts["dcgm"]).startswith(version)
+    assert str(measurement.facts["dcgm"]).startswith(version.partition("_")[0])
 
 
 def test_what_dcgm_says_is_in_the_finding(diagnose):
@@ -82,6 +106,14 @@ def test_what_dcgm_says_is_in_the_finding(diagnose):
         "GPU Memory failed on GPU 1: Found 3 faulty memory elements on GPU 1. Run a field diagnostic on the GPU."
     )
     assert [problem["error_id"] for problem in failed.evidence["problems"]] == [51, 98]
+
+
+def test_a_summary_that_says_more_than_the_results_is_told(diagnose):
+    """What it repeats of them is not: DCGM 4.5 repeats every warning."""
+    summary = '{"status": "Fail", "warnings": ["No GPU is fit"]}'
+    test = f'{{"name": "software", "results": [{{"gpu_id": "1", "status": "Pass"}}], "test_summary": {summary}}}'
+    _, findings = diagnose(f'echo \'{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{test}]}}]}}}}\'')
+    assert told(findings) == [("dcgm.failed", "ERROR", None, "INSPECT_HARDWARE")]
 
 
 def test_a_repeat_is_one_finding(diagnose):

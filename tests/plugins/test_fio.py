@@ -1,5 +1,6 @@
 """What fio says, in several versions and broken."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,13 @@ def test_a_recorded_report_is_understood():
 
 
 def test_older_units_are_converted():
-    """Before fio 3 bandwidth was told in KiB/s and latency in microseconds."""
-    found = fio.speeds(completed(recorded("2.16")))
-    assert found["seq_read"] == pytest.approx((2.048, 1953.12, 900e-6))
-    assert found["rand_write"] == pytest.approx((0.3072, 75000.0, 310e-6))
+    """Before fio 3 bandwidth was told in KiB/s and latency in microseconds; a job that wrote has read nothing."""
+    report = json.loads(recorded("2.2.10").partition("\n")[2])
+    (job,) = report["jobs"]
+    report["jobs"] = [job | {"jobname": name} for name in fio.JOBS]
+    found = fio.speeds(completed(json.dumps(report)))
+    assert found["rand_write"] == pytest.approx((15624.7 * 4096 / 1e9, 15624.7, 8.64e-3), rel=1e-4)
+    assert found["rand_read"] == (0, 0, 0)
 
 
 def test_an_error_of_a_job_is_told_with_its_number():

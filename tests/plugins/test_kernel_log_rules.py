@@ -27,6 +27,23 @@ REAL = [
     ("NVRM: Xid (PCI:0000:3b:00): 43, pid=1234, name=python, Ch 00000002", "xid INFO CHECK_APPLICATION 0000:3b:00.0"),
     ("NVRM: Xid (PCI:0000:3b:00): 45, pid=1234, Ch 00000002", "xid INFO CHECK_APPLICATION 0000:3b:00.0"),
     (
+        "NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, Ch 00000001 caused by previous Xid 149",
+        "xid INFO NONE 0000:dc:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:cb:00): 109, pid=1797828, name=pt_main_thread, Ch 00000008, errorString CTX SWITCH "
+        "TIMEOUT, Info 0x58005",
+        "xid WARNING RESET_GPU 0000:cb:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001)",
+        "xid WARNING NONE 0018:01:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000 0x00000000)",
+        "xid ERROR RESET_GPU 0019:01:00.0",
+    ),
+    (
         "NVRM: Xid (PCI:0000:10:1c): 63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate.",
         "xid WARNING RESET_GPU 0000:10:1c.0",
     ),
@@ -62,6 +79,10 @@ REAL = [
         "sxid WARNING NONE 0000:c3:00.0",
     ),
     (
+        "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion Link DLREQ interrupt",
+        "sxid INFO NONE 0000:04:00.0",
+    ),
+    (
         "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:26b5) installed in this system has\n"
         "NVRM: fallen off the bus and is not responding to commands.",
         "off_the_bus ERROR REBOOT_NODE 0000:b3:00.0",
@@ -83,6 +104,20 @@ REAL = [
         "pcieport 0000:00:1c.0: AER: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Transmitter ID)",
         "pcie_corrected INFO INSPECT_HARDWARE 0000:00:1c.0",
     ),
+    (
+        "pcieport 0000:00:03.1: PCIe Bus Error: severity=Correctable, type=Data Link Layer, (Transmitter ID)",
+        "pcie_corrected INFO INSPECT_HARDWARE 0000:00:03.1",
+    ),
+    (
+        "pcieport 0000:00:03.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Requester ID)",
+        "pcie_uncorrected ERROR INSPECT_HARDWARE 0000:00:03.0",
+    ),
+    (
+        "pcieport 0000:80:1b.4: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer, (Receiver "
+        "ID)",
+        "pcie_transaction_failed WARNING INSPECT_HARDWARE 0000:80:1b.4",
+    ),
+    ("pcieport 0000:00:03.0: AER: device recovery failed", "pcie_link_failed ERROR INSPECT_HARDWARE 0000:00:03.0"),
     (
         "pcieport 0000:00:1c.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected",
         "pcie_link_failed ERROR INSPECT_HARDWARE 0000:00:1c.0",
@@ -122,6 +157,24 @@ REAL = [
     ),
     ("mce: [Hardware Error]: Machine check events logged", "machine_check_corrected INFO INSPECT_HARDWARE None"),
     ("[Hardware Error]: Deferred error, no action required.", "machine_check_uncorrected ERROR INSPECT_HARDWARE None"),
+    (
+        "{1}[Hardware Error]: event severity: recoverable",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0 page:0xb757589 "
+        "offset:0x140 grain:32 -  OVERFLOW err_code:0101:0092 socket:1 imc:1 rank:0 bg:3 ba:0 row:1a1e8 col:180)",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0 offset:0x0 grain:8 syndrome:0x0)",
+        "machine_check_corrected INFO INSPECT_HARDWARE None",
+    ),
+    (
+        "blk_update_request: I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    ("nvme nvme1: I/O 832 (I/O Cmd) QID 1 timeout, aborting", "disk_error WARNING INSPECT_HARDWARE None"),
 ]
 
 SYNTHETIC = [
@@ -135,25 +188,9 @@ SYNTHETIC = [
     ),
     ("INFO: task nvidia-smi:8123 blocked for more than 122 seconds.", "driver_hung WARNING REBOOT_NODE None"),
     ("RIP: 0010:_nv041234rm+0x1b/0x40 [nvidia]", "driver_fault WARNING REBOOT_NODE None"),
-    (
-        "nvidia 0000:b3:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Requester ID)",
-        "pcie_uncorrected ERROR INSPECT_HARDWARE 0000:b3:00.0",
-    ),
-    (
-        "nvidia 0000:b3:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer",
-        "pcie_transaction_failed WARNING INSPECT_HARDWARE 0000:b3:00.0",
-    ),
     ("mlx5_core 0000:5c:00.0: Port module event: module 1, Cable unplugged", "nic_unplugged INFO NONE 0000:5c:00.0"),
     (
         "mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400",
-        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
-    ),
-    (
-        "EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x1)",
-        "machine_check_corrected INFO INSPECT_HARDWARE None",
-    ),
-    (
-        "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x1)",
         "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
     ),
     (
@@ -164,11 +201,6 @@ SYNTHETIC = [
         "Out of memory: Killed process 4711 (python) total-vm:81234kB, anon-rss:71234kB",
         "out_of_memory WARNING CHECK_APPLICATION None",
     ),
-    (
-        "I/O error, dev nvme0n1, sector 2048 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2",
-        "disk_error WARNING INSPECT_HARDWARE None",
-    ),
-    ("nvme nvme0: I/O 12 QID 3 timeout, aborting", "disk_error WARNING INSPECT_HARDWARE None"),
     (
         "EXT4-fs (nvme0n1p1): Remounting filesystem read-only",
         "file_system_lost ERROR INSPECT_HARDWARE None",
@@ -183,11 +215,23 @@ HARMLESS = [
     "",
     "Linux version 6.1.0-18-amd64",
     "NVRM: GPU at PCI:0000:66:00: GPU-12345678-1234-5678-9abc-def012345678",
+    "NVRM: GPU 0000:09:00.0: GPU is on Board .",
+    "NVRM: GPU1 kbifCacheVFInfo_GB100: Unable to read NV_PF0_INITIAL_AND_TOTAL_VFS",
+    "NVRM: The NVIDIA probe routine failed for 1 device(s).",
+    "NVRM: A GPU crash dump has been created. If possible, please run\nNVRM: nvidia-bug-report.sh as root",
+    "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+    "mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link INIT",
+    "workqueue: ib_cache_event_task [ib_core] hogged CPU for >10000us 4 times, consider switching to WQ_UNBOUND",
     "NVRM: Xid : 32, pid=2280636",
     "NVRM: Xid (PCI:0000:66:00): abc, pid=2280636",
     "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Data {0x50610002, 0x10100030}",
     "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 60 Sub-engine instance 00",
     "pcieport 0000:00:1d.0: AER: Corrected error received: 0000:07:04.0",
+    "pcieport 0000:00:03.0:    [14] CmpltTO                (First)",
+    "nvidia 0000:03:00.0: AER: can't recover (no error_detected callback)",
+    "pcieport 0000:00:03.0: AER: Root Port link has been reset (0)",
+    "nvme nvme1: Abort status: 0x0",
+    "EDAC skx MC3: HANDLING MCE MEMORY ERROR",
     "[Hardware Error]: Corrected error, no action required.",
     "python[312]: segfault at 0 ip 000055d0 sp 00007ffd error 4 in python3.11[55d0+1000]",
     "I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",

@@ -23,11 +23,8 @@ FORCED = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_ALGO": "Ring"}
 def node(bare_context):
     """The context of a run on a node with this many GPUs."""
 
-    def with_gpus(count=8, expected=None, simulated=False, timeout_s=60.0):
-        gpus = (
-            Device(index=index, uuid=f"GPU-{index}", model="NVIDIA H100 80GB HBM3", simulated=simulated)
-            for index in range(count)
-        )
+    def with_gpus(count=8, expected=None, simulated=False, timeout_s=60.0, model="NVIDIA H100 80GB HBM3"):
+        gpus = (Device(index=index, uuid=f"GPU-{index}", model=model, simulated=simulated) for index in range(count))
         return replace(bare_context(timeout_s), devices=tuple(gpus), expected_gpus=expected)
 
     return with_gpus
@@ -71,6 +68,56 @@ def test_results_are_judged_as_our_own(node, installed):
     assert judge(measurement, {}) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "gpus", "judged"),
+    [
+        (
+            "all_reduce_a100_two_gpus_nccl_info.txt",
+            (2, "NVIDIA A100-SXM4-80GB"),
+            ({"algbw_gbps": 192.43, "busbw_gbps": 192.43, "wrong_elements": 0}, []),
+        ),
+        (
+            "all_gather_2.13.6_one_gpu.txt",
+            (1, "NVIDIA GeForce RTX 4090"),
+            ({"algbw_gbps": 1816.16, "wrong_elements": 0}, []),
+        ),
+        (
+            "broadcast_unchecked.txt",
+            (8, "not told"),
+            ({"algbw_gbps": 164.825, "busbw_gbps": 164.825, "latency_us": 27.06}, []),
+        ),
+        (
+            "all_gather_old_out_of_bounds.txt",
+            (8, "Tesla V100-SXM2-32GB"),
+            (
+                {"algbw_gbps": 129.05, "busbw_gbps": 129.05, "wrong_elements": 2},
+                [("nccl_tests.wrong_elements", "ERROR")],
+            ),
+        ),
+        (
+            "all_reduce_2.17.9_corrupted.txt",
+            (4, "NVIDIA GH200 120GB"),
+            (
+                {"algbw_gbps": 47.92, "busbw_gbps": 89.85, "latency_us": 28.02, "wrong_elements": 3_935_945},
+                [("nccl_tests.wrong_elements", "ERROR"), ("nccl_tests.incomplete", "UNKNOWN")],
+            ),
+        ),
+        (
+            "all_reduce_failed_between.txt",
+            (8, "not told"),
+            ({"algbw_gbps": 169.24, "busbw_gbps": 338.16, "wrong_elements": 0}, [("nccl_tests.incomplete", "UNKNOWN")]),
+        ),
+    ],
+)
+def test_what_programs_have_said_is_judged_as_a_person_would(node, installed, name, gpus, judged):
+    """Recorded elsewhere, told as if on this node; what was not checked has no count of wrong elements."""
+    count, model = gpus
+    metrics, findings = judged
+    measurement = measure(installed(said(name)), None, PARAMS, node(count, model=model))
+    assert measurement.metrics == pytest.approx(metrics)
+    assert codes(measurement) == findings
+
+
 def test_the_program_is_asked_for_what_the_parameters_say(node, installed, tmp_path):
     """One process drives all GPUs; the operator's arguments come last."""
     settings = installed(f'echo "$@" > {tmp_path}/asked; {said("all_reduce_2.17.txt")}', arguments=("-c", "1"))
@@ -111,7 +158,8 @@ def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, insta
             [("nccl_tests.unreadable", "UNKNOWN"), ("nccl_tests.incomplete", "UNKNOWN")],
         ),
         (said("all_reduce_2.17.txt") + "; exit 3", [("nccl_tests.failed", "UNKNOWN")]),
-        (said("all_reduce_failed.txt") + "; exit 2", [("nccl_tests.failed", "UNKNOWN")]),
+        (said("all_reduce_failed_at_once.txt") + "; exit 2", [("nccl_tests.failed", "UNKNOWN")]),
+        (said("all_reduce_rank_in_front.txt"), [("nccl_tests.unreadable", "UNKNOWN")]),
         ("head -c 100000 /dev/urandom", [("nccl_tests.unreadable", "UNKNOWN")]),
         ("exit 0", [("nccl_tests.unreadable", "UNKNOWN")]),
     ],

@@ -1,4 +1,4 @@
-"""Outputs of nccl-tests in several versions. They are synthetic, as their first lines say."""
+"""Outputs of nccl-tests in several versions: recorded ones and synthetic ones, as their first lines say."""
 
 import json
 from pathlib import Path
@@ -19,29 +19,60 @@ def recorded(name):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("all_reduce_2.17.txt", [(1024, 256, "sum", -1, 0.06, 0), (GIB, GIB // 4, "sum", -1, 472.13, 0)]),
-        (
-            "alltoall_2.13_mpirun.txt",
-            [(GIB, GIB // 8, "none", -1, 83.89, 0), (2 * GIB, GIB // 4, "none", -1, 84.55, 0)],
-        ),
-        ("all_gather_2.0.txt", [(GIB, GIB // 32, "none", -1, 130.49, None)]),
-        ("broadcast_2.17_in_place.txt", [(GIB, GIB // 4, "none", 0, 268.44, 0)]),
-        ("all_reduce_2.17_wrong.txt", [(GIB, GIB // 4, "sum", -1, 472.13, 7)]),
+        ("all_reduce_h100_two_nodes.txt", (7, (8 * GIB, 2 * GIB, "sum", -1, 338.82, 0), 0)),
+        ("all_gather_b200_two_nodes.txt", (9, (8 * GIB, GIB // 8, "none", -1, 366.29, 0), 0)),
+        ("all_reduce_a100_two_gpus_nccl_info.txt", (3, (GIB // 2, GIB // 8, "sum", -1, 192.43, 0), 0)),
+        ("all_reduce_2.17.9_corrupted.txt", (12, (GIB // 8, GIB // 8, "sum", -1, 89.85, 0), None)),
+        ("all_reduce_2.20.0_first_rows.txt", (4, (1 << 16, 1 << 14, "sum", -1, 0.96, 0), None)),
+        ("all_reduce_mpirun_tagged.txt", (3, (32, 8, "sum", -1, 0.0, 0), None)),
+        ("all_reduce_failed_between.txt", (5, (16 * GIB, 4 * GIB, "sum", -1, 367.29, 0), None)),
+        ("all_reduce_old_first_rows.txt", (3, (32, 8, "sum", -1, 0.0, None), None)),
+        ("all_gather_old_out_of_bounds.txt", (1, (4 * GIB, GIB // 8, "none", -1, 129.05, None), 2)),
+        ("all_gather_2.13.6_one_gpu.txt", (1, (GIB // 32, GIB // 128, "none", -1, 0.0, 0), 0)),
+        ("alltoall_one_gpu.txt", (1, (GIB // 32, GIB // 128, "none", -1, 0.0, 0), 0)),
+        ("sendrecv_a100.txt", (4, (GIB, GIB // 4, "sum", -1, 195.1, 0), None)),
+        ("broadcast_unchecked.txt", (6, (2 * GIB, GIB // 2, "none", 0, 164.97, None), 0)),
+        ("all_reduce_2.17.txt", (4, (4 * GIB, GIB, "sum", -1, 481.81, 0), 0)),
+        ("broadcast_2.17_in_place.txt", (1, (GIB, GIB // 4, "none", 0, 268.44, 0), 0)),
+        ("all_reduce_2.17_wrong.txt", (1, (GIB, GIB // 4, "sum", -1, 472.13, 7), 2)),
     ],
 )
 def test_tables_of_several_versions(name, expected):
-    """Old and new columns, marks of mpirun, NCCL's log in between, N/A and nothing in place."""
+    """How many rows, the last of them, and the program's own count.
+
+    Old and new columns, marks of mpirun, NCCL's log in between, N/A and nothing in place.
+    """
     output = parse_text(recorded(name))
-    rows = [(each.size_bytes, each.count, each.redop, each.root, each.busbw_gbps, each.wrong) for each in output.rows]
-    assert rows[: len(expected)] == expected
-    assert output.out_of_bounds == (2 if "wrong" in name else 0)
+    last = output.rows[-1]
+    row = (last.size_bytes, last.count, last.redop, last.root, last.busbw_gbps, last.wrong)
+    assert (len(output.rows), row, output.out_of_bounds) == expected
     assert output.unreadable == []
 
 
-def test_a_difference_of_rounding_is_no_wrong_element():
-    """Old versions print the largest difference where new ones count; their own count is what tells."""
-    assert parse_text(recorded("all_gather_2.0.txt")).wrong == 0
-    assert parse_text(recorded("all_reduce_2.17_wrong.txt")).wrong == 7
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("all_reduce_old_first_rows.txt", None),
+        ("all_gather_old_out_of_bounds.txt", 2),
+        ("all_reduce_2.17_wrong.txt", 7),
+        ("all_reduce_2.17.9_corrupted.txt", 3_935_945),
+        ("alltoall_one_gpu.txt", 0),
+        ("broadcast_unchecked.txt", None),
+    ],
+)
+def test_wrong_elements_are_those_that_were_counted(name, wrong):
+    """Old versions print the largest difference, which rounding may cause; what was not checked is not right."""
+    assert parse_text(recorded(name)).wrong == wrong
+
+
+def test_a_report_of_what_was_not_checked_counts_nothing():
+    """The program writes null for each row, and none out of bounds."""
+    document = json.loads(recorded("all_reduce_2.17.json"))
+    for result in document["results"]:
+        for half in ("out_of_place", "in_place"):
+            result[half] = result[half] and result[half] | {"nwrong": None}
+    output = parse_json(json.dumps(document))
+    assert (output.out_of_bounds, output.wrong) == (0, None)
 
 
 def test_a_table_that_breaks_off_is_known_to():
@@ -58,7 +89,8 @@ def test_a_table_that_breaks_off_is_known_to():
         "",
         "\x00\xff" * 100,
         "hello\nworld",
-        recorded("all_reduce_failed.txt"),
+        recorded("all_reduce_failed_at_once.txt"),
+        recorded("all_reduce_rank_in_front.txt"),
         "1 2 float sum -1 3.0 4.0 5.0 0",
         "# size count busbw",
     ],

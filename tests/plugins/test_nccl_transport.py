@@ -22,6 +22,40 @@ node-a:101:201 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls chann
 node-a:101:201 [0] NCCL INFO Channel 05/0 : 9[1] -> 0[0] [rece"""
 
 
+RECORDED = {
+    # https://github.com/NVIDIA/nccl/issues/1189
+    "node-6:4015539:4015652 [0] NCCL INFO Channel 07/0 : 0[0] -> 2[0] [receive] via NET/IB/3/GDRDMA": "NET/IB",
+    "node-6:4015540:4015653 [1] NCCL INFO Channel 00/0 : 3[1] -> 2[0] via P2P/CUMEM": "P2P",
+    # https://github.com/NVIDIA/nccl/issues/1357
+    "node-19:49360:49467 [6] NCCL INFO Channel 11/0 : 6[6] -> 14[6] [send] via NET/IBext/3/GDRDMA": "NET/IBext",
+    # A network card that another GPU of the node is closer to.
+    "node-1:95:131 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/2(3)/GDRDMA": "NET/IB",
+    # Logs of Ray on GKE with the network gIB, with the mark that Ray puts in front.
+    "(Worker pid=2050, ip=192.0.2.7) node-7:2050:3084 [0] NCCL INFO Channel 03/0 : 2[2] -> 11[3] [send] via "
+    "NET/gIB/3/GDRDMA": "NET/gIB",
+    "(Worker pid=1876, ip=192.0.2.7) node-7:1876:2960 [0] NCCL INFO NET/gIB : Initializing gIB v1.0.6": None,
+    # NCCL 2.20.5 over A100, 2.1x over H800, and versions before 2.12.
+    "node-1:880:888 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/direct pointer/read": "P2P",
+    "node-1:422771:422793 [7] NCCL INFO Channel 05/0 : 7[7] -> 4[4] via P2P/direct pointer": "P2P",
+    "node-1:175945:177561 [0] NCCL INFO Channel 00 : 1[60] -> 0[60] [receive] via NET/Socket/0": "NET/Socket",
+    "node-1:422771:422789 [3] NCCL INFO NVLS comm 0x5598478b07c0 headRank 1 nHeads 8 buffSize 4194304 memSize 2097152 "
+    "nvlsPerRankSize 201326592 nvlsTotalSize 1610612736": "NVLS",
+    "node-1:227602:227667 [0] NCCL INFO NVLS multicast support is available on dev 0": None,
+    "node-1:227602:227667 [0] NCCL INFO NVLS Head  0:  0  8 16": None,
+    "node-1:227602:227667 [0] NCCL INFO Channel 00/16 :    0   7   6   5   4   3   2   1   8  15  14  13  12": None,
+    "node-1:422771:422792 [6] NCCL INFO Connected NVLS tree": None,
+    "node-1:880:887 [0] NCCL INFO NET/Socket : Using [0]eth0:192.0.2.1<0>": None,
+    "node-1:880:887 [0] NCCL INFO NET/IB : No device found.": None,
+}
+"""Lines of NCCL in public reports, names and addresses of nodes replaced; what connection each tells of."""
+
+
+@pytest.mark.parametrize(("line", "transport"), RECORDED.items())
+def test_recorded_lines_are_understood(line, transport):
+    """A connection counts once, under the name of its network; what is only available or planned counts nothing."""
+    assert count([line]) == ({transport: 1} if transport else {})
+
+
 def test_connections_are_counted_by_transport():
     """In the words of several versions; a line that is cut off counts nothing."""
     assert count(LOG.splitlines()) == {

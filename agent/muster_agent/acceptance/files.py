@@ -1,5 +1,6 @@
 """Writes a report in every form that it has."""
 
+import contextlib
 from pathlib import Path
 
 from muster.errors import Refused, Unavailable
@@ -33,6 +34,8 @@ def _replaced(path: Path, text: str) -> Path:
         half.write_text(text, encoding="utf-8")
         half.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
         raise _not_written(path, error) from None
     return path
 

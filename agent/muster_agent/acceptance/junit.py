@@ -1,6 +1,7 @@
 """A report as JUnit XML, which CI systems read: a suite per section, a case per check and node."""
 
 import re
+from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from muster.model import Finding, Run, Verdict, format_instant
@@ -23,14 +24,18 @@ def junit(report: Report) -> str:
         suite = SubElement(root, "testsuite", {"name": section, "tests": str(len(runs)), **counts})
         suite.set("timestamp", format_instant(report.started_at))
         suite.set("time", f"{sum(step.duration_s for step in steps):.3f}")
+        told: Counter[tuple[str, str]] = Counter()
         for step in steps:
             for run in step.runs:
-                _add_case(suite, step, run)
+                told[step.check, run.node] += 1
+                _add_case(suite, step, run, told[step.check, run.node])
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _add_case(suite: Element, step: StepReport, run: Run) -> None:
-    case = SubElement(suite, "testcase", {"classname": f"{step.section}.{run.node}", "name": step.check})
+def _add_case(suite: Element, step: StepReport, run: Run, time: int) -> None:
+    """A check that is run several times on a node has its number in its name: CI systems keep one case of a name."""
+    name = step.check if time == 1 else f"{step.check} #{time}"
+    case = SubElement(suite, "testcase", {"classname": f"{step.section}.{run.node}", "name": name})
     case.set("time", f"{run.duration_s:.3f}")
     lines = "\n".join(map(_line, run.findings))
     if element := _ELEMENTS.get(run.verdict):

@@ -5,10 +5,13 @@ at once; it is named, and the steps that follow do without it.
 """
 
 import asyncio
+import contextlib
 import socket
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from muster.check import Scope
 from muster.errors import Refused, Unavailable
@@ -33,9 +36,10 @@ from muster_agent.selection import Selected
 GRACE_S = 30.0
 """How long after the deadline of a run its member may still speak: the run itself ends by its deadline."""
 
-_MOST_LISTED = 16
+_HELLO_WITHIN_S = 10.0
+"""A member says who it is as soon as it is connected."""
 
-_LOOPBACK = ("127.0.0.1", "::1")
+_MOST_LISTED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Leader:
         self._size = size
         self._steps = steps
         self._digest = digest
+        self.nodes: dict[str, Inventory] = {}
+        """What each node of the job is made of, by name, in the order of ranks; known once all have come."""
         self._members: dict[int, _Member] = {}
         self._complete = asyncio.Event()
         self._listeners: dict[int, socket.socket] = {}
@@ -79,15 +85,10 @@ class Leader:
             missing = _listed([rank for rank in range(self._size) if rank not in self._members])
             reason = f"of {self._size} processes, these ranks did not come within {within_s:g} s: {missing}"
             raise Unavailable(reason) from None
+        self._stop_listening()
         hellos = [member.hello for _, member in sorted(self._members.items())]
-        strangers = [hello.rank for hello in hellos if hello.suite != self._digest]
-        if strangers:
-            raise Refused(f"these ranks have another version of the suite or its settings: {_listed(strangers)}")
-        for hello in hellos:
-            devices = len(hello.inventory.devices)
-            if 0 < devices < hello.local_size:
-                crowd = f"{hello.node} has {hello.local_size} processes for {devices} devices"
-                raise Refused(f"{crowd}: start one for each node, or one for each device")
+        self.nodes = {hello.node: hello.inventory for hello in hellos}
+        _see_that_they_fit(hellos, self._digest)
 
     async def carry_out(self, step: int) -> list[Run]:
         """The runs of a step by rank: one per node, or one per process where it is a group's."""
@@ -100,9 +101,9 @@ class Leader:
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
     @property
-    def nodes(self) -> dict[str, Inventory]:
-        """What each node of the job is made of, by name, in the order of ranks."""
-        return {member.hello.node: member.hello.inventory for _, member in sorted(self._members.items())}
+    def can_go_on(self) -> bool:
+        """Groups meet at this host, so that without a member of its own there are none."""
+        return 0 in self._members
 
     def take_listener(self, step: int) -> socket.socket | None:
         """The socket on which rank 0 of the step's group listens, for the member in this process."""
@@ -114,23 +115,32 @@ class Leader:
 
     async def close(self) -> None:
         """Lets all go; who was not told the end knows that something is wrong."""
-        if self._server:
-            self._server.close()
+        self._stop_listening()
         for member in self._members.values():
             await member.connection.close()
         for listener in self._listeners.values():
             listener.close()
 
+    def _stop_listening(self) -> None:
+        if self._server:
+            self._server.close()
+
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Takes a process in that says who it is; one that the job does not have, or has already, is sent away."""
         connection = Connection(reader, writer)
-        hello = await connection.receive()
-        if not isinstance(hello, Hello) or hello.rank >= self._size or hello.rank in self._members:
+        hello: Message | None = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_HELLO_WITHIN_S):
+                hello = await connection.receive()
+        if self._complete.is_set() or not isinstance(hello, Hello) or not self._awaits(hello.rank):
             await connection.close()
             return
         self._members[hello.rank] = _Member(hello, connection)
         if len(self._members) == self._size:
             self._complete.set()
+
+    def _awaits(self, rank: int) -> bool:
+        return rank < self._size and rank not in self._members
 
     async def _run_group(self, step: int) -> list[Run]:
         members = [member for _, member in sorted(self._members.items())]
@@ -170,7 +180,7 @@ class Leader:
     def _address(self, members: Sequence[_Member]) -> str:
         """An address of this host that the others have reached it by; loopback when all of them are on this host."""
         addresses = [member.connection.own_address for member in members]
-        return next((address for address in addresses if address not in _LOOPBACK), _LOOPBACK[0])
+        return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
 
     async def _answers(self, members: Sequence[_Member], step: int) -> list[Message | None]:
         return await asyncio.gather(*(self._answer(member, step) for member in members))
@@ -178,14 +188,13 @@ class Leader:
     async def _answer(self, member: _Member, step: int) -> Message | None:
         """What the member says next; None when it is lost, and then the others are told to end the step."""
         answer = None
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._steps[step].timeout_s + GRACE_S):
                 answer = await member.connection.receive()
-        except TimeoutError:
-            await member.connection.close()
         if answer is None:
             del self._members[member.hello.rank]
             self._tell_all(Abort(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            await member.connection.close()
         return answer
 
     def _run_of(self, member: _Member, step: int, answer: Message | None) -> Run:
@@ -205,6 +214,22 @@ class Leader:
     def _tell_all(self, message: Message) -> None:
         for member in self._members.values():
             member.connection.send(message)
+
+
+def _see_that_they_fit(hellos: Sequence[Hello], digest: str) -> None:
+    """Refused when these processes cannot carry out the suite of `digest` together."""
+    others = [hello.rank for hello in hellos if hello.suite != digest]
+    if others:
+        raise Refused(f"these ranks have another version of the suite or its settings: {_listed(others)}")
+    for (node, place), count in Counter((hello.node, hello.local_rank) for hello in hellos).items():
+        if count > 1:
+            twice = f"{count} processes say that they are number {place} of node {node}"
+            raise Refused(f"{twice}: give each node a name with MUSTER_NODE, and each process its LOCAL_RANK")
+    for hello in hellos:
+        devices = len(hello.inventory.devices)
+        if 0 < devices < hello.local_size:
+            crowd = f"{hello.node} has {hello.local_size} processes for {devices} devices"
+            raise Refused(f"{crowd}: start one for each node, or one for each device")
 
 
 def _listed(ranks: Sequence[int]) -> str:

@@ -30,12 +30,18 @@ class Crew(Protocol):
     def nodes(self) -> Mapping[str, Inventory]:
         """What each node is made of, by name."""
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another step can be carried out."""
+
     async def carry_out(self, step: int) -> list[Run]:
         """The runs of the step with this number."""
 
 
 class Alone:
     """One machine by itself."""
+
+    can_go_on = True
 
     def __init__(self, bench: Bench, steps: Sequence[Step]) -> None:
         self.nodes = {bench.node: bench.inventory}
@@ -100,6 +106,8 @@ async def _carry_out(plan: Plan, crew: Crew, audience: Audience) -> Report:
     for step in steps:
         audience.end(step)
     for number in _numbers(plan, start):
+        if not crew.can_go_on:
+            break
         planned = plan.steps[number]
         audience.begin(planned)
         check = planned.selected.check

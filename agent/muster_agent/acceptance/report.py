@@ -37,6 +37,11 @@ class Report(Data):
     muster_version: str = muster.__version__
 
     @property
+    def without_gpu(self) -> list[str]:
+        """The nodes on which there was no GPU to be tested, which must not go for one that is well."""
+        return [node.name for node in self.nodes if not node.inventory.devices]
+
+    @property
     def sections(self) -> dict[str, list[StepReport]]:
         """The steps by section, in the order in which a section first came up."""
         found: dict[str, list[StepReport]] = {}

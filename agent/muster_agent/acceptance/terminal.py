@@ -53,6 +53,14 @@ def print_result(report: Report) -> None:
     simulated = " (simulated devices)" if report.simulated else ""
     nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
     print(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
+    if note := no_gpu(report):
+        print(note)
+
+
+def no_gpu(report: Report) -> str:
+    """Says where nothing was measured on a GPU, if anywhere."""
+    names = ", ".join(report.without_gpu)
+    return names and f"No GPU was tested on {names}: none was found there (--expect-gpus says how many there must be)"
 
 
 def print_runs(runs: Sequence[Run]) -> None:

@@ -16,6 +16,7 @@ from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
+from muster.errors import Unavailable
 from muster.model import EXIT_CODES
 from muster.params import parse_params
 from muster.plugins import Plugins
@@ -106,10 +107,9 @@ def run(
         opening = bench(launcher, settings, rows, audience.progress)
         accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
     if accepted.report is not None:
-        written = files.write(accepted.report, report_dir, report_name) if report_dir is not None else []
         _print_report(accepted.report, sections=suite is not None, as_json=as_json)
-        for path in written:
-            print(f"written: {path}", file=sys.stderr)
+        if report_dir is not None:
+            _write(accepted.report, report_dir, report_name)
     raise typer.Exit(EXIT_CODES[accepted.verdict])
 
 
@@ -133,6 +133,16 @@ async def _accept(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
         return await accept(plan, machine, job, audience, join_within_s)
+
+
+def _write(report: Report, directory: Path, name: str) -> None:
+    """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
+    try:
+        for path in files.write(report, directory, name):
+            print(f"written: {path}", file=sys.stderr)
+    except Unavailable as error:
+        print(f"muster: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_CODES[report.verdict] or error.exit_code) from None
 
 
 def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:

@@ -49,7 +49,7 @@ class RunQuery(PageQuery):
 class HistoryQuery(PageQuery):
     """Which history. Times are ISO 8601 with a time zone; `until` is not included."""
 
-    metric: str = Field(min_length=1, max_length=200)
+    metric: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")  # PostgreSQL takes no NUL
     check: Name | None = None
     device: int | None = Field(None, ge=0)
     since: Instant | None = None

@@ -1,8 +1,9 @@
 """What `dcgmi diag -j` says, from DCGM 2 to 4: a table of categories, their tests, and a result for each device.
 
-DCGM 2 and 3 call the table `DCGM GPU Diagnostic` and name devices as `gpu_id` or `gpu_ids`; DCGM 4 calls it `DCGM
-Diagnostic` and names any entity, be it a GPU, a CPU or a switch. Warnings were a text first, then a list of texts, and
-are a list of objects with DCGM's error number and severity since 3.3. Some versions leave nulls between the tests.
+DCGM 2 and 3 call the table `DCGM GPU Diagnostic` and name devices as `gpu_id` or `gpu_ids`, where 3.1 mixes lists in a
+text with single numbers; DCGM 4 calls it `DCGM Diagnostic` and names any entity, be it a GPU, a CPU or a switch.
+Warnings were a text first, then a list of texts, and are a list of objects with DCGM's error number and severity since
+3.3; since 4.5 a test's summary repeats those of its results. Some versions leave nulls between the tests.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -46,7 +47,7 @@ _Warnings = Annotated[tuple[Annotated[Problem, BeforeValidator(_as_warning)], ..
 class _Result(Data):
     status: str
     gpu_id: int | None = None
-    gpu_ids: str | None = None
+    gpu_ids: int | str | None = None
     entity_group: str | None = None
     entity_id: int | None = None
     warnings: _Warnings = ()
@@ -77,8 +78,10 @@ class _Test(Data):
 
     def outcomes(self) -> "list[Outcome]":
         """The summary counts only where it says more than the results."""
-        summary = self.test_summary
-        results = [*self.results, *([summary] if summary and (summary.warnings or not self.results) else [])]
+        told = {problem for result in self.results for problem in result.warnings}
+        results = list(self.results)
+        if self.test_summary and not (results and told.issuperset(self.test_summary.warnings)):
+            results.append(self.test_summary)
         return [result.outcome(self.name) for result in results]
 
 

@@ -161,7 +161,7 @@ def _read_report(report: Path) -> Output:
         with report.open(encoding="utf-8", errors="replace") as file:
             return parse_json(file.read(_MOST_REPORT_BYTES))
     except (OSError, ValueError):  # the program has failed, or is one that does not know -J
-        return Output(rows=[], out_of_bounds=None, unreadable=[])
+        return Output(rows=[], out_of_bounds=None, checked=False, unreadable=[])
 
 
 def _problems(completed: Completed, output: Output) -> dict[str, str]:

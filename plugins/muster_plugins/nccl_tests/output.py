@@ -17,11 +17,13 @@ from muster_plugins.collective.table import Row
 class Output(NamedTuple):
     """What was read. `out_of_bounds` is the program's own count, None when it did not come to its end.
 
+    `checked` is whether the program has looked at any result; what it did not look at, it counts as 0 and calls OK.
     `unreadable` are lines, or entries of the JSON, that should be rows and are not.
     """
 
     rows: list[Row]
     out_of_bounds: int | None
+    checked: bool
     unreadable: list[str]
 
     @property
@@ -29,7 +31,9 @@ class Output(NamedTuple):
         """Wrong elements by the rows and by the program's own count, whichever is more; None when neither tells."""
         counts = [row.wrong for row in self.rows if row.wrong is not None]
         told = [sum(counts)] if counts else []
-        return max([*told, *([] if self.out_of_bounds is None else [self.out_of_bounds])], default=None)
+        if self.checked and self.out_of_bounds is not None:
+            told.append(self.out_of_bounds)
+        return max(told, default=None)
 
 
 _MPI_MARK = re.compile(r"^(\[\d+,\d+\]<std(?:out|err)>:\s?)+")
@@ -53,7 +57,7 @@ def parse_text(text: str) -> Output:
     headings: list[str] = []
     rows: list[Row] = []
     unreadable: list[str] = []
-    out_of_bounds = None
+    out_of_bounds, checked = None, False
     for line in (_MPI_MARK.sub("", raw) for raw in text.splitlines()):
         if line.startswith("#") and {"size", "count", "busbw"} <= set(line[1:].split()):
             headings = line[1:].replace("cputime", "time").split()
@@ -61,14 +65,19 @@ def parse_text(text: str) -> Output:
             out_of_bounds = int(found[1])
         elif _ROW.match(line):
             try:
-                rows.append(_text_row(line.split(), headings))
+                labels, halves = _split(line.split(), headings)
+                rows.append(_text_row(labels, halves))
+                checked = checked or any(half.get("#wrong", half.get("error")) != "N/A" for half in halves)
             except (ValueError, LookupError, OverflowError):
                 unreadable.append(line.strip()[:_LONGEST])
-    return Output(rows, out_of_bounds, unreadable[:_MOST_UNREADABLE])
+    return Output(rows, out_of_bounds, checked, unreadable[:_MOST_UNREADABLE])
 
 
-def _text_row(words: list[str], headings: list[str]) -> Row:
-    """A row by the headings above it; ValueError when it does not fit them."""
+def _split(words: list[str], headings: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """What stands in front in a row, and by heading what was measured out of place, in place or both.
+
+    ValueError when the row does not fit the headings above it.
+    """
     if headings[-1:] == ["timestamp"]:
         words, headings = words[:-2], headings[:-1]  # a date and a time
     speeds = headings[headings.index("time") :]
@@ -76,15 +85,21 @@ def _text_row(words: list[str], headings: list[str]) -> Row:
     if len(words) < _LABELS + len(speeds):  # in place only
         speeds = speeds[:half]
     values = words[-len(speeds) :]
-    labels = words[_LABELS : -len(speeds)]
-    first = dict(zip(speeds[:half], values[:half], strict=True))
-    counts = [value for name, value in zip(speeds, values, strict=True) if name == "#wrong" and value != "N/A"]
+    starts = range(0, len(speeds), half)
+    halves = [dict(zip(speeds[:half], values[start : start + half], strict=True)) for start in starts]
+    return words[: -len(speeds)], halves
+
+
+def _text_row(labels: list[str], halves: list[dict[str, str]]) -> Row:
+    size, count, kind, *others = labels
+    first = halves[0]
+    counts = [half["#wrong"] for half in halves if half.get("#wrong", "N/A") != "N/A"]
     return Row(
-        size_bytes=int(words[0]),
-        count=int(words[1]),
-        type=words[2],
-        redop=next((label for label in labels if label.isalpha()), "none"),
-        root=next((int(label) for label in labels if not label.isalpha()), -1),
+        size_bytes=int(size),
+        count=int(count),
+        type=kind,
+        redop=next((label for label in others if label.isalpha()), "none"),
+        root=next((int(label) for label in others if not label.isalpha()), -1),
         time_us=_number(first["time"]),
         algbw_gbps=_number(first["algbw"]),
         busbw_gbps=_number(first["busbw"]),
@@ -116,7 +131,8 @@ def parse_json(text: str) -> Output:
             rows.append(_json_row(result))
         except (ValueError, LookupError, OverflowError, TypeError, AttributeError):
             unreadable.append(json.dumps(result)[:_LONGEST])
-    return Output(rows, _json_out_of_bounds(document), unreadable[:_MOST_UNREADABLE])
+    checked = any(row.wrong is not None for row in rows)
+    return Output(rows, _json_out_of_bounds(document), checked, unreadable[:_MOST_UNREADABLE])
 
 
 def _json_row(result: dict[str, Any]) -> Row:

@@ -107,6 +107,13 @@ def test_junit_has_a_suite_per_section_and_a_case_per_run(told):
     assert case_of(root, "gpu01", "gemm")[0].tag == "system-out"
 
 
+def test_junit_numbers_what_runs_again(told):
+    """CI systems keep one case of a name."""
+    again = report("quick", [*told.steps, told.steps[0]], {}, 1000.0, 1.0)
+    names = [case.get("name") for case in fromstring(junit(again)).iter("testcase")]
+    assert names == ["nvml", "host", "host", "nvml #2", "gemm", "collective", "collective"]
+
+
 def test_junit_holds_what_no_xml_may_hold_as_a_replacement(told):
     """The output of a broken program does not break the report."""
     message = case_of(fromstring(junit(told)), "gpu02", "collective")[0].get("message")
@@ -124,6 +131,12 @@ def test_the_page_needs_nothing_else_and_runs_nothing(told):
     assert text.count("<svg") == 1
     assert "# size &lt;B&gt;" in text
     assert text.count('class="bar"') == 2
+
+
+def test_the_page_opens_what_is_not_good(told):
+    """And a run that has no others beside it; of many nodes the rest is one line each."""
+    shown = [line for line in page(told).splitlines() if line.startswith("<details") and "Measured" not in line]
+    assert shown == ["<details open>", "<details>", "<details open>", "<details open>", "<details>", "<details open>"]
 
 
 def test_bars_compare_devices_and_nothing_else(told):
@@ -161,6 +174,14 @@ def test_the_report_is_written_in_three_forms(told, tmp_path):
     assert json.loads((tmp_path / "new" / "reports" / "monday.json").read_text())["suite"] == "quick"
 
 
+def test_what_cannot_be_written_leaves_nothing_behind(told, tmp_path):
+    """Here a directory has the place of a file."""
+    (tmp_path / "report.json" / "x").mkdir(parents=True)
+    with pytest.raises(Unavailable, match=r"cannot write the report to .*report.json"):
+        files.write(told, tmp_path, "report")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "..", ".hidden"])
 def test_a_report_name_that_leads_elsewhere_is_refused(tmp_path, name):
     """It is a plain file name."""
@@ -194,4 +215,7 @@ def test_the_terminal_shows_sections_verdicts_and_findings(told, capsys):
         assert "  ERROR nvml.too_hot on device 1: 91 <degrees> (RESET_GPU)\n" in out
         assert "  gpu02: UNKNOWN run.raised" in out
         assert ("tflops = 1, 2" in out) == ("gpu01: # size <B>" in out) == verbose
-        assert out.rstrip().endswith("quick: FAIL (simulated devices), 2 nodes, 12.2 s")
+        *_, verdict, note = out.splitlines()
+        assert verdict == "quick: FAIL (simulated devices), 2 nodes, 12.2 s"
+        assert note.startswith("No GPU was tested on gpu02: none was found there")
+    assert note in page(told)

@@ -1,0 +1,174 @@
+"""Whom the leader of a job takes in, whom it sends away, and what it does when members are lost."""
+
+import asyncio
+import errno
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from muster.check import Params, Scope
+from muster.errors import Refused
+from muster.model import Device, Inventory, Measurement, Run, Verdict
+from muster_agent.acceptance import leader as leader_module
+from muster_agent.acceptance.exchange import Connection, Done, Hello, Join, Measure, Message
+from muster_agent.acceptance.leader import Leader
+from muster_agent.selection import Selected
+
+ALONE, TOGETHER = 0, 1
+"""The numbers of the steps."""
+
+
+@pytest.fixture
+def steps(check) -> list[Selected]:
+    """One step for each node by itself, and one for all together."""
+    made = (check(lambda *_: Measurement(), scope=scope) for scope in (Scope.NODE, Scope.GROUP))
+    return [Selected(check=one, params=Params(), timeout_s=20.0) for one in made]
+
+
+@asynccontextmanager
+async def leading(steps: list[Selected], size: int) -> AsyncIterator[tuple[Leader, int]]:
+    """A leader and its port, which is closed at the end."""
+    leader = Leader(size, steps, "digest")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    await leader.listen(port)
+    try:
+        yield leader, port
+    finally:
+        await leader.close()
+
+
+async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1") -> Connection:
+    """A member with one device that has said who it is."""
+    member = Connection(*await asyncio.open_connection(host, port))
+    device = Device(index=0, uuid=f"GPU-{rank}", model="pretended")
+    hello = Hello(
+        rank=rank,
+        node=node or f"node-{rank}",
+        local_rank=0,
+        local_size=1,
+        ranks=1,
+        inventory=Inventory(devices=(device,)),
+        suite="digest",
+    )
+    member.send(hello)
+    return member
+
+
+async def until(member: Connection, kind: type[Message]) -> Message:
+    """The next message of that kind."""
+    async with asyncio.timeout(30):
+        while not isinstance(message := await member.receive(), kind):
+            assert message is not None, "the leader has gone"
+    return message
+
+
+def done(step: int, node: str) -> Done:
+    run = Run(id=node, node=node, check="throwaway", verdict=Verdict.PASS, started_at=time.time(), duration_s=0.0)
+    return Done(step=step, run=run)
+
+
+async def test_who_does_not_speak_is_sent_away(steps, monkeypatch):
+    """A connection that says nothing is not kept; it costs the members nothing."""
+    monkeypatch.setattr(leader_module, "_HELLO_WITHIN_S", 0.05)
+    async with leading(steps, 1) as (leader, port):
+        silent = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        async with asyncio.timeout(30):
+            assert await silent.receive() is None
+        await silent.close()
+        monkeypatch.undo()
+        member = await come(port, 0)
+        await leader.gather(30)
+        await member.close()
+
+
+async def test_nobody_can_come_later(steps):
+    """Neither one who was connected already, nor one in the place of a member that is lost."""
+    async with leading(steps, 2) as (leader, port):
+        late = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        members = [await come(port, rank) for rank in range(2)]
+        await leader.gather(30)
+        with pytest.raises(ConnectionRefusedError):
+            await come(port, 1)
+        late.send(Hello(rank=1, node="x", local_rank=0, local_size=1, ranks=1, inventory=Inventory(), suite="digest"))
+        async with asyncio.timeout(30):
+            assert await late.receive() is None
+        for one in (late, *members):
+            await one.close()
+
+
+async def test_two_nodes_of_one_name_are_refused(steps):
+    """Nobody could tell their findings apart."""
+    async with leading(steps, 2) as (leader, port):
+        members = [await come(port, rank, "localhost") for rank in range(2)]
+        with pytest.raises(Refused, match="2 processes say that they are number 0 of node localhost"):
+            await leader.gather(30)
+        for member in members:
+            await member.close()
+
+
+async def test_groups_meet_at_an_address_that_others_reach(steps):
+    """Debian gives a host's own name the address 127.0.1.1, which is as good as loopback."""
+    async with leading(steps, 2) as (leader, port):
+        members = [await come(port, 0), await come(port, 1, host="127.0.1.1")]
+        await leader.gather(30)
+        step = asyncio.create_task(leader.carry_out(TOGETHER))
+        joins = [await until(member, Join) for member in members]
+        assert {join.address for join in joins if isinstance(join, Join)} == {"127.0.0.1"}
+        for member in members:
+            await member.close()
+        assert [run.findings[0].code for run in await step] == ["run.lost"] * 2
+
+
+async def test_the_report_keeps_a_node_that_is_lost(steps):
+    """It took part, and what is UNKNOWN is told of it; without the leader's own member nothing can go on."""
+    async with leading(steps, 2) as (leader, port):
+        members = [await come(port, rank) for rank in range(2)]
+        await leader.gather(30)
+        for lost, goes_on in ((1, True), (0, False)):
+            assert leader.can_go_on
+            step = asyncio.create_task(leader.carry_out(ALONE))
+            await until(members[lost], Measure)
+            await members[lost].close()
+            for rank in range(lost):
+                await until(members[rank], Measure)
+                members[rank].send(done(ALONE, f"node-{rank}"))
+            assert (await step)[lost].findings[0].code == "run.lost"
+            assert leader.can_go_on == goes_on
+        assert [*leader.nodes] == ["node-0", "node-1"]
+
+
+async def test_64_members_take_part(steps):
+    """As many connections as a job of 64 nodes has."""
+    async with leading(steps, 64) as (leader, port):
+        members = [await come(port, rank) for rank in range(64)]
+        await leader.gather(30)
+        step = asyncio.create_task(leader.carry_out(ALONE))
+        for rank, member in enumerate(members):
+            await until(member, Measure)
+            member.send(done(ALONE, f"node-{rank}"))
+        assert [run.node for run in await step] == [f"node-{rank}" for rank in range(64)]
+        for member in members:
+            await member.close()
+
+
+BROKEN: list[Callable[[], Exception]] = [
+    lambda: OSError(errno.EHOSTUNREACH, "No route to host"),
+    lambda: TimeoutError(errno.ETIMEDOUT, "Connection timed out"),
+    ConnectionResetError,
+]
+
+
+@pytest.mark.parametrize("error", BROKEN)
+async def test_a_machine_that_vanishes_is_gone(error):
+    """However the kernel puts it, and even when it says nothing by itself."""
+    async with await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        connection = Connection(reader, writer)
+        assert writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        reader.set_exception(error())
+        assert await connection.receive() is None
+        await connection.close()
