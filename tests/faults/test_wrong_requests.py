@@ -13,7 +13,12 @@ REQUESTS = [
     ("/api/v1/nodes/n1/runs", {"check": "mischief", "params": {"do": 7}}, 422, ("'do'", "7 is not of type 'string'")),
     ("/api/v1/nodes/n9/runs", {"check": "mischief"}, 404, ("'n9'", "valid: n1")),
     ("/api/v1/sweeps", SWEEP | {"check": "meating"}, 422, ("'meating'", "did you mean 'meeting'?", "valid: ")),
-    ("/api/v1/sweeps", SWEEP | {"strategy": "pears"}, 422, ("'pears'", "'pairs'", "valid: pairs, single, whole")),
+    (
+        "/api/v1/sweeps",
+        SWEEP | {"strategy": "pears"},
+        422,
+        ("'pears'", "'pairs'", "valid: adaptive, pairs, single, whole"),
+    ),
     ("/api/v1/sweeps", SWEEP | {"nodes": ["n1", "n9"]}, 422, ("'n9'", "valid: n1, n2, n3, n4")),
     ("/api/v1/sweeps", SWEEP | {"params": {"dor": "open"}}, 422, ("'dor'", "'door'", "valid: book, door, hosts")),
     ("/api/v1/sweeps", SWEEP | {"params": {"door": "ajar"}}, 422, ("'door'", "'ajar' is not one of")),
@@ -23,7 +28,7 @@ REQUESTS = [
 
 COMMANDS = [
     ("sweep start --check meating", ("'meating'", "did you mean 'meeting'?")),
-    ("sweep start --check meeting --strategy pears", ("'pears'", "valid: pairs, single, whole")),
+    ("sweep start --check meeting --strategy pears", ("'pears'", "valid: adaptive, pairs, single, whole")),
     ("sweep start --check meeting --nodes n1,n9", ("'n9'", "valid: n1, n2, n3, n4")),
     ("sweep start --check meeting --param dor=open", ("'dor'", "'door'")),
     ("sweep start --check meeting --param door=ajar --json", ("'door'", "'ajar' is not one of")),
