@@ -2,13 +2,15 @@
 
 Claim: at default cadence they slow the training by less than 0.5 %.
 
-Method: this process trains a network, on the first GPU or else on all cores of the CPU, beside a real `muster agent`
-with all plugins and cadences as shipped. Windows in which the agent works and windows in which all its processes are
-stopped (SIGSTOP) take turns, in the order on off, off on, so that what becomes steadily warmer or slower is in both.
-Each pair gives a ratio of steps per second, and the median of the pairs counts. A window is as long as the longest
-cadence, so that every background check falls into it. Checks that a pause has delayed run before the window begins.
-Without a GPU, NVML is the tests' stub with N devices, which says that the training uses them all; otherwise the checks
-would find the devices idle, and try to use them. `/sys` and the kernel's log are those of the host in either case.
+Method: this process trains a network, on the first GPU or else on the CPU with N threads, beside a real `muster agent`
+with all plugins and cadences as shipped. By default one core is left to everybody else, as the training of a GPU node
+leaves most; with a thread on every core, whatever runs at all takes time from it. Windows in which the agent works and
+windows in which all its processes are stopped (SIGSTOP) take turns, in the order on off, off on, so that what becomes
+steadily warmer or slower is in both. Each pair gives a ratio of steps per second, and the median of the pairs counts. A
+window is as long as the longest cadence, so that every background check falls into it. Checks that a pause has delayed
+run before the window begins. Without a GPU, NVML is the tests' stub with N devices, which says that the training uses
+them all; otherwise the checks would find the devices idle, and try to use them. `/sys` and the kernel's log are those
+of the host in either case.
 
 Limits: a coordinator and a broker, which usually are on another host, run here all the time, so what they do with the
 agent's reports counts as the agent's. On a machine that others use, pairs differ by much more than the claim is about.
@@ -143,12 +145,15 @@ def figures(pairs: list[Rates]) -> list[Figure]:
 def main() -> None:
     """Measures and publishes."""
     parser = arguments(__doc__)
+    spare = max(1, (os.cpu_count() or 1) - 1)
+    parser.add_argument("--threads", type=int, default=spare, help="threads of a training on the CPU")
     parser.add_argument("--devices", type=int, default=8, help="how many devices the stub has")
     parser.add_argument("--settle-s", type=float, default=60.0, help="seconds of training before the first window")
     parser.add_argument("--window-s", type=float, default=60.0, help="seconds of a window")
     parser.add_argument("--catch-up-s", type=float, default=5.0, help="seconds of training after the agent was stopped")
     parser.add_argument("--pairs", type=int, default=10, help="how many pairs of windows")
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as directory:
         found = asyncio.run(measure(options, Path(directory)))
     publish(options, found)
