@@ -1,7 +1,6 @@
 """Carries a suite out, with this machine alone or with all processes of a job."""
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -118,7 +117,7 @@ async def _carry_out(plan: Plan, crew: Crew, audience: Audience) -> Report:
 
 def _numbers(plan: Plan, start: float) -> Iterator[int]:
     """The numbers of the steps, as often as the suite is to be repeated; a pass that was begun is finished."""
-    for _ in itertools.count():
+    while True:
         yield from range(len(plan.steps))
         if time.monotonic() - start >= plan.repeat_for_s:
             return
