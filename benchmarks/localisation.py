@@ -27,10 +27,10 @@ from benchmarks.localisation_fabric import Fabric, lots_of, sites_of
 from benchmarks.localisation_scoring import UNLIMITED, Answer, Cost, Named, Score, Verdict, play, score
 
 from muster.table import table
-from muster_coordinator.adaptive import MAX_ROUNDS, Adaptive
-from muster_coordinator.culprits import Part
-from muster_coordinator.probe import Policy
-from muster_coordinator.trial import Trial
+from muster_coordinator.localize.adaptive import MAX_ROUNDS, Adaptive
+from muster_coordinator.localize.culprits import Part
+from muster_coordinator.localize.probe import Policy
+from muster_coordinator.localize.trial import Trial
 
 HEADER = (
     "nodes",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.localisation_fabric import lots_of
 
-from muster_coordinator.probe import Probe
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.probe import Probe
+from muster_coordinator.localize.trial import Outcome, Trial
 
 SLOW_BELOW = 0.85
 """Of what is normal in the simulated fabric; faulty parts deliver at most 0.7, and noise is far smaller."""

@@ -10,8 +10,8 @@ import statistics
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from muster_coordinator.probe import Probe, Site
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.probe import Probe, Site
+from muster_coordinator.localize.trial import Outcome, Trial
 
 RAILS = 8
 NODES_PER_RACK = 8

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from benchmarks.localisation_fabric import Fabric, Faults
 
-from muster_coordinator.culprits import Part
-from muster_coordinator.probe import Policy, Probe, Site
-from muster_coordinator.trial import Trial
+from muster_coordinator.localize.culprits import Part
+from muster_coordinator.localize.probe import Policy, Probe, Site
+from muster_coordinator.localize.trial import Trial
 
 OF_NODE = frozenset((Part.NODE, Part.NODE_LINK, Part.RAIL))
 

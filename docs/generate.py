@@ -24,16 +24,18 @@ from muster.model import Finding, Run
 from muster.references import Reference
 from muster_agent import session
 from muster_agent.metrics import Metrics
-from muster_coordinator import group, health
+from muster_coordinator import health
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.history import HistoryPoint
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import BaselineView, FleetView, GroupRecord, NodeView, StoryEntry, SweepRecord
+from muster_coordinator.records import BaselineView, FleetView, NodeView, StoryEntry
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.sweep_records import GroupRecord, SweepRecord
+from muster_coordinator.sweeps import group
 from muster_coordinator.thinning import Thinned, Thinning
 from muster_coordinator.web.requests import (
     HistoryQuery,

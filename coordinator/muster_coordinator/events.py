@@ -18,15 +18,8 @@ from muster.wire.messages import (
     References,
     Report,
 )
-from muster_coordinator.records import (
-    BaselineRecord,
-    LevelsRecord,
-    NodeRecord,
-    NodeView,
-    ReferenceRecord,
-    StoryEntry,
-    SweepRecord,
-)
+from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, NodeView, ReferenceRecord, StoryEntry
+from muster_coordinator.sweep_records import SweepRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,24 +29,16 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.intake import take
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import (
-    BaselineView,
-    FleetFinding,
-    FleetView,
-    NodeView,
-    ReferenceRecord,
-    Saved,
-    SweepRecord,
-    SweepState,
-)
-from muster_coordinator.recovery import interrupted, release
+from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
-from muster_coordinator.requests import check_run, plan_sweep
 from muster_coordinator.roster import Roster
-from muster_coordinator.sweep import Sweep
+from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
+from muster_coordinator.sweeps.recovery import interrupted, release
+from muster_coordinator.sweeps.requests import check_run, plan_sweep
+from muster_coordinator.sweeps.sweep import Sweep
 
 RUN_ORDER_TTL_S = 30.0
 """Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""

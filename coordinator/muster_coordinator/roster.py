@@ -16,7 +16,8 @@ from muster_coordinator.events import Announce, Command, Notify, SaveNode, Tell
 from muster_coordinator.health import standing_finding
 from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import FailedNode, NodeFinding, NodeRecord, NodeView, StoryEntry, SweepRecord
+from muster_coordinator.records import NodeFinding, NodeRecord, NodeView, StoryEntry
+from muster_coordinator.sweep_records import FailedNode, SweepRecord
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
 """By node and subject of comparison, what is held against the node now."""

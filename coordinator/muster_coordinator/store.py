@@ -29,16 +29,8 @@ from muster_coordinator.events import (
     Tell,
 )
 from muster_coordinator.paging import Page, read_page
-from muster_coordinator.records import (
-    BaselineRecord,
-    LevelsRecord,
-    NodeRecord,
-    ReferenceRecord,
-    Saved,
-    StoryEntry,
-    SweepRecord,
-    SweepState,
-)
+from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
+from muster_coordinator.sweep_records import SweepRecord, SweepState
 from muster_coordinator.tables import BASELINES, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
 
 RUNS_TO_RESTORE = 8

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from muster.model import Device, format_instant
 from muster.table import table
 from muster_coordinator.history import HistoryPoint
-from muster_coordinator.records import BaselineView, GroupRecord, GroupState, NodeView, SweepRecord
+from muster_coordinator.records import BaselineView, NodeView
+from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord
 
 
 def node_table(nodes: Iterable[NodeView]) -> str:

@@ -29,7 +29,8 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import FailedNode, NodeRecord, Saved, SweepRecord, SweepState
+from muster_coordinator.records import NodeRecord, Saved
+from muster_coordinator.sweep_records import FailedNode, SweepRecord, SweepState
 
 
 def check(name: str, scope: Scope, **params: Any) -> CheckInfo:

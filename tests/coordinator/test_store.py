@@ -15,8 +15,9 @@ from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.references import Reference
 from muster_coordinator.database import open_database
 from muster_coordinator.events import EraseReference, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
-from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry, SweepRecord, SweepState
+from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry
 from muster_coordinator.store import RunFilter, Store
+from muster_coordinator.sweep_records import SweepRecord, SweepState
 from muster_coordinator.tables import METADATA
 
 START = 1_800_000_000.0

@@ -49,7 +49,8 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import GroupRecord, GroupState, NodeRecord, Saved, SweepRecord, SweepState
+from muster_coordinator.records import NodeRecord, Saved
+from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepState
 
 COLLECTIVE = CheckInfo(
     name="collective",

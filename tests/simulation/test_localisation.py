@@ -8,8 +8,8 @@ from benchmarks.localisation_scoring import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster_coordinator.adaptive import MAX_ROUNDS, Adaptive
-from muster_coordinator.probe import Abilities, Site
+from muster_coordinator.localize.adaptive import MAX_ROUNDS, Adaptive
+from muster_coordinator.localize.probe import Abilities, Site
 
 
 def nowhere(count: int) -> dict[str, Site]:

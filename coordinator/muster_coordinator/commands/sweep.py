@@ -13,7 +13,7 @@ from muster.params import parse_params
 from muster.table import table
 from muster_coordinator.client import Client
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
-from muster_coordinator.records import SweepRecord
+from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.text import sweep_news, sweep_report, sweep_rounds
 
 POLL_S = 0.3

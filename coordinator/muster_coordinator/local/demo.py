@@ -28,7 +28,8 @@ from muster_coordinator.local.demo_plan import (
     coordinator_settings,
     named,
 )
-from muster_coordinator.records import NodeView, SweepRecord
+from muster_coordinator.records import NodeView
+from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.text import node_table, sweep_news, sweep_report
 
 DEADLINE_S = 85.0

@@ -28,9 +28,10 @@ from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.paging import Page, make_cursor, read_cursor
 from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord, SweepRecord
+from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import (

@@ -10,8 +10,8 @@ from muster.model import Device, Inventory, Topology
 from muster.wire.messages import InventoryReport, Presence
 from muster_coordinator.events import InventorySeen, PresenceSeen, SweepRequested
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.probe import Abilities, Site
-from muster_coordinator.requests import plan_sweep
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.sweeps.requests import plan_sweep
 
 COLLECTIVE = CheckInfo(
     name="collective",

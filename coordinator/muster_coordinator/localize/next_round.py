@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.culprits import BAD_RUNS_OF_PATH, Judgement
-from muster_coordinator.evidence import Path
-from muster_coordinator.partners import Partners
-from muster_coordinator.probe import Probe
-from muster_coordinator.tournament import across_leaves
+from muster_coordinator.localize.culprits import BAD_RUNS_OF_PATH, Judgement
+from muster_coordinator.localize.evidence import Path
+from muster_coordinator.localize.partners import Partners
+from muster_coordinator.localize.probe import Probe
+from muster_coordinator.localize.tournament import across_leaves
 
 ALONE_TRIES = 4
 """How often a node that was bad for no known reason runs alone: three of four faults that show in three runs of ten."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_coordinator.level import EXPECTED_SPREAD, level_of, spread_of
+from muster_coordinator.localize.level import EXPECTED_SPREAD, level_of, spread_of
 
 QUIET = [1.0, 0.99, 1.01, 1.0, 0.98, 1.02, 1.0, 1.0, 0.99, 1.01, 1.0, 0.99]
 

@@ -7,11 +7,11 @@ import pytest
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, AnyGroupReply, Declined, Finished, Join, Ready
 from muster_coordinator.events import Command, SaveSweep, SendCommand, Ticked
-from muster_coordinator.formation import MAX_REFORMED, Plan, Strategy, first_round
-from muster_coordinator.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost, Task
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import Ending, SweepRecord, SweepState
-from muster_coordinator.sweep import MAX_ROUNDS, SAVE_EVERY_S, Sweep
+from muster_coordinator.sweep_records import Ending, SweepRecord, SweepState
+from muster_coordinator.sweeps.formation import MAX_REFORMED, Plan, Strategy, first_round
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost, Task
+from muster_coordinator.sweeps.sweep import MAX_ROUNDS, SAVE_EVERY_S, Sweep
 
 TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="s")
 

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from muster_coordinator.adaptive import Adaptive
-from muster_coordinator.culprits import Judgement, Part
-from muster_coordinator.probe import Abilities, Site
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.adaptive import Adaptive
+from muster_coordinator.localize.culprits import Judgement, Part
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.trial import Outcome, Trial
 
 _numbers = itertools.count()
 

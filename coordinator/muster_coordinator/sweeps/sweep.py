@@ -14,23 +14,17 @@ on, and inconclusive unless it was cleared before.
 from collections.abc import Iterable
 
 from muster.model import Verdict
-from muster_coordinator.adaptive import MAX_ROUNDS as MAX_ADAPTIVE_ROUNDS
 from muster_coordinator.events import Announce, Command, SaveSweep, Ticked
-from muster_coordinator.formation import Formation, Plan, Strategy, adaptive, first_round, form_again, formations
-from muster_coordinator.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
-from muster_coordinator.localize import Case
-from muster_coordinator.member import may_be_echo
+from muster_coordinator.localize.adaptive import MAX_ROUNDS as MAX_ADAPTIVE_ROUNDS
+from muster_coordinator.localize.case import Case
+from muster_coordinator.localize.ruling import Ruling, ruling_by_case, ruling_by_judgement
+from muster_coordinator.localize.trial import Outcome, Trial
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import (
-    Ending,
-    GroupRecord,
-    GroupState,
-    RoundRecord,
-    SweepRecord,
-    SweepState,
-)
-from muster_coordinator.ruling import Ruling, ruling_by_case, ruling_by_judgement
-from muster_coordinator.trial import Outcome, Trial, trial_of
+from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.sweeps.formation import Formation, Plan, Strategy, adaptive, first_round, form_again, formations
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
+from muster_coordinator.sweeps.member import may_be_echo
+from muster_coordinator.sweeps.showing import trial_of
 
 MAX_ROUNDS = 6
 """Two rounds settle almost everything; the others are for suspects that outnumber partners and for links."""

@@ -11,10 +11,10 @@ from muster.check import CheckInfo, Scope
 from muster.errors import Refused, unknown
 from muster.model import Json, format_instant
 from muster_coordinator.events import RunRequested, SweepRequested
-from muster_coordinator.formation import Plan, Strategy
-from muster_coordinator.group import Task
+from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.node import Node
-from muster_coordinator.probe import Abilities, Site
+from muster_coordinator.sweeps.formation import Plan, Strategy
+from muster_coordinator.sweeps.group import Task
 
 MIN_NODES = {Strategy.SINGLE: 1, Strategy.PAIRS: 2, Strategy.WHOLE: 2, Strategy.ADAPTIVE: 2}
 

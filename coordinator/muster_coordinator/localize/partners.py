@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
-from muster_coordinator.probe import Site
+from muster_coordinator.localize.probe import Site
 
 REACH = 4
 """Nodes so near to each other in topology order, which falls back on their names, usually share a leaf."""

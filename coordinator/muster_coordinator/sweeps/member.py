@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from muster.model import Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
-from muster_coordinator.records import Blame, GroupState, MemberRecord
+from muster_coordinator.sweep_records import Blame, GroupState, MemberRecord
 
 LOST = "lost"
 SILENT = "silent"

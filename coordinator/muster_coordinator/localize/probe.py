@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster_coordinator.trial import Trial
+from muster_coordinator.localize.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from muster_coordinator.culprits import Culprit, Judgement, Part
-from muster_coordinator.localize import Case, Conviction
-from muster_coordinator.records import FailedFabric, FailedLink, FailedNode
-from muster_coordinator.trial import Trial
-from muster_coordinator.wording import amount, quantity
+from muster_coordinator.localize.case import Case, Conviction
+from muster_coordinator.localize.culprits import Culprit, Judgement, Part
+from muster_coordinator.localize.trial import Trial
+from muster_coordinator.localize.wording import amount, quantity
+from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode
 
 PARTS_OF_NODE = frozenset({Part.NODE, Part.NODE_LINK, Part.RAIL})
 PARTS_OF_FABRIC = frozenset({Part.LEAF, Part.PATH})

@@ -22,9 +22,9 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
 
-from muster_coordinator.evidence import Evidence, Path
-from muster_coordinator.probe import Abilities
-from muster_coordinator.trial import Trial
+from muster_coordinator.localize.evidence import Evidence, Path
+from muster_coordinator.localize.probe import Abilities
+from muster_coordinator.localize.trial import Trial
 
 BAD_PARTNERS, PROVEN_PARTNERS = 3, 2
 """Two bad partners may both be faults that come and go; three are not."""

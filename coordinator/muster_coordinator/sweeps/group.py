@@ -23,9 +23,9 @@ from typing import Any
 from muster.model import Json, Verdict, worst
 from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
 from muster_coordinator.events import Command, SendCommand, Ticked
-from muster_coordinator.member import LOST, SILENT, UNREACHABLE, Member, gravest
 from muster_coordinator.orders import Order, Orders
-from muster_coordinator.records import Blame, Ending, GroupRecord, GroupState
+from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, GroupState
+from muster_coordinator.sweeps.member import LOST, SILENT, UNREACHABLE, Member, gravest
 
 FORMING_S = 5.0
 """An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there."""

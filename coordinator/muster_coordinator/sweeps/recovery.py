@@ -3,9 +3,9 @@
 from muster.model import Verdict
 from muster.wire.messages import Abort
 from muster_coordinator.events import SendCommand
-from muster_coordinator.group import RELEASE_TTL_S
 from muster_coordinator.orders import Orders
-from muster_coordinator.records import Ending, GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.sweeps.group import RELEASE_TTL_S
 
 REASON = "the coordinator was restarted"
 

@@ -1,10 +1,10 @@
 """What the record of an adaptive sweep tells."""
 
-from muster_coordinator.culprits import Judgement
-from muster_coordinator.evidence import Evidence
-from muster_coordinator.probe import Abilities, Site
-from muster_coordinator.ruling import Ruling, ruling_by_judgement
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.ruling import Ruling, ruling_by_judgement
+from muster_coordinator.localize.trial import Outcome, Trial
 
 SITES = {f"{leaf}{number}": Site(f"{leaf}{number}", None, leaf) for leaf in "abc" for number in range(1, 5)}
 NOWHERE = {node: Site(node) for node in SITES}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TypeVar
 
-from muster_coordinator.probe import Site
+from muster_coordinator.localize.probe import Site
 
 Player = TypeVar("Player")
 

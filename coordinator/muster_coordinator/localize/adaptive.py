@@ -20,12 +20,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from muster_coordinator.culprits import Judgement
-from muster_coordinator.evidence import Evidence
-from muster_coordinator.next_round import NextRound
-from muster_coordinator.probe import Abilities, Probe, Site
-from muster_coordinator.tournament import across_leaves
-from muster_coordinator.trial import Trial
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.next_round import NextRound
+from muster_coordinator.localize.probe import Abilities, Probe, Site
+from muster_coordinator.localize.tournament import across_leaves
+from muster_coordinator.localize.trial import Trial
 
 MAX_ROUNDS = 8
 """Persistent faults need at most five; the others are for what comes and goes."""

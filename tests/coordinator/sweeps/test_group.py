@@ -7,7 +7,9 @@ import pytest
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress, Ready
 from muster_coordinator.events import Command, SendCommand, Ticked
-from muster_coordinator.group import (
+from muster_coordinator.orders import Orders
+from muster_coordinator.sweep_records import Ending, GroupState
+from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     FORMING_S,
     LISTENERS,
@@ -21,8 +23,6 @@ from muster_coordinator.group import (
     Step,
     Task,
 )
-from muster_coordinator.orders import Orders
-from muster_coordinator.records import Ending, GroupState
 
 TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
 

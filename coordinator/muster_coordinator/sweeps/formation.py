@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muster_coordinator.adaptive import Adaptive
-from muster_coordinator.group import Group, Task
-from muster_coordinator.member import UNREACHABLE
-from muster_coordinator.probe import Abilities, Probe, Site
-from muster_coordinator.records import Ending
+from muster_coordinator.localize.adaptive import Adaptive
+from muster_coordinator.localize.probe import Abilities, Probe, Site
+from muster_coordinator.sweep_records import Ending
+from muster_coordinator.sweeps.group import Group, Task
+from muster_coordinator.sweeps.member import UNREACHABLE
 
 MAX_REFORMED = 2
 """A whole sweep that loses members this often shall not keep the others from work any longer."""

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.trial import Outcome, Trial
-from muster_coordinator.wording import amount, quantity
+from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.localize.wording import amount, quantity
 
 SLOW_SHARE = 0.5
 """Single measurements vary several-fold less than this on healthy links; a bad one falls short by far."""

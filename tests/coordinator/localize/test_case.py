@@ -5,8 +5,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster_coordinator.localize import Case
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.case import Case
+from muster_coordinator.localize.trial import Outcome, Trial
 
 NODES = ("a", "b", "c", "d", "e", "f")
 _numbers = itertools.count()

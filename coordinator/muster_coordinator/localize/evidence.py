@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from muster_coordinator.level import Level, level_of, spread_of
-from muster_coordinator.probe import Site
-from muster_coordinator.trial import Outcome, Trial
+from muster_coordinator.localize.level import Level, level_of, spread_of
+from muster_coordinator.localize.probe import Site
+from muster_coordinator.localize.trial import Outcome, Trial
 
 
 class Path(NamedTuple):

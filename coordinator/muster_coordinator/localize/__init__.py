@@ -1,0 +1,1 @@
+"""Who is at fault, from what the groups of a sweep showed; and which groups would tell more. Pure."""
