@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from muster.model import Verdict
-from muster_coordinator.records import SweepRecord
+from muster_coordinator.sweep_records import SweepRecord
 
 
 def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):

@@ -19,7 +19,8 @@ from muster_coordinator.local.demo_plan import (
     plan,
 )
 from muster_coordinator.local.processes import environment
-from muster_coordinator.records import FailedNode, NodeFinding, NodeView, SweepRecord, SweepState
+from muster_coordinator.records import NodeFinding, NodeView
+from muster_coordinator.sweep_records import FailedNode, SweepRecord, SweepState
 
 ADDRESSES = Addresses(broker="127.0.0.1:1", http="127.0.0.1:2")
 
