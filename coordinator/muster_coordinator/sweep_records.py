@@ -1,8 +1,11 @@
 """What the coordinator stores and serves of a sweep: its rounds, groups and members, and whom it convicts."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from muster.model import Data, Finding, Instant, Json, Metric, Verdict
+from pydantic import Field
+
+from muster.model import Data, Finding, Instant, Json, Metric, Name, Seconds, Verdict
 
 
 class GroupState(StrEnum):
@@ -33,7 +36,7 @@ class Blame(Data):
 
 
 class MemberRecord(Data):
-    """A member's place in its group and what it reported."""
+    """A member's place in its group and what it reported; `measured` holds the metrics of each of its ranks in turn."""
 
     node: str
     address: str | None = None
@@ -41,10 +44,14 @@ class MemberRecord(Data):
     ranks: int | None = None
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
+    measured: tuple[dict[str, Metric], ...] = ()
 
 
 class GroupRecord(Data):
-    """One group: `members` in rank order, what each measured, who is to blame, and why it was formed so."""
+    """One group: `members` in rank order, what each measured, who is to blame, and why it was formed so.
+
+    `by_rail` says that its ranks exchanged on one rail after the other. What the group is compared by is `objective`.
+    """
 
     id: str
     members: tuple[str, ...]
@@ -52,7 +59,7 @@ class GroupRecord(Data):
     ending: Ending | None = None
     verdict: Verdict | None = None
     objective: float | None = None
-    measurements: dict[str, dict[str, Metric]] = {}
+    by_rail: bool = False
     places: tuple[MemberRecord, ...] = ()
     blamed: tuple[Blame, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -61,10 +68,11 @@ class GroupRecord(Data):
 
 
 class RoundRecord(Data):
-    """Disjoint groups that run side by side."""
+    """Disjoint groups that run side by side, and what they changed about the judgement when all had ended."""
 
     number: int
-    groups: tuple[GroupRecord, ...]
+    groups: tuple[GroupRecord, ...] = ()
+    learned: tuple[str, ...] = ()
 
 
 class SweepState(StrEnum):
@@ -79,12 +87,14 @@ class SweepState(StrEnum):
 class FailedNode(Data):
     """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`.
 
-    `part` says what of it is at fault: node, node_link, or rail, and then `rails` says which.
+    `part` says what of it is at fault: node, node_link, or rail, and then `rails` says which. `direction` is send or
+    receive where only one of them is slow.
     """
 
     node: str
     part: str = "node"
     rails: tuple[int, ...] = ()
+    direction: str | None = None
     code: str = ""
     confidence: float
     reasons: tuple[str, ...]
@@ -108,8 +118,36 @@ class FailedFabric(Data):
     reasons: tuple[str, ...]
 
 
+class SweepRequest(Data):
+    """What somebody wants a sweep to be.
+
+    `strategy` is adaptive unless it is said, and single for a check of scope NODE; `pairing` is for strategy pairs.
+    Every node takes part in at least so many `passes`. Nodes are named in `nodes`, or chosen by `select`, for example
+    `rack=r1,r2`; without both, all that are there take part. At most `max_parallel` of them are in groups at once: a
+    number of nodes, or a share such as `25%`. The sweep ends after `max_rounds`, or when one more round would take it
+    beyond `max_node_s` node-seconds. Of sweeps that wait for the same nodes, the one with the higher `priority` goes
+    first.
+    """
+
+    check: Name
+    params: Json = {}
+    strategy: str | None = None
+    pairing: str | None = None
+    passes: int = Field(1, ge=1, le=64)
+    nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    select: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
+    max_parallel: str | None = None
+    max_rounds: int | None = Field(None, ge=1)
+    max_node_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    priority: int = Field(0, ge=-100, le=100)
+
+
 class SweepRecord(Data):
-    """A sweep with everything that came of it. `notes` say why a node is inconclusive and what else was seen."""
+    """A sweep with everything that came of it. `notes` say why a node is inconclusive and what else was seen.
+
+    `asked` is the request that it answers, `origin` who made it: `request`, `schedule <name>` or `new nodes`.
+    Lists and events leave the groups out of its `rounds`.
+    """
 
     id: str
     state: SweepState
@@ -117,6 +155,8 @@ class SweepRecord(Data):
     check: str
     params: Json = {}
     nodes: tuple[str, ...]
+    asked: SweepRequest | None = None
+    origin: str = "request"
     verdict: Verdict | None = None
     rounds: tuple[RoundRecord, ...] = ()
     suspects: tuple[str, ...] = ()
@@ -125,6 +165,7 @@ class SweepRecord(Data):
     failed_fabric: tuple[FailedFabric, ...] = ()
     cleared_nodes: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
+    spent_node_s: Seconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None
     reason: str | None = None

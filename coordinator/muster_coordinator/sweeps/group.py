@@ -153,7 +153,6 @@ class Group:
         return min((v for m in self.facts.values() if (v := m.least(metric)) is not None), default=None)
 
     def record(self) -> GroupRecord:
-        members = self.facts.values()
         return GroupRecord(
             id=self.id,
             members=self.members,
@@ -161,8 +160,7 @@ class Group:
             ending=self.ending,
             verdict=self.verdict,
             objective=self.objective,
-            measurements={member.node: member.results[0].metrics for member in members if member.results},
-            places=tuple(member.place() for member in members),
+            places=tuple(member.place() for member in self.facts.values()),
             blamed=self.blamed,
             reasons=self.reasons,
             started_at=self.started_at,

@@ -101,6 +101,7 @@ class Member:
             ranks=None if self.accepted is None else self.accepted.ranks,
             verdict=self.verdict,
             findings=self.findings,
+            measured=tuple(rank.metrics for rank in self.results or ()),
         )
 
     def finish(self, results: tuple[RankResult, ...]) -> None:

@@ -149,7 +149,7 @@ def test_the_whole_way_through() -> None:
     record = made.record()
     assert (record.state, record.ending, record.verdict) == (GroupState.ENDED, Ending.FINISHED, Verdict.PASS)
     assert (record.objective, record.blamed, record.ended_at) == (1.2, (), 3.0)
-    assert record.measurements["2"] == {"busbw_gbps": [1.2, 2.4]}
+    assert {place.node: place.measured for place in record.places}["2"] == ({"busbw_gbps": [1.2, 2.4]},)
     assert [(place.node, place.first_rank, place.ranks) for place in record.places] == [
         ("1", 0, 8),
         ("2", 8, 8),
