@@ -27,6 +27,7 @@ from benchmarks.fleet import free_address
 
 from muster_plugins.collective.message_sizes import ELEMENT_BYTES, parse_size, series
 from muster_plugins.collective.operations import OPERATIONS, Desk
+from muster_plugins.collective.peers import everyone
 from muster_plugins.collective.rounds import run_rounds
 from muster_plugins.torch_device import Place, settle
 
@@ -90,10 +91,11 @@ def in_turns(rank: int, size: int, place: Place, options: argparse.Namespace) ->
     """The median seconds of both ways in every turn; each turn begins with the other one."""
     import torch  # noqa: PLC0415  the ranks only
 
-    exercise = OPERATIONS["all_reduce"].prepare(Desk(rank, options.ranks, size // ELEMENT_BYTES, place.torch_name))
+    peers = everyone(rank, options.ranks)
+    exercise = OPERATIONS["all_reduce"].prepare(Desk(peers, size // ELEMENT_BYTES, place.torch_name))
     plain = torch.ones(size // ELEMENT_BYTES, device=place.torch_name)
     ways: tuple[Callable[[], list[float]], ...] = (
-        lambda: run_rounds(exercise, place, options.iterations, options.warm_up).seconds,
+        lambda: run_rounds(exercise, peers, place, options.iterations, options.warm_up).seconds,
         lambda: plain_loop(plain, place, options.iterations, options.warm_up),
     )
     turns = []

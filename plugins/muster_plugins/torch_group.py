@@ -1,7 +1,7 @@
 """The process group of a check that runs on several nodes: from meeting at rank 0's store to leaving it together."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,20 +23,32 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What the ranks have told each other before they start: by rank, the names of their nodes and their hosts.
+    """What the ranks have told each other before they start: by rank, their nodes, local ranks and hosts.
 
-    A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell.
+    A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell. `timeout`
+    is how long a rank waits for the others in one operation.
     """
 
     backend: str
     nodes: tuple[str, ...]
+    local_ranks: tuple[int, ...]
     hosts: tuple[str, ...]
     rank: int
     store: "Store"
+    timeout: timedelta
 
     def told_by_all(self, topic: str, value: Any) -> list[Any]:
         """Tells all ranks `value`, a piece of JSON, and gives what each tells about the topic, by rank."""
         return _told_by_all(self.store, topic, value, self.rank, len(self.nodes))
+
+    def wait_for(self, ranks: Collection[int], topic: str, timeout_s: float) -> None:
+        """Returns when each of `ranks` has called this about `topic`; the other ranks only wait for them.
+
+        They may have more than one operation to do before that, so the timeout in seconds is not the group's.
+        """
+        if self.rank in ranks and self.store.add(topic, 1) == len(ranks):
+            self.store.set(f"{topic}/done", "")
+        self.store.wait([f"{topic}/done"], timedelta(seconds=timeout_s))
 
     def facts(self, place: Place) -> Json:
         """What references for groups are chosen by, and who this rank is, which works on `place`."""
@@ -75,7 +87,7 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
         timeout=timeout,
         wait_for_workers=False,
     )
-    group = _introduce(store, context.node, meeting, place)
+    group = _introduce(store, context.node, meeting, place, timeout)
     device = _torch_device(place) if group.backend == "nccl" else None
     dist.init_process_group(
         group.backend,
@@ -98,16 +110,20 @@ def _torch_device(place: Place) -> "torch.device":
     return torch.device(place.torch_name)
 
 
-def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place) -> Group:
+def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> Group:
     """Every rank says where it is and what it works on: NCCL needs a GPU on each."""
-    answers = _told_by_all(store, "rank", [node, _host(), place.backend], meeting.rank, meeting.world_size)
-    nodes, hosts, backends = zip(*answers, strict=True)
+    own = [node, meeting.local_rank, _host(), place.backend]
+    nodes, local_ranks, hosts, backends = zip(
+        *_told_by_all(store, "rank", own, meeting.rank, meeting.world_size), strict=True
+    )
     return Group(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
         nodes=nodes,
+        local_ranks=local_ranks,
         hosts=hosts,
         rank=meeting.rank,
         store=store,
+        timeout=timeout,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from muster_plugins.collective.operations import Desk, Exercise
+from muster_plugins.collective.peers import everyone
 from muster_plugins.gemm import product as gemm_product
 from muster_plugins.gemm.formats import FORMATS, why_not
 from muster_plugins.memory import pattern as memory_pattern
@@ -72,7 +73,7 @@ def flipped_bit() -> Any:
 
 def large_message(gib: str) -> Any:
     """A message of more elements than 32 bits count: what is found wrong in it, before and after one is, and memory."""
-    desk = Desk(0, 1, (int(gib) << 30) // 4, PLACE.torch_name)
+    desk = Desk(everyone(0, 1), (int(gib) << 30) // 4, PLACE.torch_name)
     buffer = desk.buffer(desk.elements)
     exercise = Exercise(buffer, [desk.pattern(0)], buffer, [desk.total()], lambda: None)
     exercise.refill()

@@ -1,6 +1,7 @@
 """Measures for the tests, in a process of its own: one request a line on stdin, one answer a line on stdout, as JSON.
 
-A request names a check, or `inventory` or `probe`, and for each node that takes part its settings. A check runs as an
+A request names a check, or `inventory` or `probe`, and for each node that takes part its settings and, in `ranks`, how
+many ranks it brings if not one. A check runs as an
 agent would run it: found by entry point, prepared by the plugins, measured and judged by shipped references. Resident
 checks run here, each rank of the others in a fork, so that torch is imported once for all of them.
 """
@@ -49,10 +50,12 @@ def answer(request: dict[str, Any]) -> Any:
         probes = [probe for found in nodes[0].contribute("muster_idle_probes") for probe in found.value or ()]
         return {probe.name: probe.probe(frozenset(request["own"])) for probe in probes}
     check = collect_checks(nodes[0])[request["do"]]
-    meetings = rendezvous(len(nodes))
+    counts = request.get("ranks") or [1] * len(nodes)
+    ranks = [(node, local) for node, count in zip(nodes, counts, strict=True) for local in range(count)]
+    meetings = rendezvous([local_rank for _, local_rank in ranks])
     if check.resident:
         return run(nodes[0], request, meetings[0])
-    pipes = [in_fork(plugins, request, meeting) for plugins, meeting in zip(nodes, meetings, strict=True)]
+    pipes = [in_fork(plugins, request, meeting) for (plugins, _), meeting in zip(ranks, meetings, strict=True)]
     if meetings[0].listen_fd is not None:
         os.close(meetings[0].listen_fd)
     answers = [said_in(pipe) for pipe in pipes]
@@ -69,19 +72,19 @@ def inventory(plugins: Plugins) -> Inventory:
     return next(found, Inventory())
 
 
-def rendezvous(world_size: int) -> list[Rendezvous]:
+def rendezvous(local_ranks: list[int]) -> list[Rendezvous]:
     listener = socket.create_server(("127.0.0.1", 0))
     port, descriptor = listener.getsockname()[1], listener.detach()
     return [
         Rendezvous(
             rank=rank,
-            local_rank=0,
-            world_size=world_size,
+            local_rank=local_rank,
+            world_size=len(local_ranks),
             master_addr="127.0.0.1",
             master_port=port,
             listen_fd=descriptor if rank == 0 else None,
         )
-        for rank in range(world_size)
+        for rank, local_rank in enumerate(local_ranks)
     ]
 
 

@@ -14,15 +14,18 @@ from pydantic import Field
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.model import Json
 from muster_plugins.collective import table
+from muster_plugins.collective.direction import send_one_way
 from muster_plugins.collective.exchange import Told, run_sizes, tell
 from muster_plugins.collective.judgement import FINDS, JUDGED, judge_results
 from muster_plugins.collective.operations import OPERATIONS
 from muster_plugins.collective.params import CollectiveParams
+from muster_plugins.collective.peers import everyone
+from muster_plugins.collective.rails import rails_of, run_in_turn
 from muster_plugins.collective.table import Row
 from muster_plugins.nccl import transport
 from muster_plugins.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.torch_device import Choice, Place, facts, free_bytes, place_of_rank, places_in_group, working_on
-from muster_plugins.torch_group import joined
+from muster_plugins.torch_group import Group, joined
 from muster_plugins.unmeasured import Unmeasured
 
 NAME = "collective"
@@ -31,6 +34,7 @@ _DEFAULT_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
 
 _FINDS = {
     "too_large": "a message does not fit into the memory of a device; nothing was measured",
+    "no_rails": "not measured by rail: the group is one node, or its nodes differ in their number of ranks",
     "same_host": "nodes of the group share a host: the network between hosts was not measured",
 }
 
@@ -48,6 +52,9 @@ class GroupParams(CollectiveParams):
 
     timeout_s: float = Field(30.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
     device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
+    by_rail: bool = Field(
+        False, description="true: afterwards also the ranks with the same local rank by themselves, rail by rail"
+    )
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -91,6 +98,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             timeout_s=120.0,
             needs=Needs.IDLE_NODE,
             objective="busbw_gbps",
+            by_rail="rail_busbw_gbps",
             quick={"iterations": 3, "warmup": 1},
             judged=JUDGED,
             finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | _FINDS).items()},
@@ -103,7 +111,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
 def measure(
     settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
 ) -> Measurement:
-    """Bandwidth and latency as this rank saw them, as medians of its rounds."""
+    """Bandwidth and latency as this rank saw them, as medians of its rounds; nothing where they cannot be measured."""
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
@@ -122,20 +130,36 @@ def measure(
     os.environ.update(_environment(settings, params, context))
     place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
-        if group.backend == "gloo":
-            place = replace(place, torch_name="cpu")
-        seen = run_sizes(params, params.sizes(_DEFAULT_BYTES[place.backend]), meeting, place, context.progress)
-        transports = transport.connections(context.scratch)
-        told = tell(group, seen, transports, place)
+        try:
+            return _measure_group(settings, params, context, place, group, known=known)
+        except Unmeasured as reason:  # which all ranks find, and so leave the group as usual
+            return reason.measurement(known)
+
+
+def _measure_group(
+    settings: CollectiveSettings, params: GroupParams, context: Context, place: Place, group: Group, *, known: Json
+) -> Measurement:
+    """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
+    if group.backend == "gloo":
+        place = replace(place, torch_name="cpu")
+    rails = rails_of(group.nodes, group.local_ranks) if params.by_rail else []
+    sizes = params.sizes(_DEFAULT_BYTES[place.backend])
+    seen = run_sizes(params, sizes, place, context.progress, everyone(group.rank, len(group.nodes)))
+    largest = partial(run_sizes, params, sizes[-1:], place, context.progress)
+    apart = run_in_turn(rails, group, context.timeout_s, largest)
+    sent = send_one_way(group, sizes[-1], place)
+    seen.add_wrong(apart.wrong + sent.wrong)
+    transports = transport.connections(context.scratch)
+    told = tell(group, seen, transports)
     known |= group.facts(place) | table.facts(seen.rows)
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, told.transports)
     known |= {"arrived_last": list(told.latest(group.nodes)), "environment": dict(shown(os.environ))}
     peak = settings.peak_gbps or table.expected_peak(known)
-    metrics = table.metrics(seen.rows, meeting.world_size, peak) | seen.times(told.last[meeting.rank])
-    if meeting.rank == 0:
+    if group.rank == 0:
         known |= _outputs(params, seen.rows, told, peak)
-    return Measurement(metrics=metrics, facts=known)
+    metrics = table.metrics(seen.rows, len(group.nodes), peak) | seen.times()
+    return Measurement(metrics=metrics | apart.metrics | sent.metrics, facts=known)
 
 
 def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
-from muster import Rendezvous
 from muster.model import Json, Metric
 from muster_plugins.collective.message_sizes import ELEMENT_BYTES
 from muster_plugins.collective.operations import OPERATIONS, Desk
 from muster_plugins.collective.params import CollectiveParams
+from muster_plugins.collective.peers import Peers
 from muster_plugins.collective.rounds import Rounds, last_arrivals, run_rounds
 from muster_plugins.collective.table import Row
 from muster_plugins.nccl.transport import Transport
@@ -21,43 +22,51 @@ _LATEST = 8
 
 
 class Seen(NamedTuple):
-    """What one rank saw, by message size from the smallest."""
+    """What one rank saw, by message size from the smallest; of all its peers it came last in `last` rounds."""
 
     rows: list[Row]
     rounds: list[Rounds]
+    last: int
+
+    def add_wrong(self, elements: int) -> None:
+        """Counts wrong elements of other messages of the largest size with its own."""
+        self.rows[-1] = replace(self.rows[-1], wrong=self.rounds[-1].wrong + elements)
 
     @property
     def waited(self) -> list[float]:
         """Seconds that the rank waited for the others, over the rounds of all sizes."""
         return [seconds for rounds in self.rounds for seconds in rounds.waited]
 
-    def times(self, last: int) -> dict[str, Metric]:
-        """How the rank's own time went; it came last in `last` rounds."""
+    def times(self) -> dict[str, Metric]:
+        """How the rank's own time went: medians of what it waited and, with the largest message, worked before a round.
+
+        `arrived_last` is the share of rounds in which it came last.
+        """
         return {
             "waited_s": median(self.waited),
             "compute_s": median(self.rounds[-1].computed),
-            "arrived_last": last / len(self.waited),
+            "arrived_last": self.last / len(self.waited),
         }
 
 
 def run_sizes(
     params: CollectiveParams,
     sizes: Sequence[int],
-    meeting: Rendezvous,
     place: Place,
     progress: Callable[[str], None],
+    peers: Peers,
 ) -> Seen:
     """Runs and checks the collective at every size, in bytes."""
-    operation, seen = OPERATIONS[params.collective], Seen([], [])
+    operation, world_size, seen = OPERATIONS[params.collective], len(peers.ranks), Seen([], [], 0)
     for size in sizes:
-        elements = operation.elements(size, meeting.world_size)
-        progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {meeting.world_size} ranks")
-        desk = Desk(meeting.rank, meeting.world_size, elements, place.torch_name)
+        elements = operation.elements(size, world_size)
+        progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {world_size} ranks")
+        desk = Desk(peers, elements, place.torch_name)
         # Named nowhere here, its buffers are given back before the next size takes its own.
-        rounds = run_rounds(operation.prepare(desk), place, params.iterations, params.warmup)
+        rounds = run_rounds(operation.prepare(desk), peers, place, params.iterations, params.warmup)
         seen.rounds.append(rounds)
-        seen.rows.append(_row(params, elements, meeting.world_size, rounds))
-    return seen
+        seen.rows.append(_row(params, elements, world_size, rounds))
+    return seen._replace(last=last_arrivals(seen.waited, peers, place))
 
 
 def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Rounds) -> Row:
@@ -76,7 +85,10 @@ def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Round
 
 
 class Told(NamedTuple):
-    """What all ranks told: wrong elements by size, in how many rounds each rank came last, what NCCL logged."""
+    """What all ranks told: wrong elements by size, and what NCCL logged.
+
+    By rank, it is known in how many rounds it came last.
+    """
 
     wrong: list[int]
     last: list[int]
@@ -88,9 +100,9 @@ class Told(NamedTuple):
         return [{"rank": rank, "node": nodes[rank], "rounds": self.last[rank]} for rank in often if self.last[rank]]
 
 
-def tell(group: Group, seen: Seen, transports: Counter[Transport], place: Place) -> Told:
+def tell(group: Group, seen: Seen, transports: Counter[Transport]) -> Told:
     """Tells all ranks what this one saw, and gives what all of them did."""
-    own = [[row.wrong for row in seen.rows], last_arrivals(seen.waited, place), transports]
+    own = [[row.wrong for row in seen.rows], seen.last, transports]
     wrong, last, logged = zip(*group.told_by_all("seen", own), strict=True)
     return Told(
         wrong=[sum(column) for column in zip(*wrong, strict=True)],

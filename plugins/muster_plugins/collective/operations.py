@@ -7,9 +7,11 @@ numbers that fp32 holds exactly in any order of addition. Only functions that ru
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from muster_plugins.collective.message_sizes import ELEMENT_BYTES
+from muster_plugins.collective.peers import Peers
 
 if TYPE_CHECKING:
     import torch
@@ -76,15 +78,19 @@ def _tiles(part: "torch.Tensor", pattern: "torch.Tensor") -> tuple["torch.Tensor
 
 
 class Desk:
-    """Where a rank prepares its exercises: the patterns and buffers of a message of `elements` elements in all."""
+    """Where a rank prepares its exercises: the patterns and buffers of a message of `elements` elements in all.
 
-    def __init__(self, rank: int, world_size: int, elements: int, torch_name: str) -> None:
+    `rank` and `ranks` count the peers from 0; only torch has to be told their numbers in the whole group.
+    """
+
+    def __init__(self, peers: Peers, elements: int, torch_name: str) -> None:
         import torch  # noqa: PLC0415  only child processes may load torch
 
-        self.rank = rank
-        self.ranks = range(world_size)
+        self.peers = peers
+        self.rank = peers.position
+        self.ranks = range(len(peers.ranks))
         self.elements = elements
-        self.each = elements // world_size
+        self.each = elements // len(peers.ranks)
         self._torch_name = torch_name
         self._counting = torch.arange(2 * _PERIOD, dtype=torch.float32, device=torch_name) % _PERIOD
 
@@ -105,58 +111,84 @@ class Desk:
             total += self.pattern(sender, receiver)
         return total
 
+    def nothing(self) -> "torch.Tensor":
+        """The pattern of a rank that has nothing to send."""
+        return self._counting.new_full((_PERIOD,), _EMPTY)
+
 
 def _all_reduce(desk: Desk) -> Exercise:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer = desk.buffer(desk.elements)
-    return Exercise(buffer, [desk.pattern(desk.rank)], buffer, [desk.total()], lambda: dist.all_reduce(buffer))
+    buffer, group = desk.buffer(desk.elements), desk.peers.process_group
+    sends, expects = [desk.pattern(desk.rank)], [desk.total()]
+    return Exercise(buffer, sends, buffer, expects, lambda: dist.all_reduce(buffer, group=group))
 
 
 def _broadcast(desk: Desk) -> Exercise:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer, of_root = desk.buffer(desk.elements), desk.pattern(0)
-    sends = [of_root if desk.rank == 0 else of_root.new_full((_PERIOD,), _EMPTY)]
-    return Exercise(buffer, sends, buffer, [of_root], lambda: dist.broadcast(buffer, src=0))
+    buffer, of_root, peers = desk.buffer(desk.elements), desk.pattern(0), desk.peers
+    sends = [of_root if desk.rank == 0 else desk.nothing()]
+    run = partial(dist.broadcast, buffer, src=peers.ranks[0], group=peers.process_group)
+    return Exercise(buffer, sends, buffer, [of_root], run)
 
 
 def _all_gather(desk: Desk) -> Exercise:
     gather = _newest("all_gather_single", "all_gather_into_tensor")
-    sent, received = desk.buffer(desk.each), desk.buffer(desk.elements)
+    sent, received, group = desk.buffer(desk.each), desk.buffer(desk.elements), desk.peers.process_group
     expects = [desk.pattern(sender) for sender in desk.ranks]
-    return Exercise(sent, [desk.pattern(desk.rank)], received, expects, lambda: gather(received, sent))
+    return Exercise(sent, [desk.pattern(desk.rank)], received, expects, lambda: gather(received, sent, group=group))
 
 
 def _reduce_scatter(desk: Desk) -> Exercise:
     scatter = _newest("reduce_scatter_single", "reduce_scatter_tensor")
-    sent, received = desk.buffer(desk.elements), desk.buffer(desk.each)
+    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.each), desk.peers.process_group
     sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
-    return Exercise(sent, sends, received, [desk.total(desk.rank)], lambda: scatter(received, sent))
+    return Exercise(sent, sends, received, [desk.total(desk.rank)], lambda: scatter(received, sent, group=group))
 
 
 def _alltoall(desk: Desk) -> Exercise:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    sent, received = desk.buffer(desk.elements), desk.buffer(desk.elements)
+    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.elements), desk.peers.process_group
     sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
     expects = [desk.pattern(sender, desk.rank) for sender in desk.ranks]
-    return Exercise(sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent))
+    return Exercise(sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent, group=group))
 
 
 def _sendrecv(desk: Desk) -> Exercise:
     """Each rank sends to the next one, the last to the first."""
-    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
-
     following, preceding = ((desk.rank + step) % len(desk.ranks) for step in (1, -1))
     sent, received = desk.buffer(desk.elements), desk.buffer(desk.elements)
+    run = _point_to_point(desk, [(sent, following)], [(received, preceding)])
+    return Exercise(sent, [desk.pattern(desk.rank)], received, [desk.pattern(preceding)], run)
+
+
+def one_way(desk: Desk, sender: int, receiver: int) -> Exercise:
+    """One rank sends to another one, which sends nothing; both call it."""
+    buffer, message = desk.buffer(desk.elements), desk.pattern(sender)
+    if desk.rank == sender:
+        return Exercise(buffer, [message], buffer, [message], _point_to_point(desk, [(buffer, receiver)], []))
+    return Exercise(buffer, [desk.nothing()], buffer, [message], _point_to_point(desk, [], [(buffer, sender)]))
+
+
+_Message = tuple["torch.Tensor", int]
+"""A buffer, and the rank that it goes to or comes from."""
+
+
+def _point_to_point(desk: Desk, sent: list[_Message], received: list[_Message]) -> Callable[[], None]:
+    """Sends and receives at the same time."""
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    ranks, group = desk.peers.ranks, desk.peers.process_group
+    operations = [dist.P2POp(dist.isend, buffer, ranks[rank], group) for buffer, rank in sent]
+    operations += [dist.P2POp(dist.irecv, buffer, ranks[rank], group) for buffer, rank in received]
 
     def run() -> None:
-        both = [dist.P2POp(dist.isend, sent, following), dist.P2POp(dist.irecv, received, preceding)]
-        for work in dist.batch_isend_irecv(both):
+        for work in dist.batch_isend_irecv(operations):
             work.wait()
 
-    return Exercise(sent, [desk.pattern(desk.rank)], received, [desk.pattern(preceding)], run)
+    return run
 
 
 def _newest(name: str, before_2_13: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from muster_plugins.collective.operations import Exercise
+from muster_plugins.collective.peers import Peers
 from muster_plugins.torch_device import Place, settle
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ class Rounds(NamedTuple):
     wrong: int
 
 
-def run_rounds(exercise: Exercise, place: Place, iterations: int, warmup: int) -> Rounds:
-    """The measured rounds; the `warmup` before them are checked all the same."""
+def run_rounds(exercise: Exercise, peers: Peers, place: Place, iterations: int, warmup: int) -> Rounds:
+    """The measured rounds, for which all `peers` meet; the `warmup` before them are checked all the same."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
-    clock: _Clock = _DeviceClock(place.torch_name) if place.backend == "cuda" else _HostClock()
+    clock: _Clock = _DeviceClock(peers, place.torch_name) if place.backend == "cuda" else _HostClock(peers)
     wrong = torch.zeros((), dtype=torch.int64, device=place.torch_name)
     marks = []
     ended = clock.now()
@@ -57,24 +58,24 @@ def run_rounds(exercise: Exercise, place: Place, iterations: int, warmup: int) -
     return Rounds(seconds, waited, computed, int(wrong))
 
 
-def last_arrivals(waited: list[float], place: Place) -> int:
-    """In how many rounds this rank came last: those in which nobody waited for a shorter time; alone, in none.
+def last_arrivals(waited: list[float], peers: Peers, place: Place) -> int:
+    """In how many rounds this rank came last: those in which no peer waited for a shorter time; alone, in none.
 
-    All ranks call it at the same time.
+    All peers call it at the same time.
     """
     import torch  # noqa: PLC0415  only child processes may load torch
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    if dist.get_world_size() == 1:
+    if len(peers.ranks) == 1:
         return 0
     mine = torch.tensor(waited, dtype=torch.float64, device=place.torch_name)
     least = mine.clone()
-    dist.all_reduce(least, op=dist.ReduceOp.MIN)
+    dist.all_reduce(least, op=dist.ReduceOp.MIN, group=peers.process_group)
     return int((mine == least).sum())
 
 
 class _Clock(Protocol):
-    """`now` gives a mark, `between` the seconds from one to another, `meet` lets all ranks go on at the same time.
+    """`now` gives a mark, `between` the seconds from one to another, `meet` lets all peers go on at the same time.
 
     `hold` keeps the device from going on before it has been told what comes next, which is to be timed.
     """
@@ -91,6 +92,9 @@ class _Clock(Protocol):
 class _HostClock:
     """For work on the CPU, which is done when the call returns."""
 
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
     def now(self) -> float:
         return time.perf_counter()
 
@@ -100,18 +104,19 @@ class _HostClock:
     def meet(self) -> None:
         import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-        dist.barrier()
+        dist.barrier(group=self._peers.process_group)
 
     def between(self, earlier: float, later: float) -> float:
         return later - earlier
 
 
 class _DeviceClock:
-    """For work that a GPU does in its own time. The ranks meet in a tiny sum, for which the host does not wait."""
+    """For work that a GPU does in its own time. The peers meet in a tiny sum, for which the host does not wait."""
 
-    def __init__(self, torch_name: str) -> None:
+    def __init__(self, peers: Peers, torch_name: str) -> None:
         import torch  # noqa: PLC0415  only child processes may load torch
 
+        self._peers = peers
         self._beacon = torch.zeros(1, device=torch_name)
 
     def now(self) -> "torch.cuda.Event":
@@ -129,7 +134,7 @@ class _DeviceClock:
     def meet(self) -> None:
         import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-        dist.all_reduce(self._beacon)
+        dist.all_reduce(self._beacon, group=self._peers.process_group)
 
     def between(self, earlier: "torch.cuda.Event", later: "torch.cuda.Event") -> float:
         milliseconds: float = earlier.elapsed_time(later)

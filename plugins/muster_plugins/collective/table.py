@@ -38,12 +38,16 @@ def judged_rows(rows: Sequence[Row]) -> list[Row]:
     return large or [max(rows, key=lambda row: row.size_bytes)]
 
 
+def median_busbw(rows: Sequence[Row]) -> float:
+    """The bus bandwidth of large messages, in GB/s."""
+    return statistics.median(row.busbw_gbps for row in judged_rows(rows))
+
+
 def metrics(rows: Sequence[Row], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
     """What the rows come down to. A single rank sends nothing over any bus, so it has no busbw."""
-    judged = judged_rows(rows)
-    found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged)}
+    found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged_rows(rows))}
     if world_size > 1:
-        busbw = statistics.median(row.busbw_gbps for row in judged)
+        busbw = median_busbw(rows)
         found["busbw_gbps"] = busbw
         if peak_gbps:
             found["efficiency"] = busbw / peak_gbps
