@@ -11,6 +11,9 @@ from benchmarks.localisation_fabric import lots_of
 from muster_coordinator.localize.probe import Probe
 from muster_coordinator.localize.trial import Outcome, Trial
 
+UNLIMITED = 100
+"""Rounds that neither needs; it ends a search that does not."""
+
 SLOW_BELOW = 0.85
 """Of what is normal in the simulated fabric; faulty parts deliver at most 0.7, and noise is far smaller."""
 
@@ -29,6 +32,7 @@ class RandomPairs:
 
     nodes: tuple[str, ...]
     seed: str
+    max_rounds: int = UNLIMITED
 
     def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
         """Pairs by lot at first; then everybody who has had no second pass, while partners that passed last."""
@@ -62,6 +66,7 @@ class Bisection:
     """
 
     nodes: tuple[str, ...]
+    max_rounds: int = UNLIMITED
     _bad: dict[tuple[str, ...], bool] = field(default_factory=dict)
 
     def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:

@@ -71,13 +71,12 @@ class Fabric:
         rails = self._rails(probe.members) if len(probe.members) > 1 else [1.0]
         if base == 0 or min(rails) == 0:
             return Trial(group=f"g{self._runs}", members=probe.members, outcome=Outcome.BAD, detail="the run crashed")
-        measured = tuple(self._noisy(min(base, rail)) for rail in (rails if probe.by_rail else [min(rails)]))
         return Trial(
             group=f"g{self._runs}",
             members=probe.members,
             outcome=Outcome.GOOD,
-            objective=min(measured),
-            rails=measured if probe.by_rail else (),
+            objective=self._noisy(min(base, *rails)),
+            rails=tuple(self._noisy(min(base, rail) / RAILS) for rail in rails) if probe.by_rail else (),
         )
 
     def _of_node(self, node: str) -> float:

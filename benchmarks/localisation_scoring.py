@@ -1,7 +1,8 @@
 """What a strategy costs and how right it is, on one case of a simulated fabric."""
 
+import resource
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -14,8 +15,7 @@ from muster_coordinator.localize.trial import Trial
 
 OF_NODE = frozenset((Part.NODE, Part.NODE_LINK, Part.RAIL))
 
-UNLIMITED = 100
-"""Rounds that no baseline needs; it ends a search that does not."""
+KIB_PER_MIB = 1024
 
 
 class Named(NamedTuple):
@@ -33,23 +33,9 @@ class Answer(NamedTuple):
     open: int
 
 
-Verdict = Callable[[Sequence[Trial]], Answer]
-
-
-class Cost(NamedTuple):
-    """The cost model: what every run takes beside its work, and its work, in seconds."""
-
-    start_up_s: float
-    run_s: float
-
-    @property
-    def group_s(self) -> float:
-        return self.start_up_s + self.run_s
-
-
 @dataclass(slots=True)
 class Played:
-    """The rounds of a sweep, what they showed, and the longest that planning one took, in seconds."""
+    """The rounds of a sweep, what they showed, and the most processor time that planning one took, in seconds."""
 
     rounds: list[list[Probe]]
     trials: list[Trial]
@@ -58,19 +44,19 @@ class Played:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One case. `exact` counts the faults that were named as what they are, `located` the bad nodes that were named.
+    """One case. `node_runs` counts each node once for every group that it was in.
 
-    `accused` counts the nodes that were named though nothing of them is at fault, `mistaken` all else that was.
-    `crossed` counts the pairs of leaves that groups had members at, of all `paths`.
+    `exact` counts the faults that were named as what they are, `located` the bad nodes that were named, `accused` the
+    nodes that were named though nothing of them is at fault, `mistaken` all else that was. `crossed` counts the pairs
+    of leaves that groups had members at, of all `paths`. `peak_mib` is what the process has held at most so far.
     """
 
     nodes: int
     rounds: int
     groups: int
-    node_seconds: float
-    floor_s: float
-    wall_s: float
+    node_runs: int
     slowest_plan_s: float
+    peak_mib: float
     faults: int
     exact: int
     bad_nodes: int
@@ -96,13 +82,13 @@ def truth_of(faults: Faults) -> frozenset[Named]:
     )
 
 
-def play(policy: Policy, fabric: Fabric, max_rounds: int) -> Played:
-    """Runs rounds as the policy wants them, until it wants no more."""
+def play(policy: Policy, fabric: Fabric) -> Played:
+    """Runs rounds as the policy wants them, until it wants no more or has had as many as it may."""
     played = Played([], [], 0.0)
-    while len(played.rounds) < max_rounds:
-        began = time.perf_counter()
+    while len(played.rounds) < policy.max_rounds:
+        began = time.process_time()
         probes = policy.next_groups(played.trials, frozenset())
-        played.slowest_plan_s = max(played.slowest_plan_s, time.perf_counter() - began)
+        played.slowest_plan_s = max(played.slowest_plan_s, time.process_time() - began)
         if not probes:
             break
         played.rounds.append(probes)
@@ -110,7 +96,7 @@ def play(policy: Policy, fabric: Fabric, max_rounds: int) -> Played:
     return played
 
 
-def score(sites: dict[str, Site], played: Played, answer: Answer, faults: Faults, cost: Cost) -> Score:
+def score(sites: dict[str, Site], played: Played, answer: Answer, faults: Faults) -> Score:
     """Compares the answer with what is at fault."""
     probes = [probe for those in played.rounds for probe in those]
     truth = truth_of(faults)
@@ -121,10 +107,9 @@ def score(sites: dict[str, Site], played: Played, answer: Answer, faults: Faults
         nodes=len(sites),
         rounds=len(played.rounds),
         groups=len(probes),
-        node_seconds=cost.group_s * sum(len(probe.members) for probe in probes),
-        floor_s=cost.group_s * len(sites),
-        wall_s=cost.group_s * len(played.rounds),
+        node_runs=sum(len(probe.members) for probe in probes),
         slowest_plan_s=played.slowest_plan_s,
+        peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB,
         faults=len(truth),
         exact=len(truth & answer.named),
         bad_nodes=len(faults.bad_nodes),

@@ -30,6 +30,11 @@ class Client:
         given = {name: value for name, value in query.items() if value is not None}
         return self._ask("GET", path, f"?{urlencode(given)}" if given else "")
 
+    def text(self, *path: str, **query: str) -> str:
+        """The answer to GET as it is, where it need not be JSON."""
+        status, answer = self._send("GET", path, f"?{urlencode(query)}")
+        return answer.decode(errors="replace") if status < 400 else _answer(self._url, status, answer)
+
     def pages(self, *path: str) -> dict[str, Any]:
         """All pages of a list, put together as one."""
         items: list[Any] = []
@@ -54,6 +59,9 @@ class Client:
         return self._ask("DELETE", path, f"?{urlencode(query)}" if query else "")
 
     def _ask(self, method: str, path: tuple[str, ...], query: str = "", body: str | None = None) -> Any:
+        return _answer(self._url, *self._send(method, path, query, body))
+
+    def _send(self, method: str, path: tuple[str, ...], query: str, body: str | None = None) -> tuple[int, bytes]:
         target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         try:
@@ -61,13 +69,12 @@ class Client:
             try:
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
-                status, text = response.status, response.read()
+                return response.status, response.read()
             finally:
                 connection.close()
         except (OSError, HTTPException) as error:
             reason = " ".join(str(error).split())
             raise Unavailable(f"no coordinator answers at {self._url} ({reason}); set --url or MUSTER_URL") from None
-        return _answer(self._url, status, text)
 
 
 def _is_host_and_port(parts: SplitResult) -> bool:

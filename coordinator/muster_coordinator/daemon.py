@@ -27,7 +27,9 @@ from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Outgoing, Pipeline
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.thinning import Thinning
+from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import read_token
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen, serving
@@ -66,7 +68,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
         epoch = await store.next_epoch(time.time())
-        pipeline = Pipeline(Fleet(name=settings.fleet, epoch=epoch), store)
+        pipeline = Pipeline(_fleet(settings, epoch), store)
         pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
         listener, api_url = listen(settings.http.listen)
         stack.callback(listener.close)
@@ -80,6 +82,15 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
             await stop.wait()
             shell.stream.close()  # the server waits for its listeners
+
+
+def _fleet(settings: Settings, epoch: int) -> Fleet:
+    return Fleet(
+        name=settings.fleet,
+        epoch=epoch,
+        declared=read_topology(settings.topology_file),
+        after_restart=AfterRestart(settings.sweeps.after_restart),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from muster.wire.messages import (
     Report,
 )
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, NodeView, ReferenceRecord, StoryEntry
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,11 @@ class RunRequested:
 
 @dataclass(frozen=True, slots=True)
 class SweepRequested:
-    """Somebody wants a sweep; `nodes` None means every node that is there. Refused when anything is not valid."""
+    """Somebody wants a sweep under this id; `origin` says who. Refused when anything about it is not valid."""
 
     sweep: str
-    check: str
-    params: Json
-    strategy: str
-    nodes: tuple[str, ...] | None
+    request: SweepRequest
+    origin: str = "request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +127,18 @@ class SaveNode:
 
 @dataclass(frozen=True, slots=True)
 class SaveSweep:
-    """Write a sweep's record over the one that is stored."""
+    """Write a sweep's record over the one that is stored; its groups are not in it."""
 
     record: SweepRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SaveGroup:
+    """Write a group of a round of a sweep over what is stored of it."""
+
+    sweep: str
+    round: int
+    record: GroupRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +208,10 @@ class PublishReferences:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Tell whoever listens to the API's event stream: `kind` is run, node, sweep or story, `payload` its JSON."""
+    """Tell whoever listens to the API's event stream: `kind` is run, node, sweep or group, `payload` its JSON."""
 
     kind: str
-    payload: NodeView | SweepRecord | StoryEntry | Run
+    payload: NodeView | SweepRecord | GroupRecord | StoryEntry | Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +225,7 @@ Command = (
     StoreRuns
     | SaveNode
     | SaveSweep
+    | SaveGroup
     | SaveReference
     | EraseReference
     | SaveBaseline

@@ -5,9 +5,12 @@ longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from muster.errors import Refused, unknown
+from muster.model import Topology
 from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.events import (
     Announce,
@@ -22,7 +25,6 @@ from muster_coordinator.events import (
     ReportSeen,
     Request,
     RunRequested,
-    SaveSweep,
     SendAck,
     StoreRuns,
     SweepAbortRequested,
@@ -34,10 +36,12 @@ from muster_coordinator.orders import Orders
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.roster import Roster
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
-from muster_coordinator.sweeps.recovery import interrupted, release
-from muster_coordinator.sweeps.requests import check_run, plan_sweep
+from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.planning import plan_again, plan_sweep
+from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
+from muster_coordinator.sweeps.requests import check_run
 from muster_coordinator.sweeps.sweep import Sweep
 
 RUN_ORDER_TTL_S = 30.0
@@ -62,17 +66,28 @@ class Counts:
 class Fleet:
     """All nodes and all sweeps of the fleet `name`, under the leadership that `epoch` numbers."""
 
-    def __init__(self, *, name: str, epoch: int, heartbeat_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        epoch: int,
+        heartbeat_s: float = 10.0,
+        declared: Mapping[str, Topology] = MappingProxyType({}),
+        after_restart: AfterRestart = AfterRestart.RESUME,
+    ) -> None:
         self.name = name
         self.epoch = epoch
         self.counts = Counts()
         self._orders = Orders(epoch)
-        self._roster = Roster(self._orders, heartbeat_s)
+        self._roster = Roster(self._orders, heartbeat_s, declared)
+        self._declared = declared
+        self._after_restart = after_restart
         self._references = ReferenceBook(self._orders)
         self._streams: dict[tuple[str, str], int] = {}
         self._sweeps: dict[str, Sweep] = {}
         self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
-        self._busy: dict[str, str] = {}  # the sweep that each of its nodes takes part in
+        self._occupancy = Occupancy()
+        self._unheard: set[str] = set()  # nodes of interrupted sweeps that have not been heard of since the start
 
     def restore(self, saved: Saved, now: float) -> list[Command]:
         """Takes over what is stored; to be called once, before anything else. Ends the sweeps that were under way."""
@@ -81,9 +96,8 @@ class Fleet:
         self._streams = dict(saved.streams)
         commands += self._references.restore(saved.references, now)
         for record in saved.sweeps:
-            ended = interrupted(record, now)
-            commands += [SaveSweep(ended), Announce("sweep", ended), *self._settle(ended, now)]
             commands += release(record, self._orders, now)
+            commands += self._take_up(interrupted(record, now), now)
         return commands
 
     def handle(self, event: Event, now: float) -> list[Command]:
@@ -101,7 +115,7 @@ class Fleet:
                 commands = self._tick(event, now)
             case _:
                 commands = self._grant(event, now)
-        return commands
+        return [*commands, *self._form_groups(event, now)]
 
     def nodes(self, now: float) -> list[NodeView]:
         """Every node that was ever heard of, by name."""
@@ -117,7 +131,7 @@ class Fleet:
         return [sweep.record() for sweep in self._sweeps.values()]
 
     def sweep(self, id: str) -> SweepRecord | None:
-        """A sweep that runs or has ended lately."""
+        """A sweep that runs, with all its groups, or one that has ended lately, without them."""
         running = self._sweeps.get(id)
         return self._ended.get(id) if running is None else running.record()
 
@@ -152,7 +166,7 @@ class Fleet:
         )
 
     def _take_report(self, message: Report, now: float) -> list[Command]:
-        commands = self._roster.hear(message.node, message.id, now)
+        commands = self._hear(message.node, message.id, now)
         stream = (message.node, message.stream)
         intake = take(message, self._streams.get(stream, 0))
         self.counts.reports += 1
@@ -176,7 +190,7 @@ class Fleet:
 
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
-            commands = self._roster.hear(message.node, message.id, now)
+            commands = self._hear(message.node, message.id, now)
             self._roster.nodes[message.node].note_presence(message)
             return commands
         node = self._roster.nodes.get(message.node)
@@ -184,12 +198,22 @@ class Fleet:
         return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
 
     def _note_inventory(self, message: InventoryReport, now: float) -> list[Command]:
-        return [*self._roster.hear(message.node, message.id, now), *self._roster.equip(message, now)]
+        return [*self._hear(message.node, message.id, now), *self._roster.equip(message, now)]
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
-        commands = self._roster.hear(message.node, message.id, now)
+        commands = self._hear(message.node, message.id, now)
         sweep = self._sweeps.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
         return commands if sweep is None else [*commands, *self._drive(sweep, message, now)]
+
+    def _hear(self, name: str, cause: str, now: float) -> list[Command]:
+        self._admit_again(name, now)
+        return self._roster.hear(name, cause, now)
+
+    def _admit_again(self, name: str, now: float) -> None:
+        """Lets groups have a node again that had not been heard of since the start."""
+        if name in self._unheard:
+            self._unheard.discard(name)
+            self._occupancy.release((name,), now)
 
     def _tick(self, event: Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
@@ -200,9 +224,11 @@ class Fleet:
         return commands
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+        self._admit_again(name, now)
         commands = self._roster.lose(name, text, cause, now)
-        sweep = self._sweeps.get(self._busy.get(name, ""))
-        return commands if sweep is None else [*commands, *self._drive(sweep, MemberLost(name), now)]
+        for sweep in [sweep for sweep in self._sweeps.values() if sweep.concerns(name)]:
+            commands += self._drive(sweep, MemberLost(name), now)
+        return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
@@ -227,13 +253,40 @@ class Fleet:
     def _begin_sweep(self, event: SweepRequested, now: float) -> list[Command]:
         if event.sweep in self._sweeps or event.sweep in self._ended:
             raise Refused(f"there is a sweep {event.sweep!r} already")
-        plan = plan_sweep(event, self._roster.nodes, self._busy)
-        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, now)
-        self._busy.update(dict.fromkeys(plan.nodes, plan.id))
+        plan = plan_sweep(event, self._roster.nodes, self._declared)
+        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         self.counts.sweeps += 1
-        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {event.check}, strategy {plan.strategy}"
+        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
         told = [self._roster.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
-        return [*told, *sweep.begin(now)]
+        return [*told, *sweep.begin(now), *self._settle(sweep, now)]
+
+    def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
+        """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
+        if self._after_restart is AfterRestart.ABORT:
+            return self._close(aborted(record, now), now)
+        try:
+            plan = plan_again(record, self._roster.nodes)
+        except Refused as refused:
+            return self._close(aborted(record, now, f"{RESTARTED}: {refused}"), now)
+        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
+        sweep.take_up(record)
+        commands = sweep.begin(now)
+        for node in plan.nodes:
+            if self._roster.nodes[node].online:
+                self._unheard.add(node)
+                self._occupancy.take((node,), now)
+            else:
+                commands += sweep.handle(MemberLost(node), now)
+        return [*commands, *self._settle(sweep, now)]
+
+    def _form_groups(self, event: Event, now: float) -> list[Command]:
+        """Lets the sweeps form what waits, the more urgent ones first, when nodes may have become free."""
+        if not (self._occupancy.has_released or isinstance(event, Ticked | SweepRequested)):
+            return []
+        self._occupancy.new_turn()
+        waiting = [sweep for sweep in self._sweeps.values() if sweep.is_waiting]
+        waiting.sort(key=lambda sweep: -sweep.plan.priority)
+        return [command for sweep in waiting for command in sweep.form(now)]
 
     def _abort_sweep(self, id: str, reason: str, now: float) -> list[Command]:
         if id in self._ended:
@@ -249,18 +302,23 @@ class Fleet:
         return self._references.set(event.reference, now)
 
     def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
-        commands = sweep.handle(event, now)
-        if sweep.state is SweepState.RUNNING:
-            return commands
+        return [*sweep.handle(event, now), *self._settle(sweep, now)]
+
+    def _settle(self, sweep: Sweep, now: float) -> list[Command]:
+        """Draws the conclusions from a sweep that has ended."""
+        if not sweep.is_over:
+            return []
         del self._sweeps[sweep.plan.id]
         self.counts.groups += sweep.groups
-        return [*commands, *self._settle(sweep.record(), now)]
+        learned = self._roster.learn_leaves(sweep.pairs(), sweep.plan.id, now)
+        return [*learned, *self._conclude(sweep.summary(), now)]
 
-    def _settle(self, record: SweepRecord, now: float) -> list[Command]:
-        """Lets the nodes of a sweep that has ended go, and draws the conclusions from what it found."""
+    def _close(self, record: SweepRecord, now: float) -> list[Command]:
+        """Ends a sweep that cannot go on."""
+        return [*saving(record), *self._conclude(record, now)]
+
+    def _conclude(self, record: SweepRecord, now: float) -> list[Command]:
         self._ended[record.id] = record
         if len(self._ended) > ENDED_SWEEPS_KEPT:
             self._ended.popitem(last=False)
-        for node in record.nodes:
-            self._busy.pop(node, None)
         return self._roster.take_findings(record, now)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from muster.check import CheckInfo, Needs
-from muster.model import Health, Inventory, ServiceState
+from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
 from muster_coordinator.records import NodeRecord, NodeView
@@ -11,7 +11,11 @@ from muster_coordinator.records import NodeRecord, NodeView
 
 @dataclass(slots=True)
 class Node:
-    """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence."""
+    """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
+
+    `declared` is where the topology file places it, which goes before what it says itself; `learned_leaf` is what
+    sweeps have shown, which goes last.
+    """
 
     name: str
     first_seen: float
@@ -25,14 +29,21 @@ class Node:
     plugins: tuple[PluginInfo, ...] = ()
     outbox: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    declared: Topology = field(default_factory=Topology)
+    learned_leaf: str | None = None
 
     @classmethod
     def from_record(cls, record: NodeRecord) -> "Node":
         node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
-        node.inventory, node.plugins = record.inventory, record.plugins
+        node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         return node
+
+    @property
+    def topology(self) -> Topology:
+        """Where it stands."""
+        return self.declared.or_else(self.inventory.topology).or_else(Topology(leaf=self.learned_leaf))
 
     @property
     def is_examined(self) -> bool:
@@ -58,6 +69,7 @@ class Node:
             last_seen=self.last_seen,
             service=self.service,
             inventory=self.inventory,
+            learned_leaf=self.learned_leaf,
             checks=tuple(self.checks.values()),
             plugins=self.plugins,
             convictions=tuple(self.evidence.convictions.values()),
@@ -73,7 +85,8 @@ class Node:
             devices=self.inventory.devices,
             findings=self.evidence.findings,
             reasons=self.evidence.reasons,
-            topology=self.inventory.topology,
+            topology=self.topology,
+            labels=self.inventory.labels,
             machine_type=self.inventory.machine_type,
             software=self.inventory.software,
             checks=dict(self.evidence.verdicts),

@@ -34,7 +34,8 @@ class NodeFinding(Finding):
 class NodeRecord(Data):
     """A node as it is stored. Health is not: it is folded from the runs again after a restart.
 
-    `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id.
+    `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id. At which leaf
+    it stands, sweeps may have shown as well.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NodeRecord(Data):
     last_seen: Instant
     service: ServiceState
     inventory: Inventory = Inventory()
+    learned_leaf: str | None = None
     checks: tuple[CheckInfo, ...] = ()
     plugins: tuple[PluginInfo, ...] = ()
     convictions: tuple[NodeFinding, ...] = ()
@@ -60,6 +62,7 @@ class NodeView(Data):
     findings: tuple[NodeFinding, ...]
     reasons: tuple[str, ...] = ()
     topology: Topology = Topology()
+    labels: dict[str, str] = {}
     machine_type: str | None = None
     software: dict[str, str] = {}
     checks: dict[str, Verdict] = {}

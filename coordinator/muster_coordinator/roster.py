@@ -5,10 +5,10 @@ story with the id of what caused it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster.check import Transition
-from muster.model import Action, Json, Run, Severity
+from muster.model import Action, Json, Run, Severity, Topology
 from muster.wire.messages import InventoryReport
 from muster_coordinator import quarantine
 from muster_coordinator.baselines import Baselines, Compared
@@ -18,9 +18,13 @@ from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
 from muster_coordinator.records import NodeFinding, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
+from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
 """By node and subject of comparison, what is held against the node now."""
+
+MOST_PAIRS = 50_000
+"""All pairs of 300 nodes; comparing them takes about half a second."""
 
 LOST_AFTER_HEARTBEATS = 3
 """One heartbeat may be lost on the way and one may be late."""
@@ -29,10 +33,11 @@ LOST_AFTER_HEARTBEATS = 3
 class Roster:
     """All nodes that were ever heard of, by name in `nodes`, and the `baselines` that they are compared by."""
 
-    def __init__(self, orders: Orders, heartbeat_s: float) -> None:
+    def __init__(self, orders: Orders, heartbeat_s: float, declared: Mapping[str, Topology]) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
         self._orders = orders
+        self._declared = declared
         self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
         self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
@@ -50,6 +55,7 @@ class Roster:
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
+            node.declared = self._declared.get(node.name, Topology())
             node.health = node.evidence.health
             if node.online:
                 self._heard[node.name] = now
@@ -67,7 +73,7 @@ class Roster:
             node.last_seen = now
             return []
         if node is None:
-            node = self.nodes[name] = Node(name, first_seen=now, last_seen=now)
+            node = self.nodes[name] = Node(name, now, now, declared=self._declared.get(name, Topology()))
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
             told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
@@ -130,6 +136,27 @@ class Roster:
             commands += [self.tell(name, "link_failed", text, record.id, now) for name in link.between]
         text = f"a sweep with {record.check} could neither clear nor convict it"
         return commands + [self.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
+
+    def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
+        """Takes over which nodes share a leaf, as what the pairs of a sweep have reached shows it.
+
+        So many pairs that to compare them would keep the fleet waiting teach nothing.
+        """
+        met = {name for pair in pairs for name in (pair.one, pair.other)}
+        known = {node.name: node.topology.leaf for node in self.nodes.values() if node.topology.leaf is not None}
+        if known.keys() >= met or len(pairs) > MOST_PAIRS:
+            return []
+        return [
+            command
+            for leaf in learn_leaves(pairs, known)
+            for name in leaf.nodes
+            if name not in known
+            for command in self._place(self.nodes[name], leaf, cause, now)
+        ]
+
+    def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
+        node.learned_leaf = leaf.name
+        return [self.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
 
     def tell(
         self, node: str, kind: str, text: str, cause: str | None, now: float, *, data: Json | None = None

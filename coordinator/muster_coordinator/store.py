@@ -21,6 +21,7 @@ from muster_coordinator.events import (
     EraseBaseline,
     EraseReference,
     SaveBaseline,
+    SaveGroup,
     SaveLevels,
     SaveNode,
     SaveReference,
@@ -30,8 +31,9 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
-from muster_coordinator.sweep_records import SweepRecord, SweepState
-from muster_coordinator.tables import BASELINES, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
+from muster_coordinator.stored_sweeps import group_row, read_sweep, read_unfinished_sweeps, sweep_row
+from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.tables import BASELINES, GROUPS, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
 
 RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
@@ -103,7 +105,7 @@ class Store:
             if forgotten:  # first: what was saved before in the same batch is not among the rows
                 await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
                 await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
-            for table in (STREAMS, NODES, SWEEPS, REFERENCES, BASELINES, LEVELS):
+            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
@@ -118,8 +120,7 @@ class Store:
             nodes = await connection.scalars(select(NODES.c.body).order_by(NODES.c.name))
             runs = await connection.scalars(_last_runs())
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
-            live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
-            sweeps = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+            sweeps = await read_unfinished_sweeps(connection)
             references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
             baselines = await connection.scalars(select(BASELINES.c.body))
             levels = await connection.scalars(select(LEVELS.c.body))
@@ -127,7 +128,7 @@ class Store:
             nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
             runs=tuple(map(Run.model_validate_json, runs)),
             streams={(node, stream): through for node, stream, through in streams},
-            sweeps=tuple(map(SweepRecord.model_validate_json, sweeps)),
+            sweeps=sweeps,
             references=tuple(
                 ReferenceRecord(number=number, reference=Reference.model_validate_json(body))
                 for number, body in references
@@ -148,15 +149,14 @@ class Store:
         return None if body is None else Run.model_validate_json(body)
 
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
-        """All sweeps, the latest first; Refused when the cursor is none of ours."""
+        """All sweeps without their groups, the latest first; Refused when the cursor is none of ours."""
         query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
         return await read_page(self._engine, SweepRecord.model_validate_json, query, limit, cursor)
 
     async def sweep(self, sweep: str) -> SweepRecord | None:
-        """One sweep; None when there is none with this id."""
+        """One sweep with all its groups; None when there is none with this id."""
         async with self._engine.connect() as connection:
-            body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
-        return None if body is None else SweepRecord.model_validate_json(body)
+            return await read_sweep(connection, sweep)
 
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
         """A node's story, the latest step first; Refused when the cursor is none of ours."""
@@ -197,7 +197,7 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     runs: Rows = []
     story: Rows = []
     references: Rows = []
-    streams, nodes, sweeps, normal = {}, {}, {}, _Normal()
+    streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
     for command in commands:
         match command:
             case StoreRuns(node, stream, through, stored):
@@ -207,6 +207,8 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
                 nodes[record.name] = record
             case SaveSweep(sweep):
                 sweeps[sweep.id] = sweep
+            case SaveGroup(record=record):
+                groups[record.id] = command
             case SaveReference(record):
                 references.append({"number": record.number, "body": record.reference.model_dump_json()})
             case SaveBaseline() | SaveLevels() | EraseBaseline():
@@ -216,7 +218,8 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     return {
         STREAMS: list(streams.values()),
         NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
-        SWEEPS: [_sweep_row(sweep) for sweep in sweeps.values()],
+        SWEEPS: [sweep_row(sweep) for sweep in sweeps.values()],
+        GROUPS: [group_row(saved) for saved in groups.values()],
         REFERENCES: references,
         BASELINES: [*normal.baselines.values()],
         LEVELS: [*normal.levels.values()],
@@ -257,13 +260,4 @@ def _run_row(run: Run, stream: str) -> dict[str, Any]:
         "group": run.group,
         "cause": run.cause,
         "body": run.model_dump_json(),
-    }
-
-
-def _sweep_row(sweep: SweepRecord) -> dict[str, Any]:
-    return {
-        "id": sweep.id,
-        "state": sweep.state.value,
-        "created_at": sweep.created_at,
-        "body": sweep.model_dump_json(),
     }

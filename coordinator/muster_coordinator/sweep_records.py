@@ -19,12 +19,16 @@ class GroupState(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a group ended: FINISHED when every member reported, NOT_FORMED when it never ran."""
+    """How a group ended.
+
+    FINISHED when every member reported, NOT_FORMED when it never ran, INTERRUPTED when its coordinator ended before it.
+    """
 
     FINISHED = "FINISHED"
     NOT_FORMED = "NOT_FORMED"
     TIMED_OUT = "TIMED_OUT"
     ABORTED = "ABORTED"
+    INTERRUPTED = "INTERRUPTED"
 
 
 class Blame(Data):
@@ -50,7 +54,8 @@ class MemberRecord(Data):
 class GroupRecord(Data):
     """One group: `members` in rank order, what each measured, who is to blame, and why it was formed so.
 
-    `by_rail` says that its ranks exchanged on one rail after the other. What the group is compared by is `objective`.
+    `by_rail` says that its ranks exchanged on one rail after the other. What the group is compared by is `objective`,
+    and `slow` says why it counts as slow. One that could not be formed may have been `formed_again` under another id.
     """
 
     id: str
@@ -59,7 +64,9 @@ class GroupRecord(Data):
     ending: Ending | None = None
     verdict: Verdict | None = None
     objective: float | None = None
+    slow: str | None = None
     by_rail: bool = False
+    formed_again: bool = False
     places: tuple[MemberRecord, ...] = ()
     blamed: tuple[Blame, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -68,10 +75,11 @@ class GroupRecord(Data):
 
 
 class RoundRecord(Data):
-    """Disjoint groups that run side by side, and what they changed about the judgement when all had ended."""
+    """Disjoint groups, and what they changed about the judgement when all had ended; some may wait for their nodes."""
 
     number: int
     groups: tuple[GroupRecord, ...] = ()
+    waiting: int = 0
     learned: tuple[str, ...] = ()
 
 
@@ -135,7 +143,7 @@ class SweepRequest(Data):
     pairing: str | None = None
     passes: int = Field(1, ge=1, le=64)
     nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
-    select: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
+    select: Annotated[str, Field(max_length=10_000)] | None = None
     max_parallel: str | None = None
     max_rounds: int | None = Field(None, ge=1)
     max_node_s: float | None = Field(None, gt=0, allow_inf_nan=False)
@@ -145,8 +153,9 @@ class SweepRequest(Data):
 class SweepRecord(Data):
     """A sweep with everything that came of it. `notes` say why a node is inconclusive and what else was seen.
 
-    `asked` is the request that it answers, `origin` who made it: `request`, `schedule <name>` or `new nodes`.
-    Lists and events leave the groups out of its `rounds`.
+    What groups are compared by is `metric`. `asked` is the request that it answers, `origin` who made it: `request`,
+    `schedule <name>` or `new nodes`. Nodes that were not to be had are `absent`, each with the reason. Lists and events
+    leave the groups out of its `rounds`.
     """
 
     id: str
@@ -154,6 +163,7 @@ class SweepRecord(Data):
     strategy: str
     check: str
     params: Json = {}
+    metric: str | None = None
     nodes: tuple[str, ...]
     asked: SweepRequest | None = None
     origin: str = "request"
@@ -165,6 +175,7 @@ class SweepRecord(Data):
     failed_fabric: tuple[FailedFabric, ...] = ()
     cleared_nodes: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
+    absent: dict[str, str] = {}
     spent_node_s: Seconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None

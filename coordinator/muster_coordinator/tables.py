@@ -47,6 +47,17 @@ SWEEPS = Table(
     Index("sweeps_by_time", "created_at", "id"),
 )
 
+GROUPS = Table(
+    "groups",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("sweep", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("groups_by_sweep", "sweep", "round", "started_at"),
+)
+
 REFERENCES = Table(
     "operator_references",
     METADATA,

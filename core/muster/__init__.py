@@ -6,7 +6,19 @@ A plugin needs only the names that this module exports.
 
 from importlib.metadata import version
 
-from muster.check import Check, Context, Idleness, IdleProbe, Needs, Params, Rendezvous, Scope, Skip, Worse
+from muster.check import (
+    Check,
+    Context,
+    Idleness,
+    IdleProbe,
+    Needs,
+    Params,
+    Rendezvous,
+    Reservation,
+    Scope,
+    Skip,
+    Worse,
+)
 from muster.config import Config, Section
 from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
@@ -29,6 +41,7 @@ __all__ = [
     "Params",
     "Reference",
     "Rendezvous",
+    "Reservation",
     "Scope",
     "Section",
     "Severity",

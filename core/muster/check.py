@@ -108,7 +108,8 @@ class Check(Generic[P]):
     for a check that runs on demand only; a background check needs a default for every parameter. `quick` are the
     parameters that `--quick` sets. A `resident` check is cheap and frequent and shares one long-lived process with
     others of its kind. `objective` names the metric, more is better, by which a sweep compares groups with one
-    another.
+    another, and `by_rail` the one with a number for each rail of a group, by local rank: a check that has it takes a
+    parameter `by_rail`, true or false, which says whether the rails are measured apart.
 
     `judged` names the metrics that are meant to be held against references; a run says so where one has none.
     `compared` names those that the coordinator compares over the fleet and over time, with what is worse. `watch`,
@@ -129,6 +130,7 @@ class Check(Generic[P]):
     needs: Needs = Needs.NOTHING
     resident: bool = False
     objective: str | None = None
+    by_rail: str | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
     judged: tuple[str, ...] = ()
     compared: Mapping[str, Worse] = field(default_factory=dict)
@@ -171,8 +173,10 @@ class CheckInfo(Data):
     timeout_s: float
     objective: str | None
     params: Json
+    by_rail: str | None = None
     compared: dict[str, Worse] = {}
     judged: tuple[str, ...] = ()
+    cost_s: float | None = None
 
 
 def describe(check: AnyCheck) -> CheckInfo:
@@ -186,8 +190,10 @@ def describe(check: AnyCheck) -> CheckInfo:
         timeout_s=check.timeout_s,
         objective=check.objective,
         params=check.params.model_json_schema(),
+        by_rail=check.by_rail,
         compared=dict(check.compared),
         judged=check.judged,
+        cost_s=check.cost_s,
     )
 
 
@@ -208,12 +214,39 @@ class Idleness(StrEnum):
 class IdleProbe:
     """Tells whether somebody else is at work on this node.
 
-    `probe` gets the process ids of muster's own runs, which do not count as work. It is called in a child process,
-    about twice a second while a run holds the node, and must answer within a second.
+    `probe` gets the process ids of muster's own runs, which do not count as work. It is called in a child process, anew
+    before each run that needs idleness and about twice a second while one holds the node, and must answer within a
+    second. What it raises is UNKNOWN, for the reason that the error's text gives.
+
+    A probe whose question costs others something has an `interval_s`: while a run holds the node, it is asked again
+    only so many seconds after it has said IDLE.
     """
 
     name: str
     probe: Callable[[frozenset[int]], Idleness]
+    interval_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Keeps a scheduler's new work off this node while muster tests it.
+
+    `reserve` gets a reason for people, puts a mark where the scheduler heeds it, and returns when no new work can come.
+    When that cannot be had it raises, and the error's text says why. `release` takes the mark off. Work that is here
+    already is for the idle probes to notice, which are asked afterwards.
+
+    Both are called in the child process that asks the idle probes, and all reservations of a node together have five
+    seconds to answer, or the run does not get the node. What must hold:
+
+    - The mark can be told from anybody else's. Another's is respected: `reserve` raises and says whose it is, `release`
+      leaves it alone.
+    - Both can be repeated at any time, also by an agent that starts after one that was killed: a mark of ours that is
+      there is taken over, with the new reason, and nothing to release is no error.
+    """
+
+    name: str
+    reserve: Callable[[str], None]
+    release: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pluggy
 
-from muster.check import ActionOutcome, AnyCheck, Context, IdleProbe, Transition
+from muster.check import ActionOutcome, AnyCheck, Context, IdleProbe, Reservation, Transition
 from muster.config import Config
 from muster.model import Inventory, Run
 
@@ -41,6 +41,12 @@ def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
 
 
 @hookspec
+def muster_reservations(config: Config) -> Iterable[Reservation]:
+    """Reservations that keep a scheduler's work off this node while a group or a requested run needs it idle."""
+    return ()
+
+
+@hookspec
 def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
     """Called in the child process of a run just before it measures: set its environment up."""
 
@@ -55,5 +61,12 @@ async def muster_result(config: Config, run: Run) -> None:
     """A run has been stored: export it."""
 
 
-CONTRIBUTE = ("muster_configure", "muster_checks", "muster_inventory", "muster_idle_probes", "muster_prepare_run")
+CONTRIBUTE = (
+    "muster_configure",
+    "muster_checks",
+    "muster_inventory",
+    "muster_idle_probes",
+    "muster_reservations",
+    "muster_prepare_run",
+)
 NOTIFY = ("muster_transition", "muster_result")

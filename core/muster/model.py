@@ -5,6 +5,7 @@ Times are seconds since the epoch in Python and ISO 8601 in UTC in JSON.
 """
 
 import math
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -125,6 +126,31 @@ class Topology(Data):
     leaf: str | None = None
     host: str | None = None
 
+    def or_else(self, other: "Topology") -> "Topology":
+        """What is said here and, at levels where nothing is, what `other` says."""
+        return Topology(**{**dict(other), **{level: place for level, place in self if place is not None}})
+
+
+MOST_LABELS = 512
+"""Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
+
+_LABEL_KEY = re.compile(r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{0,63}")
+
+
+def valid_labels(labels: dict[str, str]) -> dict[str, str]:
+    """The labels as they are; ValueError for what Kubernetes would not take as labels either, and for too many."""
+    if len(labels) > MOST_LABELS:
+        raise ValueError(f"holds {len(labels)} labels, at most {MOST_LABELS} are taken")
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key):
+            raise ValueError(f"{key[:80]!r} is no key of a label, for example topology.kubernetes.io/rack")
+        if not _LABEL_VALUE.fullmatch(value):
+            raise ValueError(
+                f"label {key!r} has the value {value[:80]!r}: up to 63 letters, digits and . _ - are taken"
+            )
+    return labels
+
 
 class Inventory(Data):
     """What a node is made of, as its agent found it."""
@@ -132,6 +158,7 @@ class Inventory(Data):
     devices: tuple[Device, ...] = ()
     machine_type: str | None = None
     topology: Topology = Topology()
+    labels: Annotated[dict[str, str], AfterValidator(valid_labels)] = {}
     software: dict[str, str] = {}
 
 

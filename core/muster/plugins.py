@@ -17,14 +17,18 @@ import pluggy
 import structlog
 
 from muster import hookspecs
-from muster.check import AnyCheck, Check, IdleProbe
+from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import SettingsError, unknown
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
 
-_ITEMS: dict[str, type] = {"muster_checks": Check, "muster_idle_probes": IdleProbe}
+_ITEMS: dict[str, type] = {
+    "muster_checks": Check,
+    "muster_idle_probes": IdleProbe,
+    "muster_reservations": Reservation,
+}
 """The hooks that give any number of things, and what each of these must be."""
 
 log = structlog.get_logger()

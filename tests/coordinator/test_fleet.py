@@ -1,5 +1,6 @@
 """The fleet: what each event leads to, and what people may ask for."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -18,8 +19,8 @@ from muster_coordinator.events import (
     ReportSeen,
     RunRequested,
     SaveBaseline,
+    SaveGroup,
     SaveNode,
-    SaveSweep,
     SendAck,
     SendCommand,
     StoreRuns,
@@ -30,7 +31,10 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import FailedNode, SweepRecord, SweepState
+from muster_coordinator.sweep_records import Ending, FailedNode, SweepRecord, SweepRequest, SweepState
+from muster_coordinator.sweeps.group import ABORT_GRACE_S
+from muster_coordinator.sweeps.recovery import AfterRestart
+from muster_coordinator.topology.learned import Pair
 
 
 def check(name: str, scope: Scope, **params: Any) -> CheckInfo:
@@ -79,6 +83,10 @@ def run(seq: int, verdict: Verdict = Verdict.PASS, node: str = "a") -> Run:
 
 def report(*runs: Run, after: int = 0) -> ReportSeen:
     return ReportSeen(Report(**head(runs[0].node), stream="s", after=after, runs=runs))
+
+
+def sweep(name: str, *, check: str = "collective", **asked: Any) -> SweepRequested:
+    return SweepRequested(name, SweepRequest(check=check, **asked))
 
 
 def fleet(*nodes: str) -> Fleet:
@@ -257,15 +265,26 @@ def test_a_run_is_ordered_under_the_id_that_was_asked_for() -> None:
         (RunRequested("r", "a", "collective", {}), "strategy single"),
         (RunRequested("r", "a", "gemm", {"sise": 1}), "did you mean 'size'"),
         (RunRequested("r", "a", "gemm", {"size": 0}), "parameter 'size' of check 'gemm': 0 is less than"),
-        (SweepRequested("s", "collective", {}, "pear", None), "did you mean 'pairs'"),
-        (SweepRequested("s", "colective", {}, "pairs", None), "did you mean 'collective'"),
-        (SweepRequested("s", "gemm", {}, "pairs", None), "its only valid strategy is single"),
-        (SweepRequested("s", "collective", {}, "pairs", ("a",)), "needs at least 2 nodes"),
-        (SweepRequested("s", "collective", {}, "pairs", ("a", "lost")), "node 'lost' is lost"),
-        (SweepRequested("s", "collective", {}, "pairs", ("a", "x")), "unknown node 'x'"),
-        (SweepRequested("s", "collective", {}, "pairs", ("a", "c")), "takes part in sweep running already"),
-        (SweepRequested("s", "collective", {"x": 1}, "pairs", None), "unknown parameter"),
-        (SweepRequested("running", "collective", {}, "pairs", None), "there is a sweep 'running' already"),
+        (sweep("s", strategy="pear"), "did you mean 'pairs'"),
+        (sweep("s", check="colective", strategy="pairs"), "did you mean 'collective'"),
+        (sweep("s", check="gemm", strategy="pairs"), "its only valid strategy is single"),
+        (sweep("s", strategy="pairs", nodes=("a",)), "needs at least 2 nodes"),
+        (sweep("s", strategy="pairs", nodes=("a", "lost")), "node 'lost' is lost"),
+        (sweep("s", strategy="pairs", nodes=("a", "x")), "unknown node 'x'"),
+        (sweep("s", strategy="pairs", nodes=("a", "b"), select="rack=r1"), "contradict each other"),
+        (sweep("s", strategy="pairs", select="rack=r9"), "unknown rack 'r9'"),
+        (sweep("s", strategy="pairs", select="a,lost"), "node 'lost' is lost"),
+        (sweep("s", strategy="whole", pairing="random"), "is for strategy pairs"),
+        (sweep("s", strategy="pairs", pairing="interrack"), "did you mean 'inter_rack'"),
+        (sweep("s", max_parallel="1"), "max_parallel 1 of 4 nodes is 1; adaptive needs 2"),
+        (sweep("s", max_parallel="10%"), "max_parallel 10% of 4 nodes is 0"),
+        (sweep("s", max_parallel="110%"), "neither a number of nodes"),
+        (sweep("s", max_parallel="2.5"), "neither a number of nodes"),
+        (sweep("s", max_parallel="half"), "such as 25%"),
+        (sweep("s", strategy="whole", max_parallel="50%"), "contradicts strategy whole"),
+        (sweep("s", max_node_s=60.0), "less than the 70 node-seconds that one group of 2 takes"),
+        (sweep("s", strategy="pairs", params={"x": 1}), "unknown parameter"),
+        (sweep("running", strategy="pairs"), "there is a sweep 'running' already"),
         (SweepAbortRequested("other", "enough"), "unknown sweep 'other'"),
     ],
 )
@@ -273,7 +292,7 @@ def test_requests_that_are_not_valid_are_refused(event: Any, message: str) -> No
     """The refusal says what would be valid, and nothing has changed."""
     made = fleet("a", "b", "c", "d", "lost")
     made.handle(presence("lost", online=False), 1.0)
-    made.handle(SweepRequested("running", "collective", {}, "pairs", ("c", "d")), 1.0)
+    made.handle(sweep("running", strategy="pairs", nodes=("c", "d")), 1.0)
     before = (made.nodes(1.0), made.sweeps())
     with pytest.raises(Refused, match=message):
         made.handle(event, 1.0)
@@ -298,61 +317,107 @@ def test_a_broken_schema_from_a_node_is_refused_and_fetches_nothing() -> None:
         made.handle(RunRequested("r", "a", "gemm", {"size": 1}), 0.0)
 
 
-def test_a_sweep_takes_whoever_is_free_in_topology_order() -> None:
-    """Without names, lost and busy nodes are left out; neighbours stand next to each other."""
+def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
+    """Neighbours stand next to each other; who is lost is left out, with the reason."""
     made = Fleet(name="test", epoch=7)
-    for node, rack in (("a", "r2"), ("b", "r1"), ("c", "r2"), ("d", "r1"), ("lost", "r1"), ("busy", "r1")):
+    for node, rack in (("a", "r2"), ("b", "r1"), ("c", "r2"), ("d", "r1"), ("lost", "r1")):
         made.handle(inventory(node, rack), 0.0)
     made.handle(presence("lost", online=False), 1.0)
-    made.handle(SweepRequested("other", "collective", {}, "single", ("busy",)), 1.0)
-    commands = made.handle(SweepRequested("s", "collective", {}, "whole", None), 1.0)
-    assert kinds(commands) == ["tell sweep_begun"] * 4 + ["join b", "join d", "join a", "join c"] + [
-        "SaveSweep",
-        "announce sweep",
-    ]
+    commands = made.handle(sweep("s", strategy="whole"), 1.0)
+    assert [word for word in kinds(commands) if word.startswith("join")] == ["join b", "join d", "join a", "join c"]
     record = made.sweep("s")
     assert record is not None
     assert (record.nodes, record.state) == (("b", "d", "a", "c"), SweepState.RUNNING)
+    assert record.absent == {"lost": "is lost: last heard of at 1970-01-01T00:00:00.000Z"}
+
+
+def test_the_topology_file_goes_before_what_agents_say() -> None:
+    """In the order of ranks, in selections and in views; nodes that only it knows are absent."""
+    declared = {"a": Topology(rack="r1"), "b": Topology(rack="r0"), "ghost": Topology(rack="r1")}
+    made = Fleet(name="test", epoch=7, declared=declared)
+    for node in ("a", "b", "c"):
+        made.handle(inventory(node, "r1"), 0.0)
+    made.handle(sweep("s", strategy="whole", select="rack=r0,r1"), 1.0)
+    made.handle(sweep("t", strategy="whole", select="rack=r1"), 1.0)
+    first, second = made.sweeps()
+    assert (first.nodes, second.nodes) == (("b", "a", "c"), ("a", "c"))
+    assert second.absent == {"ghost": "no agent was ever heard of from there"}
+    assert [view.topology.rack for view in made.nodes(1.0)] == ["r1", "r0", "r1"]
+
+
+def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
+    """Once the pairs have met: whoever said nothing of its leaf gets the one that shows, and it outlives a restart."""
+    made = fleet(*(f"n{number}" for number in range(8)))
+    near, far = [10.0, 5.0]
+    pairs = [
+        Pair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
+        for one, other in itertools.combinations(range(8), 2)
+    ]
+    commands = made._roster.learn_leaves(pairs, "s", 1.0)
+    assert kinds(commands) == ["tell place", "SaveNode", "announce node"] * 8
+    leaves = {view.name: view.topology.leaf for view in made.nodes(1.0)}
+    assert leaves["n0"] == leaves["n3"] != leaves["n4"] == leaves["n7"]
+    assert made._roster.learn_leaves(pairs, "t", 2.0) == []
+    again = Fleet(name="test", epoch=8)
+    again.restore(Saved(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
+    assert {view.name: view.topology.leaf for view in again.nodes(3.0)} == leaves
 
 
 def test_an_aborted_sweep_frees_its_nodes() -> None:
     """Its members are told to leave, its record stays to be asked for, and aborting again does nothing."""
     made = fleet("a", "b")
-    made.handle(SweepRequested("s", "collective", {}, "pairs", None), 1.0)
-    commands = made.handle(SweepAbortRequested("s", "enough"), 2.0)
-    assert kinds(commands) == [
-        "abort a",
-        "abort b",
-        "SaveSweep",
-        "announce sweep",
-        "tell inconclusive",
-        "tell inconclusive",
-    ]
+    made.handle(sweep("s", strategy="pairs"), 1.0)
+    commands = kinds(made.handle(SweepAbortRequested("s", "enough"), 2.0))
+    assert commands[:4] == ["abort a", "abort b", "SaveSweep", "announce sweep"]
+    assert commands[-2:] == ["tell inconclusive"] * 2
     record = made.sweep("s")
     assert record is not None
     assert (record.state, record.verdict, record.reason) == (SweepState.ABORTED, Verdict.UNKNOWN, "enough")
     assert made.handle(SweepAbortRequested("s", "enough"), 3.0) == []
-    made.handle(SweepRequested("s2", "collective", {}, "pairs", ("a", "b")), 3.0)
+    assert "join a" in kinds([*made.handle(sweep("s2", strategy="pairs"), 3.0), *made.handle(Ticked(), 5.0)])
 
 
-def test_a_restart_ends_what_was_under_way_and_keeps_what_it_found() -> None:
-    """Members are released, convictions stand, streams go on where they were, lost nodes stay lost."""
+def test_sweeps_share_the_fleet_and_the_more_urgent_one_goes_first() -> None:
+    """No node is in two groups; who waits gets its nodes in the order of priorities, not of requests."""
+    made = fleet("a", "b", "c", "d")
+    assert len([word for word in kinds(made.handle(sweep("first", strategy="whole"), 1.0)) if "join" in word]) == 4
+    for name, priority in (("low", -1), ("high", 5), ("usual", 0)):
+        made.handle(sweep(name, strategy="whole", priority=priority), 2.0)
+    assert [it.state for it in made.sweeps()] == [SweepState.RUNNING] + [SweepState.PLANNED] * 3
+    order = []
+    for name in ("first", "high", "usual", "low"):
+        now = 4.0 * (len(order) + 1)
+        made.handle(SweepAbortRequested(name, "next"), now)
+        made.handle(Ticked(), now + ABORT_GRACE_S)
+        order += [it.id for it in made.sweeps() if it.state is SweepState.RUNNING]
+    assert order == ["high", "usual", "low"]
+
+
+def restarted(after_restart: AfterRestart, *, lost: tuple[str, ...] = ()) -> tuple[Fleet, list[Command]]:
+    """A fleet that another coordinator has left in the middle of a sweep, and what it does first."""
     old = fleet("a", "b", "c")
-    begun = old.handle(SweepRequested("s", "collective", {}, "pairs", ("a", "b")), 1.0)
-    (record,) = (command.record for command in begun if isinstance(command, SaveSweep))
+    old.handle(sweep("s", strategy="whole", nodes=("a", "b", "c")), 1.0)
+    (record,) = old.sweeps()
     failed = FailedNode(node="c", code="collective.slow", confidence=0.75, reasons=("slow with everyone",))
     saved = Saved(
-        nodes=tuple(_stored(name, online=name != "b") for name in ("a", "b", "c")),
+        nodes=tuple(_stored(name, online=name not in lost) for name in ("a", "b", "c")),
         runs=(run(1, Verdict.FAIL), run(2, Verdict.FAIL)),
         streams={("a", "s"): 2},
-        sweeps=(record.model_copy(update={"failed_nodes": (failed,), "nodes": ("a", "b", "c")}),),
+        sweeps=(record.model_copy(update={"failed_nodes": (failed,)}),),
     )
-    new = Fleet(name="test", epoch=8)
-    commands = new.restore(saved, 100.0)
-    assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b"]
+    new = Fleet(name="test", epoch=8, after_restart=after_restart)
+    return new, new.restore(saved, 100.0)
+
+
+def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
+    """Members are released, convictions stand, streams go on where they were, lost nodes stay lost."""
+    new, commands = restarted(AfterRestart.ABORT, lost=("b",))
+    assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b", "abort c"]
     ended = new.sweep("s")
     assert isinstance(ended, SweepRecord)
     assert (ended.state, ended.verdict, ended.inconclusive) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
+    (group,) = (command.record for command in commands if isinstance(command, SaveGroup))
+    assert group.ending is Ending.INTERRUPTED
     assert {view.name: (view.health, view.lost) for view in new.nodes(100.0)} == {
         "a": (Health.FAILED, False),
         "b": (Health.UNKNOWN, True),
@@ -363,6 +428,32 @@ def test_a_restart_ends_what_was_under_way_and_keeps_what_it_found() -> None:
     again = Fleet(name="test", epoch=9)
     again.restore(Saved(nodes=(stored,)), 200.0)
     assert [(view.health, view.findings[0].code) for view in again.nodes(200.0)] == [(Health.FAILED, "collective.slow")]
+
+
+def test_after_a_restart_a_sweep_goes_on_when_its_nodes_are_heard_of() -> None:
+    """Its members were released; the next round waits for each of them, and does without those that are lost."""
+    new, commands = restarted(AfterRestart.RESUME, lost=("b",))
+    assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b", "abort c"]
+    (record,) = new.sweeps()
+    assert (record.ended_at, len(record.rounds), record.absent.keys()) == (None, 2, {"b"})
+    assert new.handle(Ticked(), 101.0) == []
+    assert "join a" not in kinds(new.handle(presence("a"), 102.0))
+    joins = [command for command in new.handle(presence("c"), 103.0) if isinstance(command, SendCommand)]
+    assert [(it.node, it.command.kind) for it in joins] == [("a", "join"), ("c", "join")]
+    assert {it.command.group for it in joins} == {"s-8.2"}
+
+
+def test_a_sweep_whose_check_is_gone_ends_after_a_restart() -> None:
+    """With the reason."""
+    old = fleet("a", "b")
+    old.handle(sweep("s", strategy="pairs"), 1.0)
+    (node, other) = (_stored(name, online=True).model_copy(update={"checks": CHECKS[:1]}) for name in ("a", "b"))
+    new = Fleet(name="test", epoch=8)
+    new.restore(Saved(nodes=(node, other), sweeps=tuple(old.sweeps())), 100.0)
+    ended = new.sweep("s")
+    assert ended is not None
+    assert ended.state is SweepState.ABORTED
+    assert ended.reason == "the coordinator was restarted: node 'a' does not have check 'collective' any more"
 
 
 def _stored(name: str, *, online: bool) -> NodeRecord:

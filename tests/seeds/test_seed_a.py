@@ -11,7 +11,7 @@ import yaml
 
 from muster.model import Inventory, Topology
 from muster_coordinator.node import Node
-from muster_coordinator.sweeps.requests import in_topology_order
+from muster_coordinator.sweeps.planning import in_topology_order
 from muster_plugins.collective.check import GroupParams
 from muster_plugins.collective.table import Row, metrics
 from muster_plugins.nccl import transport as nccl_transport

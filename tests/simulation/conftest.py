@@ -40,6 +40,7 @@ from muster_coordinator.events import (
     InventorySeen,
     PresenceSeen,
     ReportSeen,
+    SaveGroup,
     SaveNode,
     SaveSweep,
     SendAck,
@@ -50,7 +51,7 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -130,7 +131,7 @@ class World:
     def sweep(self, strategy: str) -> str:
         """Asks for a sweep over whoever is there."""
         name = self.new_id()
-        self.coordinator.take(SweepRequested(sweep=name, check="collective", params={}, strategy=strategy, nodes=None))
+        self.coordinator.take(SweepRequested(name, SweepRequest(check="collective", strategy=strategy)))
         return name
 
     def bandwidth(self, members: Iterable[str]) -> float:
@@ -158,15 +159,29 @@ class Coordinator:
         self.nodes: dict[str, NodeRecord] = {}
         self.runs: dict[tuple[str, str, int], Run] = {}
         self.streams: dict[tuple[str, str], int] = {}
-        self.sweeps: dict[str, SweepRecord] = {}
+        self._sweeps: dict[str, SweepRecord] = {}
+        self._groups: dict[str, SaveGroup] = {}
         self._ended: dict[str, GroupRecord] = {}
         self.fleet = Fleet(name="simulated", epoch=self.epoch)
+
+    @property
+    def sweeps(self) -> dict[str, SweepRecord]:
+        """Every sweep with its groups, as the store puts them together."""
+        return {name: self._complete(record) for name, record in self._sweeps.items()}
+
+    def _complete(self, record: SweepRecord) -> SweepRecord:
+        groups = [saved for saved in self._groups.values() if saved.sweep == record.id]
+        rounds = (
+            stage.model_copy(update={"groups": tuple(it.record for it in groups if it.round == stage.number)})
+            for stage in record.rounds
+        )
+        return record.model_copy(update={"rounds": tuple(rounds)})
 
     def crash(self) -> None:
         """Forgets everything but the store, and starts again as the next leader."""
         self.epoch += 1
         self.fleet = Fleet(name="simulated", epoch=self.epoch)
-        unfinished = [sweep for sweep in self.sweeps.values() if sweep.state is SweepState.RUNNING]
+        unfinished = [sweep for sweep in self.sweeps.values() if sweep.ended_at is None]
         saved = Saved(
             nodes=tuple(self.nodes.values()),
             runs=tuple(self.runs.values())[-50:],
@@ -174,7 +189,6 @@ class Coordinator:
             sweeps=tuple(unfinished),
         )
         self._carry_out(self.fleet.restore(saved, self._world.now))
-        assert self.fleet.sweeps() == []
 
     def take(self, event: Event) -> None:
         self._carry_out(self.fleet.handle(event, self._world.now))
@@ -189,8 +203,10 @@ class Coordinator:
                 case SaveNode(record):
                     self.nodes[record.name] = record
                 case SaveSweep(sweep):
-                    self.sweeps[sweep.id] = sweep
-                    self._check_what_ended_stays(sweep)
+                    self._sweeps[sweep.id] = sweep
+                case SaveGroup():
+                    self._groups[command.record.id] = command
+                    self._check_what_ended_stays(command.record)
         for command in commands:  # what is said is said after everything is stored
             match command:
                 case SendAck(node, ack):
@@ -204,15 +220,14 @@ class Coordinator:
             self.runs[node, stream, run.seq] = run
 
     def _check_groups_are_disjoint(self) -> None:
-        live = [group for sweep in self.fleet._sweeps.values() for group in sweep._live.values()]
+        live = [group for sweep in self.fleet._sweeps.values() for group in sweep.live.values()]
         taking_part = Counter(node for group in live for node in group.members)
         assert all(count == 1 for count in taking_part.values()), taking_part
 
-    def _check_what_ended_stays(self, sweep: SweepRecord) -> None:
-        for group in (group for stage in sweep.rounds for group in stage.groups):
-            if group.state is GroupState.ENDED:
-                facts = group.model_copy(update={"verdict": None, "reasons": ()})  # the sweep may judge it again
-                assert self._ended.setdefault(group.id, facts) == facts, "an ended group has changed"
+    def _check_what_ended_stays(self, group: GroupRecord) -> None:
+        if group.state is GroupState.ENDED:
+            facts = group.model_copy(update={"verdict": None, "slow": None})  # the sweep may judge it again
+            assert self._ended.setdefault(group.id, facts) == facts, "an ended group has changed"
 
 
 @dataclass
@@ -318,8 +333,8 @@ class Agent:
     def _members(self, group: str) -> tuple[str, ...]:
         """What the ranks know from their rendezvous."""
         for sweep in self.world.coordinator.fleet._sweeps.values():
-            if group in sweep._live:
-                return sweep._live[group].members
+            if group in sweep.live:
+                return sweep.live[group].members
         return (self.name,)
 
     def _record(self, verdict: Verdict, group: str | None) -> None:

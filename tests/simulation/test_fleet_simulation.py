@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muster.model import Verdict
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.sweep_records import SweepRecord
 
 Simulate = Callable[..., Any]
 
@@ -24,7 +24,7 @@ def ended_sweep(world: Any, strategy: str = "pairs") -> SweepRecord:
     for _ in range(LONGEST_SWEEP_S):
         world.run(1)
         record: SweepRecord = world.coordinator.sweeps[name]
-        if record.state is not SweepState.RUNNING:
+        if record.ended_at is not None:
             return record
     raise AssertionError(f"sweep {name} did not end within {LONGEST_SWEEP_S} s")
 
@@ -35,14 +35,14 @@ def named(record: SweepRecord) -> set[str]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_on_a_good_network_exactly_the_bad_nodes_are_named(simulate: Simulate, seed: int) -> None:
-    """A slow node and one whose ranks crash are convicted in two or three rounds; all others are cleared."""
+    """A slow node and one whose ranks crash are convicted, by three partners at most; all others are cleared."""
     world = simulate(seed, nodes=8 + seed % 5, slow={"node-2"}, crashing={"node-5"})
     record = ended_sweep(world)
     assert named(record) == {"node-2", "node-5"}
     assert set(record.cleared_nodes) == set(record.nodes) - {"node-2", "node-5"}
     assert (record.failed_links, record.inconclusive, record.suspects) == ((), (), ())
     assert record.verdict is Verdict.FAIL
-    assert len(record.rounds) <= 3
+    assert len(record.rounds) <= 4, "three partners, for a node that may have waited for the second round"
 
 
 @pytest.mark.parametrize("seed", range(40))

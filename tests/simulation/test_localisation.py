@@ -8,8 +8,8 @@ from benchmarks.localisation_scoring import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster_coordinator.localize.adaptive import MAX_ROUNDS, Adaptive
-from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.adaptive import Adaptive
+from muster_coordinator.localize.probe import Abilities, Probe, Site
 
 
 def nowhere(count: int) -> dict[str, Site]:
@@ -35,11 +35,41 @@ def test_passes_cross_every_path(count: int, passes: int) -> None:
     sites = sites_of(count)
     strategy = Adaptive(sites, passes=passes)
     fabric = Fabric(sites, Faults(), 0.02, lots_of("1"))
-    played = play(strategy, fabric, MAX_ROUNDS)
+    played = play(strategy, fabric)
     assert len(played.rounds) == passes
     leaves = {site.leaf for site in sites.values()}
     crossed = {frozenset(sites[node].leaf for node in trial.members) for trial in played.trials}
     assert crossed >= {frozenset(pair) for pair in itertools.combinations(leaves, 2)}
+
+
+@pytest.mark.parametrize("size", [2, 3, 33, 512])
+@pytest.mark.parametrize(
+    ("faults", "share"),
+    [
+        (Faults(), 1.0),
+        (Faults(nodes={"n1": 0.7, "n0": 0.4}), 0.4),
+        (Faults(rails={("n1", 7): 0.5}, nodes={"n0": 0.6}), 0.5),
+        (Faults(links={"n1": 0.3}, leaves={"leaf0": 0.2}), 0.2),
+    ],
+    ids=["healthy", "nodes", "rail", "link and leaf"],
+)
+def test_a_group_of_any_size_is_as_fast_as_the_slowest_of_its_parts(faults: Faults, share: float, size: int) -> None:
+    """But for noise; a rail that is tried apart carries an eighth."""
+    sites = sites_of(1024)
+    members = tuple(sites)[:size]
+    fabric = Fabric(sites, faults, 0.02, lots_of("1"))
+    together, apart = (fabric.run(Probe(members, "", by_rail)) for by_rail in (False, True))
+    assert together.objective == pytest.approx(share, rel=0.06)
+    assert len(apart.rails) == 8
+    assert 8 * min(apart.rails) == pytest.approx(share, rel=0.06)
+
+
+def test_a_group_uses_the_paths_between_all_its_leaves() -> None:
+    """A bad one slows down those that have nodes at both its ends, and nobody else."""
+    sites = sites_of(1024)
+    fabric = Fabric(sites, Faults(paths={("leaf0", "leaf15"): 0.5}), 0.0, lots_of("1"))
+    reached = {size: fabric.run(Probe(tuple(sites)[:size], "")).objective for size in (32, 480, 481, 512)}
+    assert reached == {32: 1.0, 480: 1.0, 481: 0.5, 512: 0.5}
 
 
 FAULTS = {
@@ -58,7 +88,7 @@ def test_faults_of_a_simulated_fabric_are_named_as_what_they_are(faults: Faults,
     """Everything that is at fault and nothing else, and nobody is left open."""
     sites = sites_of(60)
     strategy = Adaptive(sites, seed=str(seed))
-    played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))), MAX_ROUNDS)
+    played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))))
     judgement = strategy.judge(played.trials)
     assert {name for culprit in judgement.culprits for name in culprit.of} == (named or set(faults.nodes))
     assert judgement.open == ()
@@ -77,6 +107,6 @@ def test_no_healthy_node_is_convicted(count: int, noise: float, bad: set[int], s
     sites, lots = sites_of(count), lots_of(str(seed))
     nodes = {f"n{number}": lots.choice([0.0, lots.uniform(0.1, 0.7)]) for number in bad if number < count}
     strategy = Adaptive(sites, abilities=Abilities(alone=alone, by_rail=alone), seed=str(seed))
-    played = play(strategy, Fabric(sites, Faults(nodes=nodes), noise, lots), MAX_ROUNDS)
+    played = play(strategy, Fabric(sites, Faults(nodes=nodes), noise, lots))
     judgement = strategy.judge(played.trials)
     assert judgement.failed <= nodes.keys()

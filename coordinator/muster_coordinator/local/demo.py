@@ -29,8 +29,10 @@ from muster_coordinator.local.demo_plan import (
     named,
 )
 from muster_coordinator.records import NodeView
+from muster_coordinator.reports.progress import News
+from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.sweep_records import SweepRecord
-from muster_coordinator.text import node_table, sweep_news, sweep_report
+from muster_coordinator.text import node_table
 
 DEADLINE_S = 85.0
 """The demo ends within 90 s, one way or the other; stopping takes up to 4 s."""
@@ -124,9 +126,9 @@ class Demo:
         body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS}
         sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.post, "sweeps", body=body))
         self._step(f"sweep of {len(sweep.nodes)} nodes in pairs: {SWEEP_CHECK}")
-        told: set[str] = set()
+        news = News()
         while True:
-            for line in sweep_news(sweep, told):
+            for line in news.lines(sweep):
                 self._line(f"           {line}")
             if sweep.ended_at is not None:
                 return sweep

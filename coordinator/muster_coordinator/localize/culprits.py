@@ -4,18 +4,22 @@
   else can have brought that about.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.
-- A node's link, or some rails of it, are at fault when the node passes alone, has never passed with others, and failed
-  with at least three partners of which two have passed, one of them at its own leaf where that has other nodes.
-  Where a run alone tells nothing, node and link cannot be told apart, and the node is named.
-- A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad four times
+- A node's link, or some rails of it, are at fault when the node has never failed alone nor passed with others, and
+  failed with several partners of which two have passed, one of them at its own leaf where that has other nodes. It is
+  rails when they were tried apart and others were well; otherwise the link, of a node that passes alone. Where a run
+  alone tells nothing, node and link cannot be told apart, and the node is named.
+- A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad several times
   and never good although all nodes on it pass otherwise.
 
-What a culprit that is found by the first two rules explains, is not held against anybody else. No node is at fault
-because of the groups that it was in, and none because of its rank. Who has passed with others is cleared; whoever is
-neither is open. Confidence: each bad run leaves half of the doubt, and one with hard evidence a fifth.
+How many partners or runs are several, depends on the size of the fleet: the more nodes, the more often faults that come
+and go meet by chance. What a culprit that is found by the first two rules explains, is not held against anybody else.
+No node is at fault because of the groups that it was in, and none because of its rank. Who has passed with others is
+cleared; whoever is neither is open. Confidence: each bad run leaves half of the doubt, and one with hard evidence a
+fifth.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,13 +28,17 @@ from itertools import combinations
 
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.probe import Abilities
+from muster_coordinator.localize.sides import alike
 from muster_coordinator.localize.trial import Trial
 
-BAD_PARTNERS, PROVEN_PARTNERS = 3, 2
-"""Two bad partners may both be faults that come and go; three are not."""
+PROVEN_PARTNERS = 2
+"""Who fails with so many that have passed, and with others, is to blame itself."""
 
-BAD_RUNS_OF_PATH = 4
-"""Anybody's faults may come and go on it, so that it takes one more to be sure."""
+SPOILT = 0.015
+"""Share of the runs that a node spoils by chance, where one in twenty has a fault that shows in three runs of ten."""
+
+MISTAKES = 0.001
+"""In so many sweeps of such a fleet, such faults may meet where they look like another that stays."""
 
 LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
 """So many of a leaf's nodes, and this share of them, have to be stuck before the leaf itself is suspected."""
@@ -84,12 +92,22 @@ class Judgement:
         return (*self.nodes.values(), *self.leaves.values(), *self.links.values(), *self.paths.values())
 
     @cached_property
+    def bad_partners(self) -> int:
+        """With how many partners a node has to fail before its link is at fault: with each, that one may be."""
+        return self._beyond_chance(SPOILT)
+
+    @cached_property
+    def bad_runs_of_path(self) -> int:
+        """How often a path has to be bad before it is at fault: each time, either end may be."""
+        return self._beyond_chance(2 * SPOILT)
+
+    @cached_property
     def nodes(self) -> Mapping[str, Culprit]:
         """The nodes that are at fault by themselves."""
         return {
             node: self._culprit(Part.NODE, (node,), history.bad, intermittent=bool(history.good))
             for node, history in self.evidence.histories.items()
-            if history.own and len(history.bad) > 1
+            if history.own and (len(history.bad) > 1 or history.failed_alone)
         }
 
     @cached_property
@@ -139,9 +157,20 @@ class Judgement:
     @cached_property
     def links(self) -> Mapping[str, Culprit]:
         """The nodes whose link or rails are at fault; the nodes themselves where they cannot be tried alone."""
+        return {node: self._link(node, trials) for node, trials in self._cut_off.items() if node not in self.alike}
+
+    @cached_property
+    def alike(self) -> frozenset[str]:
+        """The nodes that a switch of which nobody said may stand before: they fail with everybody, and all alike."""
+        unknown = (node for node in self._cut_off if self.evidence.sites[node].leaf is None)
+        return alike({node: self._reached(node) for node in unknown})
+
+    @cached_property
+    def _cut_off(self) -> Mapping[str, list[Trial]]:
+        """The stuck nodes that only something of their own explains, or a switch that nobody knows; with these runs."""
         waiting = {node for leaf in self.suspected_leaves for node in self.evidence.leaves[leaf]}
         return {
-            node: self._link(node, trials)
+            node: trials
             for node, trials in self.stuck.items()
             if node not in waiting and node not in self.evidence.cleared and self._is_cut_off(node, trials)
         }
@@ -165,12 +194,17 @@ class Judgement:
         return frozenset(paths & self.unexplained.keys())
 
     @cached_property
+    def impassable(self) -> Mapping[Path, list[Trial]]:
+        """Those of `unexplained` that have never been good."""
+        return {path: trials for path, trials in self.unexplained.items() if path not in self.passable}
+
+    @cached_property
     def paths(self) -> Mapping[Path, Culprit]:
         """The paths and links that are at fault."""
         return {
             path: self._culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
-            for path, trials in self.unexplained.items()
-            if path not in self.passable and len(trials) >= BAD_RUNS_OF_PATH
+            for path, trials in self.impassable.items()
+            if len(trials) >= self.bad_runs_of_path
         }
 
     @cached_property
@@ -184,35 +218,75 @@ class Judgement:
         settled = self.evidence.cleared | self.failed | self.behind
         return tuple(node for node in self.evidence.sites if node not in settled)
 
+    def is_suspect(self, node: str) -> bool:
+        """Whether something speaks against a node that nobody else explains."""
+        return node in self.stuck or bool(self.evidence.histories[node].own)
+
     def is_well_alone(self, node: str) -> bool:
         """Whether a node has passed by itself and never failed, as far as that can be tried."""
         history = self.evidence.histories[node]
         return not history.own and (history.passed_alone or not self.abilities.alone)
 
+    def slow_rails(self, node: str) -> tuple[int, ...]:
+        """The rails that held back a stuck node where they ran apart; none when most did, for it is not them then."""
+        apart = [trial for trial in self.stuck.get(node, ()) if trial.rails]
+        slow = frozenset().union(*map(self.evidence.slow_rails, apart))
+        return tuple(sorted(slow)) if apart and len(slow) <= len(apart[0].rails) / 2 else ()
+
     def telling(self, node: str) -> list[Trial]:
         """The bad runs of a node in which all others are cleared and well."""
-        good = self.evidence.cleared - self.nodes.keys()
-        return [trial for trial in self.stuck.get(node, ()) if good.issuperset(trial.others(node))]
+        return [trial for trial in self.stuck.get(node, ()) if self._proven.issuperset(trial.others(node))]
+
+    @cached_property
+    def _proven(self) -> frozenset[str]:
+        return self.evidence.cleared - self.nodes.keys()
+
+    def is_partner(self, node: str) -> bool:
+        """Whether a node can help to judge others: it has passed, and was bad only with some that have not."""
+        return node in self._proven and node not in self.links and not self.telling(node)
+
+    def _beyond_chance(self, spoilt: float) -> int:
+        """How many bad runs in a row chance does not bring about for any node, when it spoils this share of them."""
+        return math.ceil(math.log(len(self.evidence.sites) / MISTAKES) / -math.log(spoilt))
 
     def _is_open(self, trial: Trial) -> bool:
         return not any(node in self.nodes for node in trial.crashed or trial.members)
 
+    def partners_needed(self, node: str) -> int:
+        """With how many partners a node has to fail; one more where none is known to be at its leaf, or all there are.
+
+        Who has failed with everybody has been tried across every path.
+        """
+        if self.evidence.neighbours(node):
+            return self.bad_partners
+        return min(self.bad_partners + 1, len(self.evidence.sites.keys() - self.nodes.keys()) - 1)
+
     def _is_cut_off(self, node: str, trials: list[Trial]) -> bool:
         """Whether only what is the node's own explains that it has failed with so many."""
-        partners = {trial.others(node) for trial in trials}
-        proven = {trial.others(node) for trial in self.telling(node)}
-        neighbours = self.evidence.neighbours(node)
-        not_the_paths = not neighbours or any(neighbours.issuperset(others) for others in proven)
-        return len(partners) >= BAD_PARTNERS and len(proven) >= PROVEN_PARTNERS and not_the_paths
+        partners = disjoint(trial.others(node) for trial in trials)
+        proven = disjoint(trial.others(node) for trial in self.telling(node))
+        enough = len(partners) >= self.partners_needed(node) and len(proven) >= PROVEN_PARTNERS
+        return enough and not self._may_be_paths(node, proven)
+
+    def _may_be_paths(self, node: str, proven: Iterable[tuple[str, ...]]) -> bool:
+        """Whether those that a node failed with, and that are well, may all be on the other side of something bad."""
+        if neighbours := self.evidence.neighbours(node):
+            return not any(neighbours.issuperset(others) for others in proven)
+        met = {other for others in proven for other in others}
+        if self.impassable and not any(met.issuperset(path.ends) for path in self.impassable):
+            return True
+        side, *others = {self.evidence.sides[other] for other in met}
+        return not others and any(other != side for other in self.evidence.sides.values())
+
+    def _reached(self, node: str) -> float:
+        """What the bad runs of a node come to among others that are well; 0 when they broke."""
+        return statistics.median(trial.objective or 0.0 for trial in self.telling(node))
 
     def _link(self, node: str, trials: list[Trial]) -> Culprit:
-        if not self.evidence.histories[node].passed_alone:
-            return self._culprit(Part.NODE, (node,), trials)
-        apart = [trial for trial in trials if trial.rails]
-        slow = frozenset().union(*map(self.evidence.slow_rails, apart))
-        if apart and 0 < len(slow) <= len(apart[0].rails) / 2:
-            return self._culprit(Part.RAIL, (node,), trials, rails=tuple(sorted(slow)))
-        return self._culprit(Part.NODE_LINK, (node,), trials)
+        if rails := self.slow_rails(node):
+            return self._culprit(Part.RAIL, (node,), trials, rails=rails)
+        part = Part.NODE_LINK if self.evidence.histories[node].passed_alone else Part.NODE
+        return self._culprit(part, (node,), trials)
 
     def _culprit(
         self,
@@ -225,3 +299,12 @@ class Judgement:
     ) -> Culprit:
         those = tuple(trials)
         return Culprit(part, of, those, all(map(self.evidence.is_slow, those)), rails, intermittent)
+
+
+def disjoint(groups: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Of `groups` as many as have nobody in common: what is bad between two may spoil all groups that have both."""
+    found: list[tuple[str, ...]] = []
+    for group in sorted(dict.fromkeys(groups), key=len):
+        if all(map(frozenset(group).isdisjoint, found)):
+            found.append(group)
+    return found

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from muster_coordinator.localize.level import Level, level_of, spread_of
+from muster_coordinator.localize.level import Level, Spread, level_of, spread_of
 from muster_coordinator.localize.probe import Site
+from muster_coordinator.localize.sides import sides_of
 from muster_coordinator.localize.trial import Outcome, Trial
 
 
@@ -47,6 +48,11 @@ class History:
         return any(len(trial.members) == 1 for trial in self.good)
 
     @property
+    def failed_alone(self) -> bool:
+        """Whether the verdict on the node by itself was FAIL."""
+        return any(trial.hard and len(trial.members) == 1 for trial in self.own)
+
+    @property
     def bad_together(self) -> list[Trial]:
         return [trial for trial in self.bad if len(trial.members) > 1]
 
@@ -69,15 +75,28 @@ class Evidence:
         return level_of(self._objectives(together=False), self._spread)
 
     @cached_property
-    def _spread(self) -> float:
-        """How much healthy runs differ; taken from those of several together, of which there are many."""
-        return spread_of(self._objectives(together=True))
+    def _spread(self) -> Spread:
+        """How much healthy runs differ; taken from those of several together, of which there are many, if any."""
+        return spread_of(self._objectives(together=not self.only_alone))
+
+    @cached_property
+    def only_alone(self) -> bool:
+        """Whether every node was tried by itself only, so that passing alone is all that can be asked of it."""
+        return all(len(trial.members) == 1 for trial in self.trials)
 
     def _objectives(self, *, together: bool) -> list[float]:
-        good = (
-            trial for trial in self.trials if trial.outcome is Outcome.GOOD and (len(trial.members) > 1) is together
-        )
-        return [trial.objective for trial in good if trial.objective is not None]
+        """What the best runs of all nodes reached: once for each run, and a large group counts as so many pairs.
+
+        Whoever is slow is tried more often than others, and would pass for typical if all its runs counted.
+        """
+        best: dict[str, tuple[float, Trial]] = {}
+        for trial in self.trials:
+            if trial.outcome is Outcome.GOOD and trial.objective is not None and (len(trial.members) > 1) is together:
+                for node in trial.members:
+                    if node not in best or best[node][0] < trial.objective:
+                        best[node] = trial.objective, trial
+        runs = {trial.group: (reached, trial) for reached, trial in best.values()}
+        return [reached for reached, trial in runs.values() for _ in range(max(len(trial.members) // 2, 1))]
 
     def level(self, trial: Trial) -> Level | None:
         """What is typical for runs like this one."""
@@ -86,15 +105,20 @@ class Evidence:
     def is_slow(self, trial: Trial) -> bool:
         """Whether `trial` went well but fell short of what is typical."""
         level = self.level(trial)
-        return level is not None and any(value < level.slow_below for value in _reached(trial))
+        if level is None or trial.outcome is not Outcome.GOOD or trial.objective is None:
+            return False
+        return trial.objective < level.slow_below
 
     def is_bad(self, trial: Trial) -> bool:
         return trial.outcome is Outcome.BAD or self.is_slow(trial)
 
     def slow_rails(self, trial: Trial) -> frozenset[int]:
-        """The rails that fell short."""
+        """The rails that fell short of the better ones in the same run, by as much as makes a run slow."""
         level = self.level_together
-        return frozenset(n for n, value in enumerate(trial.rails) if level is not None and value < level.slow_below)
+        if level is None or not trial.rails:
+            return frozenset()
+        usual = sorted(trial.rails)[len(trial.rails) * 3 // 4]
+        return frozenset(n for n, value in enumerate(trial.rails) if value < usual * level.slow_below / level.typical)
 
     @cached_property
     def histories(self) -> Mapping[str, History]:
@@ -107,16 +131,30 @@ class Evidence:
                     if node in trial.crashed or len(trial.members) == 1:
                         histories[node].own.append(trial)
             else:
-                # Where one rank makes up a group of its own, there is nothing to exchange, and it measures 0.
-                passed = trial.outcome is Outcome.GOOD and trial.objective != 0
+                passed = _is_pass(trial)
                 for node in trial.members:
                     (histories[node].good if passed else histories[node].void).append(trial)
         return histories
 
     @cached_property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have been in a good run with others."""
-        return frozenset(node for node, history in self.histories.items() if history.passed)
+        """The nodes that have been in a good run with others, and whose own ranks have not crashed since.
+
+        A good run alone is enough where nobody was tried with others.
+        """
+        found: set[str] = set()
+        for trial in self.trials:
+            if self.is_bad(trial):
+                found -= trial.crashed
+            elif _is_pass(trial) and (len(trial.members) > 1 or self.only_alone):
+                found.update(trial.members)
+        return frozenset(found)
+
+    @cached_property
+    def sides(self) -> Mapping[str, frozenset[str]]:
+        """By node that has passed with others, the side of the fabric that it is known to be on."""
+        together = (trial for trial in self.trials if len(trial.members) > 1)
+        return sides_of(trial.members for trial in together if _is_pass(trial) and not self.is_bad(trial))
 
     @cached_property
     def leaves(self) -> Mapping[str, tuple[str, ...]]:
@@ -139,8 +177,6 @@ class Evidence:
         return Path((min(ends), max(ends)), of_leaves=len(leaves) == 2)
 
 
-def _reached(trial: Trial) -> tuple[float, ...]:
-    """What a run that went well reached, on each rail where they were tried apart."""
-    if trial.outcome is not Outcome.GOOD or trial.objective is None:
-        return ()
-    return trial.rails or (trial.objective,)
+def _is_pass(trial: Trial) -> bool:
+    """Whether a run that is not bad shows that its members are well: not where one rank had nobody to exchange with."""
+    return trial.outcome is Outcome.GOOD and trial.objective != 0

@@ -18,7 +18,7 @@ LEAST_SHORTFALL, MOST_SHORTFALL = 0.15, 0.5
 """Nobody calls a smaller shortfall a fault, or a larger one chance, whatever the spread."""
 
 LEAST_GAP, MORE_GAP = 0.08, 0.8
-"""As a share of the lowest value that is well; the second is divided by the number of values."""
+"""As a share of the lowest value that is well; the second is divided by the number of values that have been seen."""
 
 QUARTILE, DECILE = 14, 17
 """Places of the upper quartile and of the upper decile among twentieths."""
@@ -35,26 +35,34 @@ class Level:
     slow_below: float
 
 
-def spread_of(values: Sequence[float]) -> float:
-    """The relative standard deviation of those of `values` that are well; what is expected until there are enough."""
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The relative standard deviation of healthy runs, and how many values have been `seen` of which it was taken."""
+
+    share: float
+    seen: int
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """How those of `values` that are well spread; what is expected until there are enough."""
     if (cuts := _cuts(values)) is None:
-        return EXPECTED_SPREAD
-    seen = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
-    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * seen**2
-    return math.sqrt(weighted / (EXPECTED_WEIGHT + len(values)))
+        return Spread(EXPECTED_SPREAD, 0)
+    found = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
+    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * found**2
+    return Spread(math.sqrt(weighted / (EXPECTED_WEIGHT + len(values))), len(values))
 
 
-def level_of(values: Sequence[float], spread: float) -> Level | None:
+def level_of(values: Sequence[float], spread: Spread) -> Level | None:
     """The level of `values`; None when fewer than two leave nothing to compare.
 
-    What is slow is set apart from what is well by a gap, which is wider while there are few values: without one, nobody
-    can tell where chance ends and the fault begins.
+    What is slow is set apart from what is well by a gap, which is wider while few values have been seen: without one,
+    nobody can tell where chance ends and the fault begins.
     """
     if (cuts := _cuts(values)) is None:
         return None
     typical = cuts[QUARTILE]
-    by_chance = typical * (1 - min(max(SIGMAS * spread, LEAST_SHORTFALL), MOST_SHORTFALL))
-    gap = LEAST_GAP + MORE_GAP / len(values)
+    by_chance = typical * (1 - min(max(SIGMAS * spread.share, LEAST_SHORTFALL), MOST_SHORTFALL))
+    gap = LEAST_GAP + MORE_GAP / max(spread.seen, len(values))
     least = typical
     for value in sorted(values, reverse=True):
         if value < min(by_chance, (1 - gap) * least):

@@ -2,27 +2,30 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.localize.culprits import BAD_RUNS_OF_PATH, Judgement
+from muster_coordinator.localize.culprits import Judgement, disjoint
 from muster_coordinator.localize.evidence import Path
+from muster_coordinator.localize.hints import hints_of
 from muster_coordinator.localize.partners import Partners
 from muster_coordinator.localize.probe import Probe
 from muster_coordinator.localize.tournament import across_leaves
 
-ALONE_TRIES = 4
-"""How often a node that was bad for no known reason runs alone: three of four faults that show in three runs of ten."""
+ALONE_TRIES = 3
+"""How often a node that was bad for no known reason runs alone: two of three faults that show in three runs of ten."""
+
+FEW = 2
+"""So many suspects meet others first: another node that runs alone as their measure would cost too much."""
 
 MAX_PARTNERS = 5
 """After so many partners another one would not tell more."""
-
-CONTROLS = 2
-"""As many nodes that have passed run alone beside the first suspects that do."""
 
 ALONE = "{} was bad with others, and its own run tells whether it is to blame"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
 AGAIN = "{} was bad once and nobody knows why"
 CONTROL = "{} has passed, and says what others should reach"
-MEET = "{} is well alone and meets {}, which has passed"
+MEET = "{} was bad with others and meets {}, which has passed"
 MIX = "nothing is held against {} and {}, and neither has passed yet"
+STRANGERS = "{} and {} were bad with others, and nobody has passed yet"
+ALIKE = "{} and {} fail alike, and pass together if a switch before both is bad"
 FRESH = "{} meets {}, which has passed"
 ONCE_MORE = "every node that has passed once more, across other paths"
 PATH = "between {} and {} one run was bad although its nodes are well"
@@ -45,9 +48,11 @@ class NextRound:
         waiting, excused = self._waiting(), self._excused()
         open_ = [node for node in self._judgement.open if node not in self._absent and node not in waiting]
         blamed = [node for node in open_ if node in self._judgement.stuck and node not in excused]
+        blamed.sort(key=lambda node: hints_of(node, self._judgement.stuck[node]), reverse=True)
         self._try_inside_leaves()
+        self._try_alone([node for node in blamed if self._is_due_alone(node, among=len(blamed))])
+        self._try_with_partner(blamed)
         self._try_alone([node for node in blamed if not self._has_run_alone(node)])
-        self._try_with_partner([node for node in blamed if self._has_run_alone(node)])
         self._try_paths()
         self._try_each_other([node for node in open_ if node in excused or node not in self._judgement.stuck])
         self._try_again()
@@ -80,8 +85,22 @@ class NextRound:
             self._add((node,), ALONE.format(node))
 
     def _try_with_partner(self, nodes: Iterable[str]) -> None:
-        for node in filter(self._is_free, nodes):
+        free = [*filter(self._is_free, nodes)]
+        self._try_among((node for node in free if node in self._judgement.alike), ALIKE)
+        for node in filter(self._is_free, free):
             self._meet(node, MEET, by_rail=self._judgement.abilities.by_rail)
+        if not self._evidence.cleared:
+            self._try_among(free, STRANGERS)
+
+    def _try_among(self, nodes: Iterable[str], reason: str) -> None:
+        """Pairs suspects that have not met: another one may clear them where nobody else can."""
+        left = [node for node in nodes if self._is_free(node) and not self._has_met_enough(node)]
+        while left:
+            node, *left = left
+            met = self._met(node)
+            if (other := next((other for other in left if other not in met), None)) is not None:
+                left.remove(other)
+                self._add((node, other), reason.format(node, other))
 
     def _try_each_other(self, nodes: list[str]) -> None:
         """Pairs nodes that nothing is held against; who is left over, or got nowhere, meets one that has passed."""
@@ -94,15 +113,25 @@ class NextRound:
 
     def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
         met = self._met(node)
-        partner = self._partners.take_near(node, met) if len(met) < MAX_PARTNERS else None
+        if self._has_met_enough(node):
+            return
+        proven = {other for trial in self._judgement.telling(node) for other in trial.others(node)}
+        elsewhere = self._partners.take_near(node, met | self._beside(node, met), proven)
+        partner = elsewhere or self._partners.take_near(node, met, proven)
         if partner is not None:
             self._add((node, partner), reason.format(node, partner), by_rail=by_rail)
 
+    def _beside(self, node: str, met: set[str]) -> set[str]:
+        """Who is on the side of somebody that `node` has met, where nobody said at which leaf it is."""
+        if self._evidence.sites[node].leaf is not None:
+            return set()
+        return set().union(*(self._evidence.sides.get(other, ()) for other in met))
+
     def _try_paths(self) -> None:
-        for path, trials in self._judgement.unexplained.items():
-            if path not in self._judgement.passable:
-                for _ in range(BAD_RUNS_OF_PATH - len(trials)):
-                    self._try_path(path)
+        for path, trials in self._judgement.impassable.items():
+            lacking = self._judgement.bad_runs_of_path - len(trials)
+            for _ in range(lacking if len(trials) > 1 else 1):  # most paths are good the second time
+                self._try_path(path)
 
     def _try_path(self, path: Path) -> None:
         if path.of_leaves:
@@ -125,9 +154,9 @@ class NextRound:
 
     def _add_controls(self) -> None:
         """Without nodes that have passed, nothing would say what a node alone should reach."""
-        if self._evidence.level_alone is None and any(len(probe.members) == 1 for probe in self.probes):
-            for node in filter(None, (self._partners.take_any() for _ in range(CONTROLS))):
-                self._add((node,), CONTROL.format(node))
+        wanted = self._evidence.level_alone is None and any(len(probe.members) == 1 for probe in self.probes)
+        if wanted and (node := self._partners.take_any()) is not None:
+            self._add((node,), CONTROL.format(node))
 
     def _add_pass(self) -> None:
         """All that have passed and are free meet others once more, as long as that was asked for."""
@@ -143,15 +172,23 @@ class NextRound:
         self.probes.append(Probe(members, reason, by_rail))
 
     def _is_partner(self, node: str) -> bool:
-        failed = self._judgement.failed
-        cleared = node in self._evidence.cleared
-        return cleared and node not in failed and node not in self._judgement.stuck and node not in self._absent
+        return node not in self._absent and self._judgement.is_partner(node)
 
     def _is_free(self, node: str) -> bool:
         return node not in self._used and node not in self._absent
 
     def _has_run_alone(self, node: str) -> bool:
         return not self._judgement.abilities.alone or self._evidence.histories[node].tried_alone > 0
+
+    def _is_due_alone(self, node: str, among: int) -> bool:
+        """Whether its own run tells most about one of so many suspects; where rails are to blame, it tells nothing."""
+        if self._has_run_alone(node) or self._judgement.slow_rails(node):
+            return False
+        return among > FEW or len(self._judgement.stuck[node]) > 1
+
+    def _has_met_enough(self, node: str) -> bool:
+        history = self._evidence.histories[node]
+        return len(disjoint(trial.others(node) for trial in (*history.bad_together, *history.void))) >= MAX_PARTNERS
 
     def _met(self, node: str) -> set[str]:
         """With whom a node was bad, or got nowhere."""

@@ -28,15 +28,18 @@ class Partners:
             if site.leaf is not None:
                 self._by_leaf.setdefault(site.leaf, []).append(node)
 
-    def take_near(self, node: str, met: Set[str]) -> str | None:
-        """A partner that `node` has not met: a neighbour at first, then one from where it has met nobody."""
+    def take_near(self, node: str, met: Set[str], proven: Set[str]) -> str | None:
+        """A partner that `node` has not met: from its own leaf until one is `proven`, then from where it met nobody."""
         here = self._sites[node]
+        if here.leaf is None:
+            near = self._next_to(node)
+            found = self._take(near, met) if met.isdisjoint(near) else None
+            return found or self._take(self._all, met)
         leaves = {self._sites[other].leaf for other in met}
         found = None
-        if here.leaf is None:
-            found = self._take(self._next_to(node), met) if met.isdisjoint(self._next_to(node)) else None
-        elif here.leaf not in leaves:
-            found = self._take(self._rack(here), met) or self._take(self._leaf(here.leaf), met)
+        if here.leaf not in {self._sites[other].leaf for other in proven}:
+            beside = self._take(self._rack(here), met, lambda other: self._sites[other].leaf == here.leaf)
+            found = beside or self._take(self._leaf(here.leaf), met)
         found = found or self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
         return found or self._take(self._all, met)
 

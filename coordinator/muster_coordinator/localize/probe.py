@@ -1,7 +1,7 @@
 """What a localisation strategy asks for, and what it knows about the place of each node."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from muster_coordinator.localize.trial import Trial
@@ -33,9 +33,18 @@ class Abilities:
     by_rail: bool = True
 
 
+def in_rank_order(probes: Iterable[Probe], sites: Mapping[str, Site]) -> list[Probe]:
+    """With the members of each in the order of `sites`, which is topology order."""
+    places = {node: place for place, node in enumerate(sites)}
+    return [replace(probe, members=tuple(sorted(probe.members, key=places.__getitem__))) for probe in probes]
+
+
 class Policy(Protocol):
     """A strategy: a pure function from what has been shown to what to try next."""
 
+    @property
+    def max_rounds(self) -> int:
+        """After so many rounds at the latest it ends, whatever is open then."""
+
     def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none when nothing more can be learned. `absent` are not to be had."""
-        ...

@@ -1,6 +1,7 @@
 """Everybody meets everybody: the circle method, and pairs of nodes that cross as many paths as there are."""
 
 import random
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TypeVar
@@ -11,17 +12,28 @@ Player = TypeVar("Player")
 
 
 def rounds_of(players: Sequence[Player]) -> Iterator[list[tuple[Player, Player]]]:
-    """Rounds of disjoint pairs in which each of `players` meets each other one exactly once.
+    """Rounds of disjoint pairs in which each of `players` meets each other one exactly once."""
+    return (meetings(players, turn) for turn in range(turns_of(len(players))))
 
-    One player stays where it is while the others move on by one place round a table; who sits opposite, meets. With an
-    odd number of players the empty chair is met in turn.
+
+def turns_of(players: int) -> int:
+    """How many rounds it takes until everybody has met everybody."""
+    return max(players - 1 + players % 2, 0)
+
+
+def meetings(players: Sequence[Player], turn: int) -> list[tuple[Player, Player]]:
+    """The disjoint pairs of one round.
+
+    The first player stays where it is while the others have moved on by `turn` places round a table; who sits opposite,
+    meets. With an odd number of players the empty chair is met in turn.
     """
     seats: list[Player | None] = [*players, *([None] if len(players) % 2 else [])]
-    for _ in range(len(seats) - 1):
-        half = len(seats) // 2
-        opposite = zip(seats[:half], reversed(seats[half:]), strict=True)
-        yield [(one, other) for one, other in opposite if one is not None and other is not None]
-        seats = [seats[0], seats[-1], *seats[1:-1]]
+    moving = deque(seats[1:])
+    moving.rotate(turn)
+    seats[1:] = moving
+    half = len(seats) // 2
+    opposite = zip(seats[:half], reversed(seats[half:]), strict=True)
+    return [(one, other) for one, other in opposite if one is not None and other is not None]
 
 
 def across_leaves(sites: Iterable[Site], seed: str, passes: int) -> list[tuple[str, ...]]:

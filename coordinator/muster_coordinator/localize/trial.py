@@ -1,6 +1,7 @@
 """What one group showed, by itself: the evidence that `localize` compares."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -17,8 +18,12 @@ class Trial:
     """What one group showed.
 
     `crashed` are the members whose own ranks were ended, `hard` says that there were any or that a verdict was FAIL,
-    and `detail` says for people why it was bad. Where the rails were tried apart, `rails` holds for each what the group
-    would reach if all were like it.
+    and `detail` says for people why it was bad. Where the rails were tried apart as well, `rails` holds what each
+    reached by itself, which is to be compared with the others only.
+
+    The rest is by node, as far as it was measured: `sent` what it could send while nobody else did, in GB/s, in a group
+    of two only; `latest` the share of the rounds in which one of its ranks came last, from 0 to 1; `work_s` the seconds
+    that its slowest rank computed before it took part.
     """
 
     group: str
@@ -29,6 +34,9 @@ class Trial:
     crashed: frozenset[str] = frozenset()
     hard: bool = False
     detail: str = ""
+    sent: Mapping[str, float] = field(default_factory=dict)
+    latest: Mapping[str, float] = field(default_factory=dict)
+    work_s: Mapping[str, float] = field(default_factory=dict)
 
     def others(self, node: str) -> tuple[str, ...]:
         return tuple(member for member in self.members if member != node)

@@ -15,7 +15,7 @@ Before the ranks run, a fault ends the group at once and frees the others. Once 
 without a result starts a short grace, in which the others may still report what they saw.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -97,18 +97,24 @@ GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What groups are to run: a check with its parameters and deadline, and the metric that it is about."""
+    """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
+
+    `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
+    group has shown it, one is expected to take `expected_s` from its invitation to its end.
+    """
 
     check: str
     params: Json
     timeout_s: float
     objective: str | None
     cause: str
+    rail_metric: str | None = None
+    expected_s: float = 35.0
 
 
 @dataclass(slots=True)
 class Group:
-    """One group. `members` are in rank order; `reasons` say why it was formed so."""
+    """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges."""
 
     id: str
     task: Task
@@ -116,6 +122,7 @@ class Group:
     reasons: tuple[str, ...]
     orders: Orders
     started_at: float
+    by_rail: bool = False
     state: GroupState = field(default=GroupState.FORMING, init=False)
     ending: Ending | None = field(default=None, init=False)
     ended_at: float | None = field(default=None, init=False)
@@ -129,7 +136,8 @@ class Group:
 
     def begin(self) -> list[Command]:
         """The invitations."""
-        content = {"check": self.task.check, "params": self.task.params, "timeout_s": self.task.timeout_s}
+        params = {**self.task.params, "by_rail": True} if self.by_rail else self.task.params
+        content = {"check": self.task.check, "params": params, "timeout_s": self.task.timeout_s}
         return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
@@ -139,11 +147,8 @@ class Group:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst that any member says; UNKNOWN when not all could, None until the group has ended."""
-        if self.ending is None:
-            return None
-        said = [member.verdict for member in self.facts.values() if member.verdict is not None]
-        return worst(said) if self.ending is Ending.FINISHED else worst([*said, Verdict.UNKNOWN])
+        """None until the group has ended."""
+        return verdict_of((member.verdict for member in self.facts.values()), self.ending)
 
     @property
     def objective(self) -> float | None:
@@ -160,6 +165,7 @@ class Group:
             ending=self.ending,
             verdict=self.verdict,
             objective=self.objective,
+            by_rail=self.by_rail,
             places=tuple(member.place() for member in self.facts.values()),
             blamed=self.blamed,
             reasons=self.reasons,
@@ -238,6 +244,14 @@ class Group:
 
     def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
         return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
+
+
+def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verdict | None:
+    """The worst that any member of a group says; UNKNOWN when not all could, None until it has ended."""
+    if ending is None:
+        return None
+    said = [verdict for verdict in members if verdict is not None]
+    return worst(said) if ending is Ending.FINISHED else worst([*said, Verdict.UNKNOWN])
 
 
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:

@@ -1,16 +1,34 @@
 """What a coordinator does about the sweeps that were under way when the one before it ended."""
 
+from enum import StrEnum
+
 from muster.model import Verdict
 from muster.wire.messages import Abort
-from muster_coordinator.events import SendCommand
+from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, SendCommand
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.sweeps.group import RELEASE_TTL_S
+from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.sweeps.group import RELEASE_TTL_S, verdict_of
 
-REASON = "the coordinator was restarted"
+RESTARTED = "the coordinator was restarted"
+
+
+class AfterRestart(StrEnum):
+    """What becomes of a sweep: it goes on with the next round, or ends with what it has found."""
+
+    RESUME = "resume"
+    ABORT = "abort"
 
 
 def interrupted(record: SweepRecord, now: float) -> SweepRecord:
+    """The sweep with its groups as they have ended: those that were under way are interrupted."""
+    rounds = tuple(
+        stage.model_copy(update={"groups": tuple(_ended(group, now) for group in stage.groups)})
+        for stage in record.rounds
+    )
+    return record.model_copy(update={"rounds": rounds})
+
+
+def aborted(record: SweepRecord, now: float, reason: str = RESTARTED) -> SweepRecord:
     """The sweep as aborted: what it had found stays, whoever it had not settled is inconclusive."""
     failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
@@ -18,18 +36,25 @@ def interrupted(record: SweepRecord, now: float) -> SweepRecord:
         update={
             "state": SweepState.ABORTED,
             "verdict": Verdict.FAIL if failed else Verdict.UNKNOWN,
-            "rounds": tuple(_ended_round(stage, now) for stage in record.rounds),
             "inconclusive": tuple(node for node in record.nodes if node not in settled),
             "ended_at": now,
-            "reason": REASON,
+            "reason": reason,
         }
     )
+
+
+def saving(record: SweepRecord) -> list[Command]:
+    """What stores and announces a sweep with all its groups."""
+    outline = tuple(stage.model_copy(update={"groups": ()}) for stage in record.rounds)
+    summary = record.model_copy(update={"rounds": outline})
+    groups = [SaveGroup(record.id, stage.number, group) for stage in record.rounds for group in stage.groups]
+    return [SaveSweep(summary), *groups, Announce("sweep", summary)]
 
 
 def release(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand]:
     """Tells the members of every group that was under way to leave it."""
     return [
-        orders.send(node, Abort, now, ttl_s=RELEASE_TTL_S, cause=record.id, group=group.id, reason=REASON)
+        orders.send(node, Abort, now, ttl_s=RELEASE_TTL_S, cause=record.id, group=group.id, reason=RESTARTED)
         for stage in record.rounds
         for group in stage.groups
         if group.state is not GroupState.ENDED
@@ -37,12 +62,10 @@ def release(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand
     ]
 
 
-def _ended_round(record: RoundRecord, now: float) -> RoundRecord:
-    return record.model_copy(update={"groups": tuple(_ended_group(group, now) for group in record.groups)})
-
-
-def _ended_group(record: GroupRecord, now: float) -> GroupRecord:
-    if record.state is GroupState.ENDED:
-        return record
-    ended = {"state": GroupState.ENDED, "ending": Ending.ABORTED, "verdict": Verdict.UNKNOWN, "ended_at": now}
-    return record.model_copy(update=ended)
+def _ended(group: GroupRecord, now: float) -> GroupRecord:
+    """The group as it ended by itself, whatever it was compared with."""
+    changes: dict[str, object] = {"slow": None}
+    if group.state is not GroupState.ENDED:
+        changes |= {"state": GroupState.ENDED, "ending": Ending.INTERRUPTED, "ended_at": now}
+    ended = group.model_copy(update=changes)
+    return ended.model_copy(update={"verdict": verdict_of((place.verdict for place in ended.places), ended.ending)})

@@ -1,19 +1,24 @@
 """What a group that has ended showed, as evidence for `localize`."""
 
+from collections.abc import Callable, Iterable
+
 from muster.model import Severity, Verdict
 from muster_coordinator.localize.trial import Outcome, Trial
-from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweep_records import GroupRecord
 from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, may_be_echo
 
+SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
+"""Metrics by which any check of groups can say more about its members: what the node could send while nobody else did,
+in which share of the rounds the rank came last, and what its own work before a round took in seconds."""
 
-def trial_of(group: Group) -> Trial:
-    """What a group that has ended showed."""
+
+def trial_of(group: GroupRecord, rail_metric: str | None = None) -> Trial:
+    """What a group that has ended showed; `rail_metric` names the metric with a number for each rail."""
     crashed = frozenset(blame.node for blame in group.blamed if blame.reason in CRASHED)
-    members = group.facts.values()
     failures = [
-        f"{member.node}: {finding.summary}"
-        for member in members
-        for finding in member.findings
+        f"{place.node}: {finding.summary}"
+        for place in group.places
+        for finding in place.findings
         if finding.severity is Severity.ERROR
     ]
     blamed = [f"{blame.node}: {blame.detail or blame.reason}" for blame in group.blamed]
@@ -22,15 +27,19 @@ def trial_of(group: Group) -> Trial:
         members=group.members,
         outcome=_outcome(group),
         objective=group.objective,
+        rails=_rails(group, rail_metric) if group.by_rail and rail_metric is not None else (),
         crashed=crashed,
-        hard=bool(crashed) or any(member.verdict is Verdict.FAIL for member in members),
+        hard=bool(crashed) or any(place.verdict is Verdict.FAIL for place in group.places),
         detail="; ".join(blamed or failures),
+        sent=_of_nodes(group, SENT, min),
+        latest=_of_nodes(group, LATEST, max),
+        work_s=_of_nodes(group, WORK, max),
     )
 
 
-def _outcome(group: Group) -> Outcome:
+def _outcome(group: GroupRecord) -> Outcome:
     """GOOD and BAD by what every member says; without its word only by what nobody else can have brought about."""
-    said = {member.verdict for member in group.facts.values()}
+    said = {place.verdict for place in group.places}
     if Verdict.FAIL in said:
         return Outcome.BAD
     if said <= {Verdict.PASS, Verdict.WARN}:
@@ -41,3 +50,20 @@ def _outcome(group: Group) -> Outcome:
     if reasons <= CRASHED | {UNREACHABLE} or (None not in said and all(map(may_be_echo, reasons))):
         return Outcome.BAD
     return Outcome.VOID
+
+
+def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:
+    """What every rail reached, by the first rank that tells all of them; all ranks tell the same."""
+    for place in group.places:
+        for rank in place.measured:
+            values = rank.get(metric)
+            if isinstance(values, list) and None not in values:
+                return tuple(value for value in values if value is not None)
+    return ()
+
+
+def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
+    """By node, the worst that its ranks told."""
+    told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
+    numbers = {node: [value for value in values if isinstance(value, float)] for node, values in told.items()}
+    return {node: worst(values) for node, values in numbers.items() if values}

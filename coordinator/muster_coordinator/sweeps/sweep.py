@@ -1,213 +1,304 @@
 """One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
 
-`single` tries each node alone, `whole` all nodes in one group, `pairs` every node with another one and then whoever
-has not been cleared with one that has, round by round, and `adaptive` what separates what is still possible. A round
-ends when all its groups have; members that had to be told to leave get the time to kill what they spawned before they
-are invited again.
+Its strategy says which groups would tell most. They wait until their nodes are free and the sweep's limits leave room
+for them. A round is over when all its groups have ended; what they showed is then judged, and the judgement is the
+sweep's until the next round is over.
 
-A group that could not be formed is formed again in the same round: once with another member as rank 0 if nobody
-could reach the first, and, in a whole sweep, without the members that were to blame. What its groups showed becomes
-the sweep's evidence, which `localize` judges; a member that vanished, declined or stayed silent is absent from then
-on, and inconclusive unless it was cleared before.
+A group that could not be formed waits to be formed again: once with another member as rank 0 if nobody could reach the
+first, otherwise without the members that were to blame, for which spares from the same domain stand in if there are
+any. Whoever vanished, declined or stayed silent is absent from then on, and inconclusive unless it was cleared before.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from functools import partial
 
 from muster.model import Verdict
-from muster_coordinator.events import Announce, Command, SaveSweep, Ticked
-from muster_coordinator.localize.adaptive import MAX_ROUNDS as MAX_ADAPTIVE_ROUNDS
-from muster_coordinator.localize.case import Case
-from muster_coordinator.localize.ruling import Ruling, ruling_by_case, ruling_by_judgement
-from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.localize.probe import Site
+from muster_coordinator.localize.trial import Outcome
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.sweeps.formation import Formation, Plan, Strategy, adaptive, first_round, form_again, formations
+from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.sweeps.expense import Expense
+from muster_coordinator.sweeps.formation import Formation, form_again, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
-from muster_coordinator.sweeps.member import may_be_echo
+from muster_coordinator.sweeps.inquiry import Inquiry
+from muster_coordinator.sweeps.learning import learned
+from muster_coordinator.sweeps.ledger import Ledger
+from muster_coordinator.sweeps.member import LOST, may_be_echo
+from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.round import Round
 from muster_coordinator.sweeps.showing import trial_of
-
-MAX_ROUNDS = 6
-"""Two rounds settle almost everything; the others are for suspects that outnumber partners and for links."""
+from muster_coordinator.sweeps.spares import nearest
+from muster_coordinator.topology.learned import Pair
 
 SAVE_EVERY_S = 1.0
-"""Rounds are saved when they begin and end; in between, whoever watches sees what is at most this old."""
+"""What changes within a round is saved so often; whoever watches sees what is at most this old."""
 
 
 class Sweep:
     """A sweep from its first round to its verdict."""
 
-    def __init__(self, plan: Plan, orders: Orders, now: float) -> None:
+    def __init__(self, plan: Plan, orders: Orders, occupancy: Occupancy, now: float) -> None:
         self.plan = plan
-        self.state = SweepState.RUNNING
+        self.state = SweepState.PLANNED
+        self.groups = 0
         self._orders = orders
-        self._created_at = self._resume_at = self._saved_at = now
+        self._occupancy = occupancy
+        self._created_at = self._saved_at = now
         self._ended_at: float | None = None
         self._reason: str | None = None
-        self._rounds: list[list[Group]] = []
-        self._formations: dict[str, Formation] = {}
-        self._live: dict[str, Group] = {}
-        self._again: list[Formation] = []
-        self._trials: dict[str, Trial] = {}
-        self._absent: dict[str, str] = {}
-        self._changed = False
+        self._inquiry = Inquiry(plan)
+        self._ruling = self._inquiry.rule()
+        self._expense = Expense(plan.task)
+        self._ledger = Ledger()
+        self._rounds = 0  # that were not interrupted
+        self._round: Round | None = None
+        self._sites = {node: Site(node) for node in plan.nodes} | {site.node: site for site in plan.sites}
+
+    @property
+    def live(self) -> Mapping[str, Group]:
+        """The groups that have not ended."""
+        return {} if self._round is None else self._round.live
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether groups wait to be formed."""
+        return self._round is not None and bool(self._round.waiting)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._ended_at is not None
+
+    def concerns(self, node: str) -> bool:
+        """Whether a node takes part."""
+        return node in self._sites
+
+    def take_up(self, record: SweepRecord) -> None:
+        """Takes over what a sweep had found when the coordinator before this one ended; to be called before `begin`."""
+        self.state, self._created_at = record.state, record.created_at
+        self._inquiry.absent.update(record.absent)
+        for stage in record.rounds:
+            self._ledger.take_up(stage)
+            for group in stage.groups:
+                self._take_up(group)
+            self._rounds += all(group.ending is not Ending.INTERRUPTED for group in stage.groups)
+        self._ruling = self._inquiry.rule()
+
+    def _take_up(self, group: GroupRecord) -> None:
+        self.groups += 1
+        self._expense.add(group)
+        if not group.formed_again and group.ending is not Ending.INTERRUPTED:
+            self._inquiry.trials.append(trial_of(group, self.plan.task.rail_metric))
 
     def begin(self, now: float) -> list[Command]:
-        """The first round."""
-        return [*self._next_round(first_round(self.plan), now), *self._save(now)]
+        """Plans the first round, or after an interruption the next one."""
+        self._plan_round(now)
+        return self._save(now)
+
+    def form(self, now: float) -> list[Command]:
+        """Forms the groups that wait and whose nodes are free, as far as the limits leave room."""
+        if self._round is None:
+            return []
+        commands: list[Command] = []
+        for formation in [*self._round.waiting]:
+            if not self._has_room(self._round, formation):
+                break
+            if self._occupancy.take(formation.members, now):
+                commands += self._form(self._round, formation, now)
+        return [*commands, *self._save(now)] if commands else []
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
         """What is to be done about `event`."""
-        if self.state is not SweepState.RUNNING:
+        if self._round is None:
             return []
         commands: list[Command] = []
-        for group in self._concerned(event):
-            commands += group.handle(event, now)
-            self._changed |= not isinstance(event, Ticked) or bool(commands)
-            if group.state is GroupState.ENDED:
-                self._conclude(group, now)
+        for group in self._concerned(self._round, event):
+            commands += self._tell(self._round, group, event, now)
         match event:
             case MemberLost(node):
-                self._absent.setdefault(node, "lost: its agent has vanished")
+                self._miss(self._round, node, now)
             case CalledOff(reason):
+                self._judge()
                 self._end(SweepState.ABORTED, reason, now)
-        following = self._advance(now)
-        at_boundary = following or self.state is not SweepState.RUNNING or now >= self._saved_at + SAVE_EVERY_S
-        return [*commands, *following, *(self._save(now) if self._changed and at_boundary else ())]
-
-    @property
-    def groups(self) -> int:
-        """How many groups it has formed."""
-        return len(self._formations)
+        at_boundary = self._advance(now)
+        due = self._ledger.has_changed and now >= self._saved_at + SAVE_EVERY_S
+        return [*commands, *(self._save(now) if at_boundary or due else ())]
 
     def record(self) -> SweepRecord:
-        """The sweep as it stands."""
-        ruling = self._rule()
+        """The sweep as it stands, with all its groups."""
+        return self._ledger.complete(self.summary())
+
+    def summary(self) -> SweepRecord:
+        """The sweep as it stands, without its groups."""
+        ruling, absent = self._ruling, self._inquiry.absent
         failed = {found.node for found in ruling.failed_nodes}
-        unsettled = [node for node in ruling.open if node in self._absent or self.state is not SweepState.RUNNING]
+        unsettled = [node for node in ruling.open if node in absent or self.is_over]
         return SweepRecord(
             id=self.plan.id,
             state=self.state,
             strategy=self.plan.strategy,
             check=self.plan.task.check,
             params=self.plan.task.params,
+            metric=self.plan.task.objective,
             nodes=self.plan.nodes,
-            verdict=self._verdict(ruling, unsettled),
-            rounds=tuple(self._round_record(number, ruling) for number in range(1, len(self._rounds) + 1)),
+            asked=self.plan.asked,
+            origin=self.plan.origin,
+            verdict=self._verdict(unsettled),
+            rounds=self._ledger.outline(waiting=0 if self._round is None else len(self._round.waiting)),
             suspects=ruling.suspects,
             failed_nodes=ruling.failed_nodes,
             failed_links=ruling.failed_links,
             failed_fabric=ruling.failed_fabric,
             cleared_nodes=tuple(node for node in self.plan.nodes if node in ruling.cleared and node not in failed),
             inconclusive=tuple(unsettled),
+            absent=dict(absent),
+            spent_node_s=self._expense.spent_node_s,
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
-            notes=self._notes(ruling, unsettled),
+            notes=self._notes(unsettled),
         )
 
-    def _concerned(self, event: GroupEvent) -> list[Group]:
-        match event:
-            case Ticked() | CalledOff():
-                return list(self._live.values())
-            case MemberLost(node):
-                return [group for group in self._live.values() if node in group.facts]
-        group = self._live.get(event.group)
-        return [] if group is None else [group]
+    def pairs(self) -> list[Pair]:
+        """What pairs of nodes have reached together."""
+        return self._inquiry.pairs()
 
-    def _advance(self, now: float) -> list[Command]:
-        """Goes on once every group of the round has ended and its members have had the time to let go."""
-        if self._live or now < self._resume_at or self.state is not SweepState.RUNNING:
-            return []
-        if self._again:
-            formations, self._again = self._again, []
-            return self._form(formations, now)
-        if following := self._following_round():
-            return self._next_round(following, now)
-        self._end(SweepState.FINISHED, None, now)
-        return []
+    # Rounds
 
-    def _following_round(self) -> list[Formation]:
-        match self.plan.strategy:
-            case Strategy.PAIRS if len(self._rounds) < MAX_ROUNDS:
-                pairings = self._case().next_pairs(self._absent.keys())
-                return [Formation(pairing.members, pairing.reason) for pairing in pairings]
-            case Strategy.ADAPTIVE if len(self._rounds) < MAX_ADAPTIVE_ROUNDS:
-                strategy = adaptive(self.plan)
-                return formations(strategy.next_groups(tuple(self._trials.values()), frozenset(self._absent)))
-        return []
+    def _advance(self, now: float) -> bool:
+        """Judges a round that is over and plans the next; whether a round or the sweep has just ended."""
+        if self._round is not None and self._round.is_over:
+            self._judge()
+            self._plan_round(now)
+            return True
+        return self.is_over
 
-    def _next_round(self, formations: Iterable[Formation], now: float) -> list[Command]:
-        self._rounds.append([])
-        return self._form(formations, now)
+    def _judge(self) -> None:
+        """Closes the round with what its groups have shown."""
+        self._round = None
+        self._rounds += 1
+        before, self._ruling = self._ruling, self._inquiry.rule()
+        self._ledger.close_round(learned(before, self._ruling), self._ruling.why_slow)
 
-    def _form(self, formations: Iterable[Formation], now: float) -> list[Command]:
-        commands: list[Command] = []
-        for formation in formations:
-            name = f"{self.plan.id}-{len(self._formations) + 1}"
-            group = Group(name, self.plan.task, formation.members, (formation.reason,), self._orders, now)
-            self._formations[name] = formation
-            self._live[name] = group
-            self._rounds[-1].append(group)
-            commands += group.begin()
-        self._changed = True
-        return commands
-
-    def _conclude(self, group: Group, now: float) -> None:
-        """Takes what an ended group showed as evidence, or plans to form it again."""
-        del self._live[group.id]
-        if group.ending is not Ending.FINISHED:
-            self._resume_at = max(self._resume_at, now + ABORT_GRACE_S)
-        again = form_again(group, self._formations[group.id], self.plan.strategy)
-        trial = trial_of(group)
-        if again is None:
-            self._trials[group.id] = trial
+    def _plan_round(self, now: float) -> None:
+        """The next round, or the end when there is nothing more to learn or it may not be learned."""
+        formations = self._inquiry.next_round(self._rounds)
+        affordable = self._expense.affordable(formations, self.plan.limits.node_s)
+        if not formations:
+            self._end(SweepState.FINISHED, None, now)
+        elif self._rounds == self.plan.limits.rounds:
+            self._end(SweepState.FINISHED, f"more rounds than {self.plan.limits.rounds} were not asked for", now)
+        elif not affordable:
+            reason = f"another run would take more than the {self.plan.limits.node_s:g} node-seconds that may be spent"
+            self._end(SweepState.FINISHED, reason, now)
         else:
-            self._again.append(again)
-        for blame in group.blamed:
-            left_out = again is not None and blame.node not in again.members
-            # Whoever may only have seen its peers fail is still there for another try.
-            gone = again is None and trial.outcome is Outcome.VOID and not may_be_echo(blame.reason)
-            if left_out or gone:
-                self._absent.setdefault(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+            self._round = Round(affordable)
+            self._ledger.open_round()
 
     def _end(self, state: SweepState, reason: str | None, now: float) -> None:
         self.state, self._reason, self._ended_at = state, reason, now
-        self._changed = True
 
-    def _rule(self) -> Ruling:
-        """What the trials so far come to."""
-        check, metric = self.plan.task.check, self.plan.task.objective
-        if self.plan.strategy is Strategy.ADAPTIVE:
-            return ruling_by_judgement(adaptive(self.plan).judge(tuple(self._trials.values())), check, metric)
-        return ruling_by_case(self._case(), check)
+    # Groups
 
-    def _case(self) -> Case:
-        return Case(self.plan.nodes, tuple(self._trials.values()), self.plan.task.objective)
+    def _has_room(self, stage: Round, formation: Formation) -> bool:
+        """Whether the limits leave room for a group. One that is larger than they are is formed alone."""
+        limit, taken = self.plan.limits.nodes, stage.nodes_in_groups
+        return limit is None or not taken or taken + len(formation.members) <= limit
+
+    def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
+        self.state = SweepState.RUNNING
+        self.groups += 1
+        # With the epoch: what another coordinator has formed and not stored shall not be taken for this one.
+        name = f"{self.plan.id}-{self._orders.epoch}.{self.groups}"
+        reasons = (formation.reason,)
+        group = Group(name, self.plan.task, formation.members, reasons, self._orders, now, formation.by_rail)
+        stage.begin(group, formation)
+        self._ledger.begin(group)
+        return group.begin()
+
+    def _concerned(self, stage: Round, event: GroupEvent) -> list[Group]:
+        match event:
+            case Ticked() | CalledOff():
+                return list(stage.live.values())
+            case MemberLost(node):
+                return [group for group in stage.live.values() if node in group.facts]
+        group = stage.live.get(event.group)
+        return [] if group is None else [group]
+
+    def _tell(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[Command]:
+        commands = group.handle(event, now)
+        if group.state is GroupState.ENDED:
+            self._conclude(stage, group, now)
+        elif commands or not isinstance(event, Ticked):
+            self._ledger.touch(group)
+        return commands
+
+    def _conclude(self, stage: Round, group: Group, now: float) -> None:
+        """Takes what an ended group showed as evidence, or lets it be formed again."""
+        record, formation = group.record(), stage.end(group)
+        self._occupancy.release(group.members, now if record.ending is Ending.FINISHED else now + ABORT_GRACE_S)
+        self._expense.add(record)
+        spares = partial(self._spare, stage, now)
+        again = form_again(formation, record.blamed, spares) if record.ending is Ending.NOT_FORMED else None
+        if again is None:
+            self._ledger.end(record)
+            self._inquiry.trials.append(trial_of(record, self.plan.task.rail_metric))
+        else:
+            self._ledger.end(record.model_copy(update={"formed_again": True}))
+            stage.wait(again)
+        self._note_absent(record, again)
+
+    def _note_absent(self, record: GroupRecord, again: Formation | None) -> None:
+        for blame in record.blamed:
+            left_out = again is not None and blame.node not in again.members
+            # Whoever may only have seen its peers fail is still there for another try.
+            gone = again is None and self._inquiry.trials[-1].outcome is Outcome.VOID and not may_be_echo(blame.reason)
+            if left_out or gone:
+                self._inquiry.absent.setdefault(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+
+    def _miss(self, stage: Round, node: str, now: float) -> None:
+        """Does without a lost node from now on, also in the groups that still wait for it."""
+        self._inquiry.absent.setdefault(node, "lost: its agent has vanished")
+        for formation in [it for it in stage.waiting if node in it.members]:
+            stage.waiting.remove(formation)
+            again = without(formation, {node: LOST}, partial(self._spare, stage, now))
+            if again is not None:
+                stage.wait(again)
+
+    def _spare(self, stage: Round, now: float, node: str) -> str | None:
+        """A node of this sweep that stands near `node` and has nothing to do in this round."""
+        failed = {found.node for found in self._ruling.failed_nodes}
+        not_to_be_had = stage.used | self._inquiry.absent.keys() | failed
+        idle = (it for it in self.plan.nodes if it not in not_to_be_had and self._occupancy.is_free(it, now))
+        spare = nearest(node, idle, self._sites)
+        if spare is not None:
+            stage.used.add(spare)
+        return spare
+
+    # Telling
 
     def _save(self, now: float) -> list[Command]:
-        self._changed, self._saved_at = False, now
-        record = self.record()
-        return [SaveSweep(record), Announce("sweep", record)]
+        """What has changed, to be stored and announced."""
+        self._saved_at = now
+        summary = self.summary()
+        commands: list[Command] = [SaveSweep(summary), Announce("sweep", summary)]
+        for number, group in self._ledger.changed():
+            commands += [SaveGroup(self.plan.id, number, group), Announce("group", group)]
+        return commands
 
-    def _verdict(self, ruling: Ruling, unsettled: list[str]) -> Verdict | None:
-        if self.state is SweepState.RUNNING:
+    def _verdict(self, unsettled: list[str]) -> Verdict | None:
+        if not self.is_over:
             return None
-        if ruling.anything_failed:
+        if self._ruling.anything_failed:
             return Verdict.FAIL
         return Verdict.UNKNOWN if unsettled or self.state is SweepState.ABORTED else Verdict.PASS
 
-    def _notes(self, ruling: Ruling, unsettled: list[str]) -> tuple[str, ...]:
-        seen_last = {node: trial.detail for trial in self._trials.values() for node in trial.members if trial.detail}
-        reasons = {**seen_last, **self._absent}
-        why = [f"{node}: {reasons.get(node, 'no partner could tell')}" for node in unsettled]
-        return (*why, *ruling.seen)
-
-    def _round_record(self, number: int, ruling: Ruling) -> RoundRecord:
-        groups = self._rounds[number - 1]
-        return RoundRecord(number=number, groups=tuple(self._group_record(group, ruling) for group in groups))
-
-    def _group_record(self, group: Group, ruling: Ruling) -> GroupRecord:
-        record = group.record()
-        if (why := ruling.why_slow.get(group.id)) is None:
-            return record
-        return record.model_copy(update={"verdict": Verdict.FAIL, "reasons": (*record.reasons, why)})
+    def _notes(self, unsettled: list[str]) -> tuple[str, ...]:
+        seen_last = {node: trial.detail for trial in self._inquiry.trials for node in trial.members if trial.detail}
+        missing = {
+            node: "; ".join(filter(None, (seen_last.get(node), self._ruling.unsettled[node]))) for node in unsettled
+        }
+        why = {**missing, **{node: absent for node, absent in self._inquiry.absent.items() if node in missing}}
+        return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen)

@@ -1,7 +1,7 @@
 """What may stand in queries and bodies. Anything else is refused, with what is valid."""
 
 from http import HTTPStatus
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import pydantic_core
 from aiohttp import web
@@ -11,7 +11,9 @@ from pydantic import Json as JsonText
 from muster.model import Instant, Json, Name, Verdict
 from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.history import HistoryFilter
+from muster_coordinator.reports.exports import Format
 from muster_coordinator.store import RunFilter
+from muster_coordinator.sweep_records import SweepRequest
 from muster_coordinator.web.problems import Problem, validated
 
 MAX_ITEMS = 1_000
@@ -68,13 +70,20 @@ class NewRun(Request):
     params: Json = {}
 
 
-class NewSweep(Request):
-    """The body of POST /sweeps; without `nodes`, every node that is there takes part."""
+class NewSweep(SweepRequest, Request):
+    """The body of POST /sweeps."""
 
-    check: Name
-    params: Json = {}
-    strategy: str = "pairs"
-    nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+
+class ExplainQuery(Request):
+    """Which node of a sweep is to be explained."""
+
+    node: Name
+
+
+class ExportQuery(Request):
+    """In which form a sweep is wanted."""
+
+    format: Format
 
 
 class NewReference(ReferenceRow, Request):

@@ -1,5 +1,6 @@
 """What each route answers. A request that changes something is answered when the change has been stored."""
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from muster.errors import unknown
+from muster.model import Topology
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.events import (
@@ -29,12 +31,16 @@ from muster_coordinator.metrics import Figures
 from muster_coordinator.paging import Page, make_cursor, read_cursor
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord
+from muster_coordinator.reports.explanation import explain
+from muster_coordinator.reports.exports import FORMS
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import (
+    ExplainQuery,
+    ExportQuery,
     HistoryQuery,
     NewReference,
     NewRun,
@@ -80,6 +86,8 @@ class Api:
             web.post(f"{ROOT}/sweeps", self.start_sweep),
             web.get(f"{ROOT}/sweeps/{{sweep}}", self.sweep),
             web.delete(f"{ROOT}/sweeps/{{sweep}}", self.abort_sweep),
+            web.get(f"{ROOT}/sweeps/{{sweep}}/explain", self.explain_sweep),
+            web.get(f"{ROOT}/sweeps/{{sweep}}/export", self.export_sweep),
             web.get(f"{ROOT}/references", self.references),
             web.put(f"{ROOT}/references", self.set_reference),
             web.delete(f"{ROOT}/references", self.remove_reference),
@@ -150,7 +158,7 @@ class Api:
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
         sweep = new_id()
-        await self._handle(SweepRequested(sweep, wanted.check, wanted.params, wanted.strategy, wanted.nodes))
+        await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
         return _answer(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
@@ -166,6 +174,20 @@ class Api:
         if sweep.ended_at is None:
             await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
         return _answer(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
+
+    async def explain_sweep(self, request: web.Request) -> web.Response:
+        """Why a sweep convicted, cleared or left open a node: its runs in order, in words and with the numbers."""
+        wanted = query(request, ExplainQuery)
+        sweep = await self._sweep(request.match_info["sweep"])
+        return _answer(await asyncio.to_thread(explain, sweep, wanted.node, self._places(sweep)))
+
+    async def export_sweep(self, request: web.Request) -> web.Response:
+        """A whole sweep as a file: `json`, `csv`, text as of `nccl-tests`, or the `matrix` of its pairs as SVG."""
+        form = FORMS[query(request, ExportQuery).format]
+        sweep = await self._sweep(request.match_info["sweep"])
+        text = await asyncio.to_thread(form.made, sweep, self._places(sweep))
+        headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep.id}.{form.suffix}"'}
+        return web.Response(text=text, content_type=form.content_type, headers=headers)
 
     async def references(self, request: web.Request) -> web.Response:
         """References, first the shipped ones, then the operator's; of equally specific ones the last counts."""
@@ -246,6 +268,11 @@ class Api:
         if record is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
         return record
+
+    def _places(self, sweep: SweepRecord) -> dict[str, Topology]:
+        """Where the nodes of a sweep stand, as far as they are still known."""
+        fleet, now = self.pipeline.fleet, self.pipeline.clock()
+        return {name: view.topology for name in sweep.nodes if (view := fleet.node(name, now)) is not None}
 
 
 def _page(items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery) -> Page[Item]:

@@ -145,12 +145,29 @@ def test_a_path_is_named_when_its_nodes_are_well(good_again: bool) -> None:
     assert judgement.open == ()
 
 
-def test_suspects_run_alone_beside_nodes_that_have_passed() -> None:
-    """These say what a node alone should reach."""
-    groups = planned(ran("a4", "c4", at=0.3))
-    assert {("a4",), ("c4",)} < groups
-    assert len(groups) == 4
-    assert all(len(members) == 1 for members in groups)
+def test_many_suspects_run_alone_beside_one_that_has_passed() -> None:
+    """That one says what a node alone should reach."""
+    trials = [*(ran(*pair) for pair in PASSED[:-1]), ran("a4", "c4", at=0.3), ran("b4", "c3", at=0.3)]
+    groups = {probe.members for probe in Adaptive(PLACES).next_groups(trials, frozenset())}
+    assert {("a4",), ("b4",), ("c3",), ("c4",)} < groups
+    assert sorted(map(len, groups)) == [1] * 5
+
+
+def test_two_suspects_meet_others_before_they_run_alone() -> None:
+    """One is cleared at once, and only the other needs a run alone, beside one that has passed."""
+    first = ran("a4", "c4", at=0.3)
+    assert sorted(map(len, planned(first))) == [2, 2]
+    groups = planned(first, ran("c1", "c4"), ran("a1", "a4", rails=(0.3, 0.3, 0.3, 0.3)))
+    assert ("a4",) in groups
+    assert sorted(map(len, groups)) == [1, 1]
+
+
+def test_a_slow_rail_is_not_looked_for_in_a_run_alone() -> None:
+    """Where only one was slow, the suspect meets the next partner at once."""
+    groups = planned(ran("a4", "c4", at=0.3), ran("c1", "c4"), ran("a1", "a4", rails=(1.0, 1.0, 0.3, 1.0)))
+    (group,) = groups
+    assert group[0] == "a4"
+    assert group[1].startswith("b")
 
 
 def test_a_suspect_that_is_well_alone_meets_one_that_has_passed_from_its_rack_first() -> None:
@@ -174,7 +191,7 @@ def test_nodes_that_somebody_else_explains_clear_each_other() -> None:
 def test_what_was_bad_once_runs_alone_a_few_times() -> None:
     """Its path is good otherwise; it ends when nothing more was seen."""
     trials = [ran("a1", "b2", at=0.3)]
-    for _ in range(4):
+    for _ in range(3):
         groups = planned(*trials)
         assert {("a1",), ("b2",)} <= groups
         trials += [ran(*group) for group in groups]

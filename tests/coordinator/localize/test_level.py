@@ -11,7 +11,7 @@ QUIET = [1.0, 0.99, 1.01, 1.0, 0.98, 1.02, 1.0, 1.0, 0.99, 1.01, 1.0, 0.99]
 def test_without_a_comparison_there_is_no_level(values: list[float]) -> None:
     """Neither one value nor nothing but zeros says what is typical."""
     assert level_of(values, spread_of(values)) is None
-    assert spread_of(values) == EXPECTED_SPREAD
+    assert spread_of(values).share == EXPECTED_SPREAD
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_slow_is_what_chance_does_not_explain(values: list[float], slow: float, 
 def test_a_noisy_fabric_gets_more_leave() -> None:
     """Its own spread counts as soon as there are values enough."""
     noisy = [1.0 + 0.02 * step for step in range(-10, 11)]
-    assert spread_of(QUIET) < 0.03 < spread_of(noisy)
+    assert spread_of(QUIET).share < 0.03 < spread_of(noisy).share
     level = level_of(noisy, spread_of(noisy))
     assert level is not None
     assert level.slow_below < min(noisy)

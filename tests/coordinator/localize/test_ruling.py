@@ -3,7 +3,7 @@
 from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.localize.ruling import Ruling, ruling_by_judgement
+from muster_coordinator.localize.ruling import Ruling, ruling_of
 from muster_coordinator.localize.trial import Outcome, Trial
 
 SITES = {f"{leaf}{number}": Site(f"{leaf}{number}", None, leaf) for leaf in "abc" for number in range(1, 5)}
@@ -17,7 +17,7 @@ def ran(*members: str, at: float = 1.5, rails: tuple[float, ...] = ()) -> Trial:
 
 
 def ruling(*trials: Trial, sites: dict[str, Site] = SITES) -> Ruling:
-    return ruling_by_judgement(Judgement(Evidence(sites, trials), Abilities()), "collective", "busbw_gbps")
+    return ruling_of(Judgement(Evidence(sites, trials), Abilities()), "collective", "busbw_gbps")
 
 
 def test_a_slow_node_is_told_with_the_numbers() -> None:

@@ -11,7 +11,8 @@ from muster.wire.messages import InventoryReport, Presence
 from muster_coordinator.events import InventorySeen, PresenceSeen, SweepRequested
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.sweeps.requests import plan_sweep
+from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.sweeps.planning import plan_sweep
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -23,7 +24,7 @@ COLLECTIVE = CheckInfo(
     objective="busbw_gbps",
     params={"type": "object", "properties": {}, "additionalProperties": False},
 )
-REQUEST = SweepRequested(sweep="s", check="collective", params={}, strategy="adaptive", nodes=None)
+REQUEST = SweepRequested("s", SweepRequest(check="collective"))
 
 
 def fleet(*, count: int, devices: int) -> Fleet:

@@ -1,0 +1,38 @@
+"""Follows a sweep to its end, with its progress on stderr."""
+
+import sys
+import time
+from typing import Any
+
+import typer
+
+from muster_coordinator.client import Client
+from muster_coordinator.reports.progress import Progress
+from muster_coordinator.sweep_records import SweepRecord
+
+POLL_S = 0.3
+"""How often a small sweep is asked for."""
+
+_BUSY_SHARE = 0.2
+"""At most this share of the time is spent on asking: the answer of a large sweep takes its time on either side."""
+
+
+def follow(client: Client, answer: Any) -> Any:
+    """Asks for the sweep until it has ended; the last answer. Ctrl-C ends the command and not the sweep."""
+    sweep = SweepRecord.model_validate(answer)
+    progress = Progress(sys.stderr)
+    try:
+        print(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr, flush=True)
+        while True:
+            asked_at = time.monotonic()
+            answer = client.get("sweeps", sweep.id)
+            sweep = SweepRecord.model_validate(answer)
+            progress.show(sweep)
+            if sweep.ended_at is not None:
+                return answer
+            took_s = time.monotonic() - asked_at
+            time.sleep(max(POLL_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+    except KeyboardInterrupt:
+        progress.leave()
+        print(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)
+        raise typer.Exit(130) from None

@@ -1,0 +1,74 @@
+"""`muster sweep show` and `muster sweep export`: what came of a sweep, why, and in forms that go elsewhere."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster.commands.options import ConfigOption, JsonOption
+from muster.errors import SettingsError
+from muster_coordinator.client import Client
+from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.reports.explained import Explanation
+from muster_coordinator.reports.explanation_text import explanation_text
+from muster_coordinator.reports.exports import Format
+from muster_coordinator.reports.result import sweep_report
+from muster_coordinator.reports.rounds import sweep_rounds
+from muster_coordinator.sweep_records import SweepRecord
+
+
+def show(
+    id: str,
+    *,
+    why: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Explain what was judged about one node, run by run.")
+    ] = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a sweep: its rounds, and whom it convicts, clears or leaves open; with --why, why."""
+    client = connect(url, token_file, config)
+    if why is not None:
+        _explain(client, id, why, as_json)
+        return
+    answer = client.get("sweeps", id)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    sweep = SweepRecord.model_validate(answer)
+    print(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
+
+
+def export(
+    id: str,
+    *,
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(Format),
+            help="All of it, a line per rank, tables as nccl-tests prints them, or an SVG picture of the pairs.",
+        ),
+    ],
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file; default: stdout.")] = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Write a sweep in another form, with every group, rank and measurement."""
+    text = connect(url, token_file, config).text("sweeps", id, "export", format=format)
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise SettingsError(f"--output: cannot write {output}: {error.strerror}") from None
+
+
+def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
+    answer = client.get("sweeps", sweep, "explain", node=node)
+    print(json.dumps(answer) if as_json else explanation_text(Explanation.model_validate(answer)))

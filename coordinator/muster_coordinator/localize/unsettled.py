@@ -1,0 +1,66 @@
+"""What would settle the nodes that are neither cleared nor at fault, in a sentence for each."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from muster_coordinator.localize.culprits import PROVEN_PARTNERS, Judgement, disjoint
+
+MOST_NAMES = 3
+"""More names than these help nobody."""
+
+
+def unsettled(judgement: Judgement) -> Mapping[str, str]:
+    """By node, in topology order, what is missing."""
+    open_ = judgement.behind.union(judgement.open)
+    return {node: _missing(judgement, node) for node in judgement.evidence.sites if node in open_}
+
+
+def _missing(judgement: Judgement, node: str) -> str:
+    evidence = judgement.evidence
+    history = evidence.histories[node]
+    if node in judgement.behind:
+        return f"it is behind leaf {evidence.sites[node].leaf}, which is at fault: try it again when that is repaired"
+    if node in judgement.alike:
+        others = _names(judgement.alike - {node})
+        return f"it fails just as {others} do: say which nodes share a leaf, since their switch may be bad"
+    if any(node in evidence.leaves[leaf] for leaf in judgement.suspected_leaves):
+        return f"its whole leaf {evidence.sites[node].leaf} is suspected: nodes of other leaves have to pass first"
+    if not judgement.is_suspect(node):
+        return f"it needs a good run {_company(judgement, node)}"
+    if history.own:
+        return f"it failed once by itself: run it again {_company(judgement, node)}"
+    return f"it failed with others: {_partners_missing(judgement, node)}"
+
+
+def _company(judgement: Judgement, node: str) -> str:
+    """Alone or with whom a node is to be run."""
+    if judgement.evidence.only_alone and judgement.evidence.trials:
+        return "alone"
+    partners = [*islice(_partners(judgement, node), MOST_NAMES)]
+    return f"with a node that has passed, such as {' or '.join(partners)}" if partners else _NOBODY
+
+
+_NOBODY = "with a node that passes, of which this sweep had none to spare"
+
+
+def _partners_missing(judgement: Judgement, node: str) -> str:
+    """How many more runs with partners would convict it, if they are bad too."""
+    lacking = max(
+        judgement.partners_needed(node) - len(disjoint(trial.others(node) for trial in judgement.stuck[node])),
+        PROVEN_PARTNERS - len(disjoint(trial.others(node) for trial in judgement.telling(node))),
+        1,
+    )
+    times = "one more run" if lacking == 1 else f"{lacking} more runs, each"
+    return f"it needs {times} {_company(judgement, node)}"
+
+
+def _partners(judgement: Judgement, node: str) -> Iterator[str]:
+    """Who has passed and has not been tried with `node` yet."""
+    history = judgement.evidence.histories[node]
+    met = {other for trial in (*history.bad, *history.void) for other in trial.others(node)}
+    return (other for other in judgement.evidence.sites if other not in met and judgement.is_partner(other))
+
+
+def _names(nodes: frozenset[str]) -> str:
+    shown = sorted(nodes)[:MOST_NAMES]
+    return ", ".join(shown) + (f" and {len(nodes) - len(shown)} others" if len(nodes) > len(shown) else "")

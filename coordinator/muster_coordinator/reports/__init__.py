@@ -1,0 +1,1 @@
+"""What people get to read of a sweep: progress, result, explanations and exports. Pure functions over its record."""

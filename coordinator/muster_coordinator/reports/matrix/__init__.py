@@ -1,0 +1,1 @@
+"""The picture of what pairs of nodes reached: nodes by nodes."""

@@ -1,0 +1,60 @@
+"""How sweeps lie in the database: each as a record without its groups, and every group as a row of its own."""
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from muster_coordinator.events import SaveGroup
+from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepState
+from muster_coordinator.tables import GROUPS, SWEEPS
+
+
+def sweep_row(sweep: SweepRecord) -> dict[str, Any]:
+    """The row of a sweep, which holds none of its groups."""
+    return {
+        "id": sweep.id,
+        "state": sweep.state.value,
+        "created_at": sweep.created_at,
+        "body": sweep.model_dump_json(),
+    }
+
+
+def group_row(saved: SaveGroup) -> dict[str, Any]:
+    """The row of a group."""
+    return {
+        "id": saved.record.id,
+        "sweep": saved.sweep,
+        "round": saved.round,
+        "started_at": saved.record.started_at,
+        "body": saved.record.model_dump_json(),
+    }
+
+
+async def read_sweep(connection: AsyncConnection, sweep: str) -> SweepRecord | None:
+    """The sweep with all its groups; None when there is none with this id."""
+    body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
+    return None if body is None else await _complete(connection, SweepRecord.model_validate_json(body))
+
+
+async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepRecord, ...]:
+    """The sweeps that have not ended, with all their groups, the oldest first."""
+    live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
+    bodies = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+    return tuple([await _complete(connection, SweepRecord.model_validate_json(body)) for body in bodies.all()])
+
+
+async def _complete(connection: AsyncConnection, record: SweepRecord) -> SweepRecord:
+    """With the groups of each round, in the order in which they were formed."""
+    rows = await connection.execute(
+        select(GROUPS.c.round, GROUPS.c.body)
+        .where(GROUPS.c.sweep == record.id)
+        .order_by(GROUPS.c.round, GROUPS.c.started_at, GROUPS.c.id)
+    )
+    groups: dict[int, list[GroupRecord]] = {}
+    for number, body in rows:
+        groups.setdefault(number, []).append(GroupRecord.model_validate_json(body))
+    if not groups:  # a sweep of the time when a record held its groups itself
+        return record
+    rounds = (stage.model_copy(update={"groups": tuple(groups.get(stage.number, ()))}) for stage in record.rounds)
+    return record.model_copy(update={"rounds": tuple(rounds)})

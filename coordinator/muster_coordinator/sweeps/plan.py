@@ -1,0 +1,43 @@
+"""A sweep that was asked for and found valid."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.sweeps.group import Task
+
+NO_ABILITIES = Abilities(alone=False, by_rail=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a sweep may take: nodes in groups at once, rounds, and node-seconds in all. None leaves it open."""
+
+    nodes: int | None = None
+    rounds: int | None = None
+    node_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
+
+    Nodes that were meant but are not to be had are `absent`, each with the reason.
+    `abilities` say what the check can tell on these nodes, `asked` is the request, and `origin` who made it.
+    """
+
+    id: str
+    asked: SweepRequest
+    origin: str = "request"
+    strategy: Strategy
+    pairing: Pairing = Pairing.RANDOM
+    passes: int = 1
+    task: Task
+    nodes: tuple[str, ...]
+    sites: tuple[Site, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    abilities: Abilities = NO_ABILITIES
+    limits: Limits = field(default_factory=Limits)
+    priority: int = 0

@@ -1,0 +1,226 @@
+"""From what somebody asks for to the plan of a sweep. Refused says what is wrong and what would be valid."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from muster.check import CheckInfo, Scope
+from muster.errors import Refused, unknown
+from muster.model import Topology, format_instant
+from muster_coordinator.events import SweepRequested
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.node import Node
+from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.sweeps.group import Task
+from muster_coordinator.sweeps.plan import Limits, Plan
+from muster_coordinator.sweeps.requests import check_params, known
+from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.topology.term import Candidate
+
+START_UP_S = 20.0
+"""From an invitation to the first exchange: leases, and importing torch, which takes most of it."""
+
+USUAL_RUN_S = 15.0
+"""What a run takes whose check does not say it."""
+
+LARGE_GROUPS = frozenset({Strategy.WHOLE, Strategy.BISECT})
+"""Strategies that begin with a group of all nodes, or of half of them."""
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> Plan:
+    """The sweep that is asked for; `declared` says where the topology file places nodes."""
+    request = event.request
+    offered = {check for node in nodes.values() for check in node.checks}
+    if request.check not in offered:
+        raise Refused(unknown("check", request.check, offered))
+    meant = _meant(request, nodes, declared)
+    members = in_topology_order(nodes[name] for name, obstacle in meant.items() if obstacle is None)
+    strategy = _strategy(request, members)
+    if len(members) < least_nodes(strategy):
+        raise Refused(
+            f"strategy {strategy} needs at least {least_nodes(strategy)} nodes that are online and have the check"
+            f" {request.check!r}; there are {len(members)}"
+        )
+    check = members[0].checks[request.check]
+    if check.scope is Scope.NODE and strategy is not Strategy.SINGLE:
+        raise Refused(f"check {request.check!r} measures one node by itself: its only valid strategy is single")
+    check_params(check, request.params)
+    absent = {name: obstacle for name, obstacle in meant.items() if obstacle is not None}
+    return _plan(event, strategy, members, absent)
+
+
+def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
+    """The plan of a sweep that an earlier coordinator began, with the nodes as they are now."""
+    request = record.asked or SweepRequest(check=record.check, params=record.params)
+    members = [known(name, nodes) for name in record.nodes]
+    for node in members:
+        if record.check not in node.checks:
+            raise Refused(f"node {node.name!r} does not have check {record.check!r} any more")
+    asked = SweepRequested(record.id, request, record.origin)
+    return _plan(asked, Strategy(record.strategy), members, record.absent)
+
+
+def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent: Mapping[str, str]) -> Plan:
+    request = event.request
+    checks = [node.checks[request.check] for node in members]
+    return Plan(
+        id=event.sweep,
+        asked=request,
+        origin=event.origin,
+        strategy=strategy,
+        pairing=_pairing(request, strategy),
+        passes=request.passes,
+        task=Task(
+            check=request.check,
+            params=request.params,
+            timeout_s=max(check.timeout_s for check in checks),
+            objective=checks[0].objective,
+            rail_metric=checks[0].by_rail,
+            expected_s=expected_s(checks[0]),
+            cause=event.sweep,
+        ),
+        nodes=tuple(node.name for node in members),
+        sites=tuple(map(_site, members)),
+        absent=absent,
+        abilities=_abilities(members, by_rail=all(check.by_rail for check in checks)),
+        limits=_limits(request, strategy, len(members), expected_s(checks[0])),
+        priority=request.priority,
+    )
+
+
+def expected_s(check: CheckInfo) -> float:
+    """How long a group is expected to take, before any has shown it."""
+    return START_UP_S + (USUAL_RUN_S if check.cost_s is None else check.cost_s)
+
+
+def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
+    """A node alone has something to exchange with, and a rail to be told from others, if it has several devices."""
+    counts = {len(node.inventory.devices) for node in members}
+    return Abilities(alone=min(counts) > 1, by_rail=by_rail and len(counts) == 1 and min(counts) > 1)
+
+
+def _strategy(request: SweepRequest, members: Iterable[Node]) -> Strategy:
+    if request.strategy is not None:
+        return _choice(Strategy, "strategy", request.strategy)
+    alone = all(node.checks[request.check].scope is Scope.NODE for node in members)
+    return Strategy.SINGLE if alone else Strategy.ADAPTIVE
+
+
+def least_nodes(strategy: Strategy) -> int:
+    """How many nodes a sweep needs to form a group at all."""
+    return 1 if strategy is Strategy.SINGLE else 2
+
+
+def _pairing(request: SweepRequest, strategy: Strategy) -> Pairing:
+    if request.pairing is None:
+        return Pairing.RANDOM
+    if strategy is not Strategy.PAIRS:
+        raise Refused(f"pairing {request.pairing!r} is for strategy pairs; this sweep's strategy is {strategy}")
+    return _choice(Pairing, "pairing", request.pairing)
+
+
+def _choice(kind: type[Choice], what: str, name: str) -> Choice:
+    if name not in list(kind):
+        raise Refused(unknown(what, name, kind))
+    return kind(name)
+
+
+# Limits
+
+
+def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> Limits:
+    """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
+    least, least_node_s = least_nodes(strategy), least_nodes(strategy) * run_s
+    parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count)
+    if parallel is not None and parallel < least:
+        raise Refused(f"max_parallel {request.max_parallel} of {count} nodes is {parallel}; {strategy} needs {least}")
+    if parallel is not None and parallel < count and strategy in LARGE_GROUPS:
+        raise Refused(f"max_parallel {request.max_parallel} contradicts strategy {strategy}: its groups are larger")
+    if request.max_node_s is not None and request.max_node_s < least_node_s:
+        raise Refused(
+            f"max_node_s {request.max_node_s:g} is less than the {least_node_s:g} node-seconds that one group of"
+            f" {least} takes"
+        )
+    return Limits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
+
+
+def _parallel(text: str, count: int) -> int:
+    """`25%` or `40` as a number of nodes."""
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*(%?)\s*", text)
+    number = float(match[1]) if match else 0.0
+    is_share = match is not None and match[2] == "%"
+    if number <= 0 or (is_share and number > 100) or not (is_share or number.is_integer()):
+        raise Refused(f"max_parallel {text!r} is neither a number of nodes, such as 40, nor a share, such as 25%")
+    return int(count * number / 100) if is_share else int(number)
+
+
+# Nodes
+
+
+def in_topology_order(nodes: Iterable[Node]) -> list[Node]:
+    """Neighbours next to each other: by block, rack, leaf, host and name."""
+    return sorted(nodes, key=_place)
+
+
+def _place(node: Node) -> tuple[str, ...]:
+    where = node.topology
+    return (where.block or "", where.rack or "", where.leaf or "", where.host or "", node.name)
+
+
+def _site(node: Node) -> Site:
+    return Site(node.name, node.topology.rack, node.topology.leaf)
+
+
+def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
+    """The nodes that are meant, with what keeps each from taking part; Refused when that is one that was named."""
+    if request.nodes is not None and request.select is not None:
+        raise Refused("nodes and select contradict each other: give one of them")
+    if request.nodes is not None:
+        return _named([known(name, nodes) for name in request.nodes], request.check)
+    if request.select is not None:
+        return _selected(request.select, request.check, nodes, declared)
+    having = (node for node in nodes.values() if request.check in node.checks)
+    return {node.name: _obstacle(node, request.check) for node in having}
+
+
+def _named(nodes: Sequence[Node], check: str) -> dict[str, str | None]:
+    for node in nodes:
+        if obstacle := _obstacle(node, check):
+            raise Refused(f"node {node.name!r} {obstacle}")
+    return {node.name: None for node in nodes}
+
+
+def _selected(
+    text: str, check: str, nodes: Mapping[str, Node], declared: Mapping[str, Topology]
+) -> dict[str, str | None]:
+    selection = parse_selection(text)
+    chosen = selection.choose([_candidate(node) for node in nodes.values()], declared)
+    literal = {value for term in selection.terms if term.key == "name" and not term.excludes for value in term.values}
+    _named([nodes[name] for name in chosen.nodes if name in literal], check)
+    strangers = dict.fromkeys(chosen.never_heard_of, "no agent was ever heard of from there")
+    return {name: _obstacle(nodes[name], check) for name in chosen.nodes} | strangers
+
+
+def _candidate(node: Node) -> Candidate:
+    return Candidate(
+        name=node.name,
+        topology=node.topology,
+        labels=node.inventory.labels,
+        health=node.health,
+        service=node.service,
+        machine_type=node.inventory.machine_type,
+        gpu_models=frozenset(device.model for device in node.inventory.devices),
+    )
+
+
+def _obstacle(node: Node, check: str) -> str | None:
+    """Why a node cannot take part in a sweep."""
+    if not node.online:
+        return f"is lost: last heard of at {format_instant(node.last_seen)}"
+    if check not in node.checks:
+        return f"does not have check {check!r} (it has: {', '.join(sorted(node.checks)) or 'none'})"
+    return None

@@ -1,0 +1,42 @@
+"""The topology file: where its operator says that nodes stand. It goes before what the nodes themselves say."""
+
+from pathlib import Path
+
+from muster.errors import SettingsError
+from muster.model import Topology
+from muster_coordinator.topology.slurm import parse_slurm
+from muster_coordinator.topology.statements import places
+from muster_coordinator.topology.tables import parse_tables
+
+_SLURM_SUFFIX = ".conf"
+"""A file with this ending is Slurm's topology.conf; any other is TOML."""
+
+_SHOWN = 20
+"""As many problems are told at once: one slip in a range can make thousands."""
+
+
+def read_topology(path: Path | None) -> dict[str, Topology]:
+    """By node, where the file at `path` places it; empty without one. SettingsError tells what is wrong in it."""
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"topology_file: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"topology_file: {path} is not text: {error}") from None
+    return parse_topology(text, path)
+
+
+def parse_topology(text: str, path: Path) -> dict[str, Topology]:
+    """By node, where the text of the file at `path` places it; SettingsError tells what is wrong in it."""
+    statements, problems = (parse_slurm if path.suffix == _SLURM_SUFFIX else parse_tables)(text)
+    found, disputes = places(statements)
+    problems += disputes
+    if not problems and not found:
+        problems.append("places no node: name racks or leaves with their nodes, as in docs/guides/topology.md")
+    if problems:
+        lines = [f"topology_file: {path}: {problem}" for problem in problems[:_SHOWN]]
+        more = len(problems) - _SHOWN
+        raise SettingsError("\n".join(lines + ([f"and {more} more of the kind"] if more > 0 else [])))
+    return found

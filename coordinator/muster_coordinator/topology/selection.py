@@ -1,0 +1,130 @@
+"""Which nodes are meant: `rack=r1,r2 health!=FAILED` as a person writes it, and the nodes that it fits.
+
+A selection is terms, separated by spaces or `;`, and a node has to fit all of them. A term is `key=value,value` or, to
+leave nodes out, `key!=value,value`; a list of names alone stands for `name=…`. A value is a name, names with ranges as
+Slurm writes them (`node-[01-16]`), or a pattern with `*` and `?`.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from muster.errors import Refused, unknown
+from muster.model import Topology
+from muster_coordinator.topology.hostlist import expand
+from muster_coordinator.topology.term import KEYS, LABEL, STATES, Candidate, Term
+
+EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"
+
+_SHOWN = 10
+_SPACE_AT_COMMA = re.compile(r"\s*,\s*")
+_CONDITION = re.compile(r"(?P<key>[^=!]*)(?P<excludes>!?)=(?P<values>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The nodes that are meant, in the order in which they came, and those that only the topology file knows."""
+
+    nodes: tuple[str, ...]
+    never_heard_of: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """All `terms` have to fit; without any, every node is meant."""
+
+    terms: tuple[Term, ...] = ()
+
+    def choose(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
+        """Those of `nodes` that fit; Refused when there are none, or when a term names what does not exist.
+
+        `declared` says where the topology file places nodes, also such as were never heard of.
+        """
+        if not nodes:
+            raise Refused("there are no nodes yet: start `muster agent` on each")
+        known = {node.name for node in nodes}
+        strangers = [Candidate(name, where) for name, where in declared.items() if name not in known]
+        for term in self.terms:
+            _require(term, nodes, strangers)
+        chosen = tuple(node.name for node in nodes if self._fits(node))
+        if not chosen:
+            raise Refused(_why_nobody(self.terms, nodes))
+        return Chosen(chosen, tuple(sorted(node.name for node in strangers if self._fits(node))))
+
+    def _fits(self, node: Candidate) -> bool:
+        return all(term.fits(node) for term in self.terms)
+
+
+def parse_selection(text: str) -> Selection:
+    """The selection that a person has written; Refused says which term is wrong and what would be right."""
+    lexer = shlex.shlex(_SPACE_AT_COMMA.sub(",", text), posix=True)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r\n;", True, ""
+    try:
+        terms = tuple(map(_term, lexer))
+    except ValueError as error:  # of the lexer: quotes that do not close
+        raise Refused(f"selection {text[:80]!r}: {str(error).lower()}") from None
+    if not terms:
+        raise Refused(f"the selection is empty: leave it out to mean all nodes, or write one, {EXAMPLE}")
+    return Selection(terms)
+
+
+def _term(word: str) -> Term:
+    found = _CONDITION.fullmatch(word)
+    if found is None:
+        return Term("name", _values(word, word))
+    key, excludes = found["key"], bool(found["excludes"])
+    if key not in KEYS and not (key.startswith(LABEL) and key != LABEL):
+        raise Refused(f"{word!r}: {unknown('key', key, [*KEYS, f'{LABEL}KEY'])}")
+    values = _values(word, found["values"])
+    return Term(key, _states(word, key, values) if key in STATES else values, excludes)
+
+
+def _values(word: str, text: str) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(expand(text)))
+    except ValueError as error:
+        raise Refused(f"{word!r}: {error}") from None
+
+
+def _states(word: str, key: str, values: Iterable[str]) -> tuple[str, ...]:
+    """The values as states, which may be written in small letters."""
+    states = tuple(value.upper() for value in values)
+    for state in states:
+        if state not in list(STATES[key]):
+            raise Refused(f"{word!r}: {unknown(key, state, STATES[key])}")
+    return states
+
+
+def _require(term: Term, nodes: Iterable[Candidate], strangers: Iterable[Candidate]) -> None:
+    """Refuses a term with a value that none of the nodes has, unless one may come to have it."""
+    existing = term.existing(nodes)
+    missing = term.unmet(existing) if term.is_lasting else ()
+    if not missing:
+        return
+    what, first = "node" if term.key == "name" else term.key, missing[0]
+    if expected := [node.name for node in strangers if Term(term.key, (first,)).fits(node)]:
+        where = f"{what} {first!r} is in the topology file"
+        raise Refused(f"{where}, but no agent was ever heard of from there: it names {_some(expected)}")
+    more = f"; and {len(missing) - 1} more of {term}" if len(missing) > 1 else ""
+    raise Refused(unknown(what, first, existing) + more)
+
+
+def _why_nobody(terms: Iterable[Term], nodes: Sequence[Candidate]) -> str:
+    """What each term fits by itself, and where that is nothing, which values there are."""
+    parts = []
+    for term in terms:
+        if count := sum(map(term.fits, nodes)):
+            parts.append(f"{term} fits {count} of {len(nodes)} nodes")
+        elif existing := term.existing(nodes):
+            parts.append(f"{term} fits none (there is {_some(existing)})")
+        else:
+            parts.append(f"{term} fits none (no node has a {term.key} just now)")
+    return f"no node fits every term: {'; '.join(parts)}"
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first of the names in order, and how many there are besides."""
+    listed = sorted(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more

@@ -1,0 +1,101 @@
+"""One condition of a selection: what it looks at in a node, and whether the node fits."""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from muster.model import Health, ServiceState, Topology
+
+LABEL = "label:"
+"""What stands before the key of a label."""
+
+STATES: dict[str, type[Health] | type[ServiceState]] = {"health": Health, "service": ServiceState}
+"""The keys whose values are states of ours, which come and go."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a selection looks at in a node; None and empty where nobody said."""
+
+    name: str
+    topology: Topology = field(default_factory=Topology)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    health: Health | None = None
+    service: ServiceState | None = None
+    machine_type: str | None = None
+    gpu_models: frozenset[str] = frozenset()
+
+
+KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {
+    "block": lambda node: (node.topology.block,),
+    "rack": lambda node: (node.topology.rack,),
+    "leaf": lambda node: (node.topology.leaf,),
+    "host": lambda node: (node.topology.host,),
+    "name": lambda node: (node.name,),
+    "health": lambda node: (node.health,),
+    "service": lambda node: (node.service,),
+    "machine_type": lambda node: (node.machine_type,),
+    "gpu_model": lambda node: node.gpu_models,
+}
+"""What a node has of each key; labels have keys of their own behind `LABEL`."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A node has to have one of `values` of `key` or, where the term `excludes`, none of them.
+
+    A value with `*` or `?` is a pattern.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    excludes: bool = False
+
+    def __str__(self) -> str:
+        more = ",…" if len(self.values) > _SHOWN else ""
+        return f"{self.key}{'!=' if self.excludes else '='}{','.join(self.values[:_SHOWN])}{more}"
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether a value that no node has is a slip; states and labels come and go, and may be nobody's just now."""
+        return self.key not in STATES and not self.key.startswith(LABEL)
+
+    def fits(self, node: Candidate) -> bool:
+        return self.excludes is not any(map(self._is_meant, self.read(node)))
+
+    def read(self, node: Candidate) -> Iterable[str]:
+        """What the node has of this key."""
+        if self.key.startswith(LABEL):
+            found: Iterable[str | None] = (node.labels.get(self.key.removeprefix(LABEL)),)
+        else:
+            found = KEYS[self.key](node)
+        return (value for value in found if value is not None)
+
+    def existing(self, nodes: Iterable[Candidate]) -> frozenset[str]:
+        """What all these nodes have of this key."""
+        return frozenset(value for node in nodes for value in self.read(node))
+
+    def unmet(self, existing: frozenset[str]) -> tuple[str, ...]:
+        """Those of `values` that fit nothing that exists."""
+        absent = (value for value in self.values if value not in existing)
+        return tuple(value for value in absent if not (_is_pattern(value) and fnmatch.filter(existing, value)))
+
+    def _is_meant(self, value: str) -> bool:
+        return value in self._literal or (self._pattern is not None and self._pattern.match(value) is not None)
+
+    @cached_property
+    def _literal(self) -> frozenset[str]:
+        return frozenset(self.values)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        patterns = [fnmatch.translate(value) for value in self.values if _is_pattern(value)]
+        return re.compile("|".join(patterns)) if patterns else None
+
+
+def _is_pattern(value: str) -> bool:
+    return "*" in value or "?" in value
