@@ -40,7 +40,10 @@ class Blame(Data):
 
 
 class MemberRecord(Data):
-    """A member's place in its group and what it reported; `measured` holds the metrics of each of its ranks in turn."""
+    """A member's place in its group and what it reported; `measured` holds the metrics of each of its ranks in turn.
+
+    By how many seconds its clock is ahead of the coordinator's is there when it is wrong, negative when it is behind.
+    """
 
     node: str
     address: str | None = None
@@ -49,6 +52,7 @@ class MemberRecord(Data):
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     measured: tuple[dict[str, Metric], ...] = ()
+    clock_ahead_s: float | None = None
 
 
 class GroupRecord(Data):

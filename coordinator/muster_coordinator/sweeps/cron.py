@@ -41,7 +41,8 @@ def read_cron(expression: str, zone: str, key: str) -> Cron:
         problem = str(error).replace("Bad", "cannot read the")
         raise SettingsError(f"setting '{key}.cron': {problem} (got {expression!r})") from None
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # the latter for a directory of zones
-        raise SettingsError(unknown("time zone", zone, zoneinfo.available_timezones())) from None
+        problem = unknown("time zone", zone, zoneinfo.available_timezones())
+        raise SettingsError(f"setting '{key}.timezone': {problem}") from None
     if math.isinf(due):
         raise SettingsError(f"setting '{key}.cron': there is no such day (got {expression!r})")
     return cron

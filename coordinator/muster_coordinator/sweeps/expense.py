@@ -23,7 +23,7 @@ class Expense:
     def add(self, record: GroupRecord) -> None:
         """Counts a group that has ended."""
         assert record.ended_at is not None
-        duration_s = record.ended_at - record.started_at
+        duration_s = max(record.ended_at - record.started_at, 0.0)  # the clock may have been set back meanwhile
         self.spent_node_s += duration_s * len(record.members)
         if record.ending is Ending.FINISHED:
             self._durations.append(duration_s)

@@ -256,6 +256,7 @@ def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verd
 
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
     member.accepted = member.accepted or event
+    member.note_clock(event.sent_at, now)
     return Step.ALL_ACCEPTED if all(other.accepted for other in group.facts.values()) else None
 
 

@@ -70,6 +70,11 @@ class Ledger:
         ids, self._changed = self._changed, {}
         return ((self._round_of[group], self._shown(group)) for group in ids)
 
+    def wrong_clocks(self) -> dict[str, float]:
+        """By node, how many seconds its clock was ahead of the coordinator's when it took part last."""
+        places = (place for record in self._ended.values() for place in record.places)
+        return {place.node: place.clock_ahead_s for place in places if place.clock_ahead_s is not None}
+
     def outline(self, *, waiting: int) -> tuple[RoundRecord, ...]:
         """Every round without its groups; in the last one, so many wait."""
         rounds = [RoundRecord(number=number, learned=page.learned) for number, page in enumerate(self._pages, 1)]

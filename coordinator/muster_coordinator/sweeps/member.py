@@ -34,6 +34,9 @@ DECLINED = PREVENTED | {
     "failed_to_start",
 }
 
+WRONG_CLOCK_S = 5.0
+"""Longer than a message is on its way, and than clocks that are kept in step differ."""
+
 GRAVEST_FIRST = (frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Reasons that stand nowhere here (run.raised, run.timeout and others that may be echoes) come next, silence last."""
 
@@ -62,6 +65,7 @@ class Member:
     ready: bool = False
     results: tuple[RankResult, ...] | None = None
     fault: Blame | None = None
+    clock_ahead_s: float | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -102,7 +106,13 @@ class Member:
             verdict=self.verdict,
             findings=self.findings,
             measured=tuple(rank.metrics for rank in self.results or ()),
+            clock_ahead_s=self.clock_ahead_s,
         )
+
+    def note_clock(self, said_at: float, now: float) -> None:
+        """Compares the member's clock, at which it has just said something, with the coordinator's."""
+        if abs(said_at - now) > WRONG_CLOCK_S:
+            self.clock_ahead_s = round(said_at - now, 1)
 
     def finish(self, results: tuple[RankResult, ...]) -> None:
         """Notes what its ranks report; ranks that ended without having measured are a fault."""

@@ -301,4 +301,8 @@ class Sweep:
             node: "; ".join(filter(None, (seen_last.get(node), self._ruling.unsettled[node]))) for node in unsettled
         }
         why = {**missing, **{node: absent for node, absent in self._inquiry.absent.items() if node in missing}}
-        return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen)
+        clocks = (
+            f"the clock of {node} is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} the coordinator's"
+            for node, ahead_s in self._ledger.wrong_clocks().items()
+        )
+        return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen, *clocks)

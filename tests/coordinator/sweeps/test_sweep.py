@@ -1,5 +1,7 @@
 """A sweep's rounds, and how groups that could not be formed are formed again."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -32,14 +34,17 @@ class Play:
     What a node says is a reason to decline with, a finding that its ranks end with, or the GB/s that it measures.
     """
 
-    def __init__(self, planned: Plan, **says: Any) -> None:
-        self.now = 0.0
+    def __init__(
+        self, planned: Plan, *, begins: float = 0.0, ahead: Mapping[str, float] = MappingProxyType({}), **says: Any
+    ) -> None:
+        self.now = begins
+        self.ahead = ahead
         self.says = says
         self.occupancy = Occupancy()
-        self.sweep = Sweep(planned, Orders(7), self.occupancy, 0.0)
+        self.sweep = Sweep(planned, Orders(7), self.occupancy, self.now)
         self.saved: list[SweepRecord] = []
         self.groups: dict[str, GroupRecord] = {}
-        self.commands = [*self._note(self.sweep.begin(0.0)), *self.form()]
+        self.commands = [*self._note(self.sweep.begin(self.now)), *self.form()]
 
     def to_end(self) -> SweepRecord:
         """The record when the sweep has ended."""
@@ -72,7 +77,12 @@ class Play:
         return commands
 
     def _replies(self, node: str, group: str) -> list[AnyGroupReply]:
-        head: dict[str, Any] = {"id": "m", "sent_at": self.now, "node": node, "group": group}
+        head: dict[str, Any] = {
+            "id": "m",
+            "sent_at": self.now + self.ahead.get(node, 0.0),
+            "node": node,
+            "group": group,
+        }
         live = self.sweep.live.get(group)
         said = self.says.get(node, 1.5)
         if live is None or said == "silent":
@@ -227,6 +237,17 @@ def test_invitations_carry_the_task() -> None:
     assert [(order.check, order.timeout_s, order.cause) for order in joins if isinstance(order, Join)] == [
         ("collective", 20.0, "s")
     ] * 2
+
+
+def test_a_wrong_clock_is_told() -> None:
+    """It is no fault in what the sweep tries, and its node is cleared all the same."""
+    play = Play(plan(Strategy.PAIRS, 4), begins=100.0, ahead={"n1": 3600.0, "n2": -60.0, "n3": 2.0})
+    record = play.to_end()
+    assert record.verdict is Verdict.PASS
+    assert record.notes == (
+        "the clock of n1 is 3600 s ahead of the coordinator's",
+        "the clock of n2 is 60 s behind the coordinator's",
+    )
 
 
 # Limits

@@ -1,0 +1,75 @@
+"""Nodes that have joined the fleet and that no sweep has covered yet.
+
+The first of them waits for others to join, as a rack rarely comes as one node, and all that are there then take part in
+one sweep. A single one meets healthy nodes near it. One that is lost meanwhile is left out, and waited for again when
+it is back.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from muster.check import Scope
+from muster.model import Health
+from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.node import Node
+from muster_coordinator.sweep_records import SweepRequest
+
+ORIGIN = "new nodes"
+
+
+@dataclass(slots=True, kw_only=True)
+class Newcomers:
+    """Makes of `request` one for the nodes that have gathered for `gather_s` seconds.
+
+    Where there is only one, so many healthy `partners` take part.
+    """
+
+    request: SweepRequest
+    gather_s: float
+    partners: int
+    _ready_since: dict[str, float | None] = field(default_factory=dict, init=False)
+
+    def add(self, node: str) -> None:
+        """Notes a node that has joined."""
+        self._ready_since.setdefault(node, None)
+
+    def remove(self, nodes: Iterable[str]) -> None:
+        """Notes that nodes have been taken into a sweep."""
+        for node in nodes:
+            self._ready_since.pop(node, None)
+
+    def take(self, nodes: Mapping[str, Node], now: float) -> SweepRequest | None:
+        """The sweep that is due now, if any; the new nodes in it are not new any more."""
+        for name, since in self._ready_since.items():
+            self._ready_since[name] = (now if since is None else since) if self._can_take_part(nodes[name]) else None
+        ready = {name: since for name, since in self._ready_since.items() if since is not None}
+        if not ready or now < min(ready.values()) + self.gather_s:
+            return None
+        partners = self._partners_of(nodes[next(iter(ready))], nodes) if len(ready) == 1 else []
+        if partners is None:  # until there is somebody to meet
+            self._ready_since.update(dict.fromkeys(ready, now))
+            return None
+        self.remove(ready)
+        return self.request.model_copy(update={"nodes": (*sorted(ready), *partners)})
+
+    def _can_take_part(self, node: Node) -> bool:
+        return node.online and self.request.check in node.checks
+
+    def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
+        """The healthy nodes nearest to a single new one; None when it needs somebody and there is nobody."""
+        if self.request.strategy == Strategy.SINGLE or node.checks[self.request.check].scope is Scope.NODE:
+            return []
+        nearest = heapq.nsmallest(self.partners, self._healthy(nodes), key=lambda other: _distance(node, other))
+        return [other.name for other in nearest] or None
+
+    def _healthy(self, nodes: Mapping[str, Node]) -> Iterator[Node]:
+        for name, node in nodes.items():
+            if name not in self._ready_since and node.health is Health.HEALTHY and self._can_take_part(node):
+                yield node
+
+
+def _distance(node: Node, other: Node) -> tuple[bool, bool, bool, str]:
+    """Sorts nodes of the same rack first, then of the same leaf, then of the same block."""
+    here, there = node.topology, other.topology
+    return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack, other.name

@@ -1,0 +1,60 @@
+"""A sweep that begins again and again, at the times of a cron expression and a little later each time.
+
+How much later is drawn by lot, so that several fleets do not begin at once, and drawn from the fleet, the schedule and
+the time, so that a coordinator that was restarted in between comes to the same.
+"""
+
+import math
+import random
+from dataclasses import dataclass, field
+
+from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.sweeps.cron import Cron
+
+GRACE_S = 600.0
+"""A coordinator that was only updated or has failed over is back by then and makes up for what it missed. After a longer
+absence a sweep would begin at a time that nobody has chosen, perhaps in working hours."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Schedule:
+    """A schedule of `fleet`: after each time of `cron`, at most `jitter_s` seconds late, `request` is due once."""
+
+    fleet: str
+    name: str
+    cron: Cron
+    jitter_s: float
+    request: SweepRequest
+    _time: float = field(default=math.inf, init=False)
+    _due: float = field(default=math.inf, init=False)
+
+    @property
+    def origin(self) -> str:
+        """Who makes its requests."""
+        return f"schedule {self.name}"
+
+    def resume(self, last: float | None, now: float) -> None:
+        """Goes on after its `last` sweep, which began at that time if there was any; until then nothing is due."""
+        begun = now - GRACE_S if last is None else max(min(last, now), now - GRACE_S)
+        self._seek(begun)
+
+    def take(self, now: float) -> float | None:
+        """By how many seconds the sweep that is due now is late; None when none is due. It is due only once."""
+        late_s = now - self._due
+        if late_s < 0:
+            return None
+        if late_s > GRACE_S:
+            self._seek(now - GRACE_S)
+        else:
+            self._wait_for(self.cron.after(self._time))
+        return late_s
+
+    def _seek(self, moment: float) -> None:
+        """Waits for the first time of which the sweep is due after `moment`."""
+        self._wait_for(self.cron.after(moment - self.jitter_s))
+        while self._due <= moment:
+            self._wait_for(self.cron.after(self._time))
+
+    def _wait_for(self, time: float) -> None:
+        lots = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - a draw of lots, not a secret
+        self._time, self._due = time, time + lots.uniform(0, self.jitter_s)

@@ -1,0 +1,115 @@
+"""Which sweeps begin by themselves, and when: those of the schedules, and the one over new nodes."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from muster.config import NewNodesSettings, ScheduleSettings, Settings, SweepSettings
+from muster.errors import Refused, SettingsError
+from muster_coordinator.node import Node
+from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.sweeps.cron import read_cron
+from muster_coordinator.sweeps.newcomers import ORIGIN, Newcomers
+from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
+from muster_coordinator.topology.selection import parse_selection
+
+REMEMBERED_S = 86_400.0
+"""How far back `Timetable.resume` looks: a node that has joined longer ago than a day is not new after a restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A sweep that is to begin now."""
+
+    origin: str
+    request: SweepRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A sweep that would have been due, and why it does not begin."""
+
+    origin: str
+    reason: str
+
+
+class Timetable:
+    """The sweeps that begin by themselves. Nothing is due before `resume`."""
+
+    def __init__(self, schedules: Iterable[Schedule] = (), newcomers: Newcomers | None = None) -> None:
+        self._schedules = tuple(schedules)
+        self._newcomers = newcomers
+
+    def resume(self, past: Iterable[SweepRecord], nodes: Mapping[str, Node], now: float) -> None:
+        """Goes on after a restart, by the sweeps of the last `REMEMBERED_S` seconds; to be called once."""
+        last: dict[str, float] = {}
+        swept: set[str] = set()
+        for sweep in past:
+            last[sweep.origin] = max(sweep.created_at, last.get(sweep.origin, 0.0))
+            swept.update(sweep.nodes)
+        for schedule in self._schedules:
+            schedule.resume(last.get(schedule.origin), now)
+        for name, node in nodes.items():
+            if node.first_seen > now - REMEMBERED_S and name not in swept:
+                self.note_joined(name)
+
+    def note_joined(self, node: str) -> None:
+        """A node was heard of for the first time."""
+        if self._newcomers is not None:
+            self._newcomers.add(node)
+
+    def note_swept(self, nodes: Iterable[str]) -> None:
+        """A sweep has begun over these nodes, whoever asked for it."""
+        if self._newcomers is not None:
+            self._newcomers.remove(nodes)
+
+    def tick(self, nodes: Mapping[str, Node], running: Collection[str], now: float) -> list[Due | PassedOver]:
+        """What is due now, each once; `running` are the origins of the sweeps that go on."""
+        return [*self._scheduled(running, now), *self._of_newcomers(nodes, now)]
+
+    def _scheduled(self, running: Collection[str], now: float) -> Iterator[Due | PassedOver]:
+        for schedule in self._schedules:
+            late_s = schedule.take(now)
+            if late_s is None:
+                continue
+            if late_s > GRACE_S:
+                yield PassedOver(schedule.origin, f"nobody was there to begin it {late_s:.0f} s ago")
+            elif schedule.origin in running:
+                yield PassedOver(schedule.origin, "the one before it still goes on")
+            else:
+                yield Due(schedule.origin, schedule.request)
+
+    def _of_newcomers(self, nodes: Mapping[str, Node], now: float) -> Iterator[Due]:
+        request = None if self._newcomers is None else self._newcomers.take(nodes, now)
+        if request is not None:
+            yield Due(ORIGIN, request)
+
+
+def timetable_of(settings: Settings) -> Timetable:
+    """The timetable that the settings describe; SettingsError says what is wrong with it."""
+    schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
+    enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
+    wanted = settings.sweeps.new_nodes
+    return Timetable(enabled, None if wanted is None else _newcomers(wanted))
+
+
+def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
+    key = f"sweeps.schedules.{name}"
+    request = _request(wanted, key)
+    if request.select is not None:
+        try:
+            parse_selection(request.select)
+        except Refused as refused:
+            raise SettingsError(f"setting '{key}.select': {refused}") from None
+    cron = read_cron(wanted.cron, wanted.timezone, key)
+    return Schedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=request)
+
+
+def _newcomers(wanted: NewNodesSettings) -> Newcomers:
+    request = _request(wanted, "sweeps.new_nodes")
+    return Newcomers(request=request, gather_s=wanted.gather_s, partners=wanted.partners)
+
+
+def _request(wanted: SweepSettings, key: str) -> SweepRequest:
+    if wanted.pairing is not None and wanted.strategy != "pairs":
+        raise SettingsError(f"setting '{key}.pairing': is for strategy pairs (got {wanted.pairing!r})")
+    return SweepRequest.model_validate({name: value for name, value in wanted if name in SweepRequest.model_fields})
