@@ -26,7 +26,8 @@ from muster_plugins.script.output import read_output
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-NODES = ("node-1", "node-2", "node-3")
+RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
+NODES = tuple(RACKS)
 
 ELSEWHERE = {
     "kubectl": "tests/deploy/test_examples.py",
@@ -134,7 +135,7 @@ def agent_settings(node: str, broker: str) -> dict[str, Any]:
     return {
         "node": node,
         "broker": {"url": broker},
-        "agent": {"listen": "127.0.0.1:0"},
+        "agent": {"listen": "127.0.0.1:0", "rack": RACKS[node]},
         "checks": {"gemm": {"enabled": False}, "training": {"enabled": False}},
         "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
     }
