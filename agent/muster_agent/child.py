@@ -2,7 +2,8 @@
 
 A child of role RUN gets one Assignment, answers `{"result": RankResult}` and ends. The one of role RESIDENT answers
 question after question until the daemon closes its end: `{"assignment": …}` in the same way, `{"inventory": true}`
-with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids]}` with `{"idleness": …}`. Told to `{"watch":
+with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids], "afresh": …}` with `{"idleness": …, "why":
+text}`, `{"reserve": purpose}` and `{"give_back": true}` with `{"problem": text or null}`. Told to `{"watch":
 [checks]}`, it says `{"due": check}` from then on whenever a watch of theirs returns. While it measures, a child says
 `{"progress": text}`, and at the rendezvous `{"ready": true}`, upon which it waits for `{"go": true}`.
 """
@@ -12,19 +13,20 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 import pydantic_core
 
-from muster.check import AnyCheck, Idleness, IdleProbe, Rendezvous, Skip
+from muster.check import AnyCheck, Rendezvous, Skip
 from muster.model import Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
 from muster.plugins import Answer, Plugins
 from muster.references import Reference, applicable
 from muster_agent import findings, process
 from muster_agent.orders import Assignment, Place
+from muster_agent.sharing import Sharing
 
 RUN = "run"
 RESIDENT = "resident"
@@ -45,7 +47,7 @@ def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket
 def reside(
     plugins: Plugins,
     checks: Mapping[str, AnyCheck],
-    probes: Iterable[IdleProbe],
+    sharing: Sharing,
     control: socket.socket,
     _listen_fd: int | None,
 ) -> None:
@@ -62,8 +64,13 @@ def reside(
                 answers, failed = _contributed(plugins, "muster_inventory")
                 inventory = next((answer.value for answer in answers if answer.value is not None), Inventory())
                 line.say({"inventory": inventory, "failed": failed})
-            case {"idleness": own}:
-                line.say({"idleness": _idleness(probes, frozenset(own))})
+            case {"idleness": own, "afresh": afresh}:
+                idleness, why = sharing.idleness(frozenset(own), afresh=afresh)
+                line.say({"idleness": idleness, "why": why})
+            case {"reserve": purpose}:
+                line.say({"problem": sharing.reserve(purpose)})
+            case {"give_back": _}:
+                line.say({"problem": sharing.give_back()})
             case {"watch": names}:
                 for name in names:
                     Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
@@ -184,19 +191,6 @@ def _not_judged(
 
 def _is_measured(value: Metric) -> bool:
     return any(one is not None for one in (value if isinstance(value, list) else [value]))
-
-
-def _idleness(probes: Iterable[IdleProbe], own: frozenset[int]) -> Idleness:
-    """IDLE only if every probe says so; BUSY if any does."""
-    answers = {_probed(probe, own) for probe in probes}
-    return next((answer for answer in (Idleness.BUSY, Idleness.UNKNOWN) if answer in answers), Idleness.IDLE)
-
-
-def _probed(probe: IdleProbe, own: frozenset[int]) -> Idleness:
-    try:
-        return Idleness(probe.probe(own))
-    except Exception:
-        return Idleness.UNKNOWN
 
 
 def _watch(check: AnyCheck, line: Line) -> None:

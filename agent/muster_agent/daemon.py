@@ -1,6 +1,6 @@
 """The agent's shell: receives events, asks `Node` what follows, and carries that out.
 
-Commands are carried out in their order; what takes time (a port, a connection, the idle probes) goes on beside them.
+Commands are carried out in their order; errands, which take time, are begun in it and go on beside the others.
 """
 
 import asyncio
@@ -28,8 +28,10 @@ from muster.references import Reference
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent import events
 from muster_agent.endpoint import serving
+from muster_agent.errands import Errand, Errands
 from muster_agent.events import Command, Event
 from muster_agent.inventory import completed
+from muster_agent.labels import read_labels
 from muster_agent.launcher import Launcher, LauncherLost
 from muster_agent.link import Link
 from muster_agent.metrics import Metrics
@@ -40,7 +42,7 @@ from muster_agent.outbox import Outbox
 from muster_agent.plan import Planned, announced, judged, watched
 from muster_agent.planning import memory_limit_bytes
 from muster_agent.plugins_run import plugins_run
-from muster_agent.ports import Ports, alone, reach
+from muster_agent.ports import Ports, alone
 from muster_agent.resident import Resident
 from muster_agent.runner import Runner
 
@@ -54,7 +56,7 @@ log = structlog.get_logger()
 def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
     """Runs the agent until SIGTERM or SIGINT.
 
-    Unavailable when something that it needs is taken or gone, SettingsError when its references are wrong.
+    Unavailable when something that it needs is taken or gone, SettingsError when its references or labels are wrong.
     """
     with _alone_in(settings.data_dir):
         try:
@@ -101,10 +103,19 @@ class Daemon:
         self._plugins = plugins
         self._plan = plan
         self._own_references = read_references(settings.references_file, None if plugins.failed else judged(plan))
+        self._labels = read_labels(settings.agent.labels_file)
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()
-        self._node = Node(settings.node, plan, new_id, self._now(), spread_s=settings.agent.spread_s)
+        self._node = Node(
+            settings.node,
+            plan,
+            new_id,
+            self._now(),
+            spread_s=settings.agent.spread_s,
+            expected_gpus=settings.expected_gpus,
+            reserves=launcher.reserves,
+        )
         self._ports = Ports(settings)
         self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
@@ -117,6 +128,7 @@ class Daemon:
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
+        self._errands = Errands(self._resident, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
@@ -138,6 +150,7 @@ class Daemon:
             self._put_aside("launcher", self._miss_launcher())
             self._put_aside("watchdog", keep_watchdog_quiet())
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
+            self._feed(events.Ticked())
             notify(READY)
             log.info("agent_started", endpoint=f"http://{self._settings.agent.listen.rpartition(':')[0]}:{port}")
             await self._stop.wait()
@@ -196,20 +209,11 @@ class Daemon:
                 log.warning("order_refused", kind=kind, detail=detail)
             case events.ClosePort(group):
                 self._ports.close(group)
-            case events.ProbeIdle() | events.OpenPort() | events.Reach():
-                self._put_aside(type(command).__name__, self._feed_outcome(command))
+            case _:
+                self._put_aside(type(command).__name__, self._run_errand(command))
 
-    async def _feed_outcome(self, command: events.ProbeIdle | events.OpenPort | events.Reach) -> None:
-        self._feed(await self._outcome(command))
-
-    async def _outcome(self, command: events.ProbeIdle | events.OpenPort | events.Reach) -> Event:
-        match command:
-            case events.ProbeIdle():
-                return events.IdlenessSeen(await self._resident.idleness(self._runner.own_pids()))
-            case events.OpenPort(group):
-                return await self._ports.open(group)
-            case events.Reach():
-                return await reach(command)
+    async def _run_errand(self, errand: Errand) -> None:
+        self._feed(await self._errands.run(errand))
 
     async def _start(self, command: events.StartRun) -> None:
         order, listener = command.order, None
@@ -235,7 +239,7 @@ class Daemon:
         while True:
             found = await self._resident.inventory()
             if found is not None or self._inventory is None:
-                self._learn(completed(found or Inventory(), self._settings.agent))
+                self._learn(completed(found or Inventory(), self._settings.agent, self._labels))
             await asyncio.sleep(INVENTORY_RETRY_S if found is None else INVENTORY_INTERVAL_S)
 
     def _learn(self, inventory: Inventory) -> None:
@@ -303,8 +307,11 @@ class Daemon:
         await self._commands.join()
         for task in self._asides:
             task.cancel()
-        await self._runner.close()
+        await self._runner.stop_all()
         await self._commands.join()
+        if self._launcher.reserves:
+            await self._errands.give_back_for_good()
+        await self._runner.close()
         self._ports.close_all()
         self._link.close()
         await asyncio.wait([link], timeout=GOODBYE_WITHIN_S)

@@ -54,9 +54,32 @@ class Alerted:
 
 @dataclass(frozen=True, slots=True)
 class IdlenessSeen:
-    """The idle probes have answered."""
+    """The idle probes have answered; `why` names those that do not say IDLE, with their reasons where they gave one."""
 
     idleness: Idleness
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The node is reserved for a run."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotReserved:
+    """The node could not be reserved for a run, or not as far as can be told."""
+
+    run: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The node is not reserved any more, unless there is a `problem` with that."""
+
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +122,9 @@ Event = (
     | InventoryFound
     | Alerted
     | IdlenessSeen
+    | Reserved
+    | NotReserved
+    | GivenBack
     | PortOpened
     | PortRefused
     | Reached
@@ -142,7 +168,22 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class ProbeIdle:
-    """Ask the idle probes; IdlenessSeen follows."""
+    """Ask the idle probes; IdlenessSeen follows. `afresh` asks those as well that have said IDLE not long ago."""
+
+    afresh: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Keep the scheduler off the node for a run; Reserved or NotReserved follows. `purpose` is for people."""
+
+    run: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Let the scheduler have the node again; GivenBack follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +225,20 @@ class Refuse:
     detail: str
 
 
-Command = StartRun | LetGo | StopRun | ReportRun | ProbeIdle | OpenPort | ClosePort | Reach | Reply | Refuse
+Command = (
+    StartRun
+    | LetGo
+    | StopRun
+    | ReportRun
+    | ProbeIdle
+    | Reserve
+    | GiveBack
+    | OpenPort
+    | ClosePort
+    | Reach
+    | Reply
+    | Refuse
+)
 
 # Between a session and the node that it is part of
 
@@ -201,10 +255,11 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class ClaimLease:
-    """Claim the node for the session's run; Granted or Denied follows."""
+    """Claim the node for the session's run; Granted or Denied follows. `purpose` says for people what for."""
 
     run: str
     needs: Needs
+    purpose: str
 
 
 @dataclass(frozen=True, slots=True)

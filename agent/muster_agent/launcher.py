@@ -23,6 +23,7 @@ from muster.model import Json
 from muster.plugins import Plugins
 from muster_agent import child, forking
 from muster_agent.process import Exit
+from muster_agent.sharing import Sharing
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line from a child is garbage."""
@@ -45,9 +46,10 @@ class Garbage(Exception):
 def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     """Forks the launcher. To be called before asyncio and heavy imports, while the process has a single thread."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
+    reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
     roles: dict[str, forking.Role] = {
         child.RUN: partial(child.run, plugins, checks),
-        child.RESIDENT: partial(child.reside, plugins, checks, probes),
+        child.RESIDENT: partial(child.reside, plugins, checks, Sharing(probes, reservations)),
     }
     scratch = Path(tempfile.mkdtemp(prefix="muster-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -60,18 +62,20 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
         ours.close()
         forking.serve(theirs, roles, scratch)
     theirs.close()
-    return Launcher(pid, ours, scratch)
+    return Launcher(pid, ours, scratch, reserves=bool(reservations))
 
 
 class Launcher:
     """The launcher process as the daemon holds it. Close it when the event loop is done.
 
-    `scratch` is a directory for runs. Of launcher and daemon, the one that ends last removes it.
+    `scratch` is a directory for runs. Of launcher and daemon, the one that ends last removes it. `reserves` says
+    whether the resident child has reservations to make.
     """
 
-    def __init__(self, pid: int, link: socket.socket, scratch: Path) -> None:
+    def __init__(self, pid: int, link: socket.socket, scratch: Path, *, reserves: bool) -> None:
         self.pid = pid
         self.scratch = scratch
+        self.reserves = reserves
         self._link = link
         self._link.setblocking(False)
         self._ids = itertools.count(1)

@@ -19,9 +19,9 @@ from muster.wire.messages import Abort, AnyCommand, Declined, Join, Prepare, Run
 from muster_agent import events
 from muster_agent.admission import Admission
 from muster_agent.events import ClosePort, Command, Event, LetGo, Refuse, Reply, ReportRun, StartRun, StopRun
-from muster_agent.lease import Claimed, Denied, Granted, Lease, Outcome, Precedence, Preempted, Released
+from muster_agent.lease import Claimed, Denied, Granted, Lease, LeaseCommand, Outcome, Precedence, Preempted, Released
 from muster_agent.orders import Order, RanksReady, RunEnded
-from muster_agent.plan import Planned, Unfit, find
+from muster_agent.plan import Planned, Unfit, count_ranks, find
 from muster_agent.schedule import Schedule
 from muster_agent.session import Session, SessionCommand, SessionEvent, State
 from muster_agent.unmeasured import not_idle, refused
@@ -42,17 +42,27 @@ class _Task:
 class Node:
     """The agent's decisions. `new_id` gives ids that nothing else has; `now` is in seconds since the epoch.
 
-    First background runs are spread over `spread_s` seconds.
+    First background runs are spread over `spread_s` seconds. `expected_gpus` is how many devices there have to be, if
+    that was said; `reserves` says whether there are reservations to be made here.
     """
 
     def __init__(
-        self, name: str, plan: Mapping[str, Planned], new_id: Callable[[], str], now: float, *, spread_s: float
+        self,
+        name: str,
+        plan: Mapping[str, Planned],
+        new_id: Callable[[], str],
+        now: float,
+        *,
+        spread_s: float,
+        expected_gpus: int | None = None,
+        reserves: bool = False,
     ) -> None:
         self.name = name
         self._plan = plan
         self._new_id = new_id
         self._schedule = Schedule(name, plan, now, spread_s=spread_s)
-        self._lease = Lease()
+        self._expected_gpus = expected_gpus
+        self._lease = Lease(reserves=reserves)
         self._admission = Admission()
         self._tasks: dict[str, _Task] = {}
         self._session: Session | None = None
@@ -92,7 +102,7 @@ class Node:
                 self._inventory = inventory
             case events.Alerted(check):
                 self._schedule.hasten(check, now)
-            case events.IdlenessSeen():
+            case events.IdlenessSeen() | events.Reserved() | events.NotReserved() | events.GivenBack():
                 commands = self._settle(self._lease.handle(event, now), now)
             case events.StopRequested():
                 commands = self._stop(event, now)
@@ -124,7 +134,7 @@ class Node:
 
     def _stop(self, stop: events.StopRequested, now: float) -> list[Command]:
         self._stopping = True
-        self._lease = Lease()  # who waited for the node gets it no more
+        self._lease = Lease(reserves=False)  # who waited for the node gets it no more; the daemon gives it back
         self._tasks = {run: task for run, task in self._tasks.items() if task.started}
         commands: list[Command] = [StopRun(run, "the agent stops") for run in self._tasks]
         return commands + self._tell_session(stop, now)
@@ -185,15 +195,15 @@ class Node:
         return Order(run=run, check=check, params=params, timeout_s=timeout_s, cause=cause)
 
     def _claim(self, order: Order, precedence: Precedence, now: float) -> list[Command]:
-        needs = order.check.needs
         self._tasks[order.run] = _Task(order, precedence)
-        return self._settle(self._lease.handle(Claimed(order.run, needs, precedence), now), now)
+        claimed = Claimed(order.run, order.check.needs, precedence, f"run {order.run} of {order.check.name}")
+        return self._settle(self._lease.handle(claimed, now), now)
 
     def _settle(self, outcomes: list[Outcome], now: float) -> list[Command]:
         """Turns what the lease decided into what happens to the runs."""
         commands: list[Command] = []
         for outcome in outcomes:
-            if isinstance(outcome, events.ProbeIdle):
+            if isinstance(outcome, LeaseCommand):
                 commands.append(outcome)
             elif outcome.run in self._tasks:
                 commands.append(self._settle_task(outcome, self._tasks[outcome.run], now))
@@ -231,22 +241,13 @@ class Node:
             return []
         try:
             check, params = find(self._plan, join.check, join.params)
-            ranks = self._ranks(join.devices)
+            ranks = count_ranks(check, join.devices, self._inventory, self._expected_gpus)
             self._must_be_free(check)
         except Unfit as unfit:
             return [self._declined(join.group, unfit.reason, str(unfit), now)]
         run = self._new_id()
         self._session = Session(self.name, join, check, params, run=run, ranks=ranks, new_id=self._new_id)
         return self._route(self._session.begin(now), now)
-
-    def _ranks(self, wanted: int | None) -> int:
-        """One rank per device, or one in all on a machine without any."""
-        if self._inventory is None:
-            raise Unfit("busy", "the agent has only just started and does not know its devices yet")
-        there = max(1, len(self._inventory.devices))
-        if wanted is not None and not 1 <= wanted <= there:
-            raise Unfit("too_few_devices", f"{wanted} devices are wanted, {len(self._inventory.devices)} are there")
-        return there if wanted is None else wanted
 
     def _must_be_free(self, check: AnyCheck) -> None:
         if self._stopping:
@@ -279,8 +280,9 @@ class Node:
         routed: list[Command] = []
         for command in commands:
             match command:
-                case events.ClaimLease(run, needs):
-                    routed += self._settle(self._lease.handle(Claimed(run, needs, Precedence.GROUP), now), now)
+                case events.ClaimLease(run, needs, purpose):
+                    claimed = Claimed(run, needs, Precedence.GROUP, purpose)
+                    routed += self._settle(self._lease.handle(claimed, now), now)
                 case events.ReleaseLease(run):
                     routed += self._settle(self._lease.handle(Released(run), now), now)
                 case _:

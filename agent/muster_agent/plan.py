@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.check import AnyCheck, CheckInfo, Params, describe, judged_metrics, valid_params
+from muster.check import AnyCheck, CheckInfo, Params, Scope, describe, judged_metrics, valid_params
 from muster.errors import Refused, unknown
-from muster.model import Json
+from muster.model import Inventory, Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +55,20 @@ def find(plan: Mapping[str, Planned], name: str, params: Json) -> tuple[AnyCheck
         return planned.check, valid_params(planned.check, params)
     except Refused as error:
         raise Unfit("bad_params", str(error)) from None
+
+
+def count_ranks(check: AnyCheck, wanted: int | None, inventory: Inventory | None, expected_gpus: int | None) -> int:
+    """The ranks of this node in a group: one per device or as many as are `wanted`, or one where there is no device.
+
+    Unfit when there are too few devices for that, or fewer than there have to be: where every device has a rank, the
+    group is told so. Checks of scope NODE take part all the same, as it is for them to find out what is missing.
+    """
+    if inventory is None:
+        raise Unfit("busy", "the agent has only just started and does not know its devices yet")
+    found = len(inventory.devices)
+    if check.scope is Scope.GROUP and expected_gpus is not None and found < expected_gpus:
+        raise Unfit("too_few_devices", f"{expected_gpus} expected, {found} there")
+    there = max(1, found)
+    if wanted is not None and not 1 <= wanted <= there:
+        raise Unfit("too_few_devices", f"{wanted} devices are wanted, {found} are there")
+    return there if wanted is None else wanted

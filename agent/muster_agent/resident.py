@@ -1,4 +1,4 @@
-"""The resident child: one long-lived process for cheap checks, the inventory and the idle probes.
+"""The resident child: one long-lived process for cheap checks, the inventory, the idle probes and the reservations.
 
 It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
 hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
@@ -23,6 +23,7 @@ INVENTORY_TIMEOUT_S = 30.0
 """The first NVML call initialises the driver, which takes seconds per device without persistence mode."""
 
 PROBE_TIMEOUT_S = 1.0
+RESERVATION_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
@@ -46,9 +47,16 @@ class InventoryReply(Data):
 
 
 class IdlenessReply(Data):
-    """What all probes say together."""
+    """What all probes say together; `why` is empty when that is IDLE."""
 
     idleness: Idleness
+    why: str
+
+
+class ReservationReply(Data):
+    """What came of making all reservations or of giving them back; None when that is done."""
+
+    problem: str | None
 
 
 Reply = TypeVar("Reply", bound=Data)
@@ -86,6 +94,7 @@ class Resident:
         self._failures = 0
         self._not_before = 0.0
         self._kills_before = 0
+        self._unknown = ""
 
     @property
     def pid(self) -> int | None:
@@ -103,14 +112,27 @@ class Resident:
             log.error("plugin_failed", plugin=plugin, error=error)
         return reply.inventory
 
-    async def idleness(self, own: frozenset[int]) -> Idleness:
-        """What all idle probes say together, not counting the processes `own`; UNKNOWN when they do not answer."""
+    async def idleness(self, own: frozenset[int], *, afresh: bool) -> IdlenessReply:
+        """What all idle probes say together, not counting the processes `own`; UNKNOWN when they do not answer.
+
+        `afresh` asks those as well that want to be left alone for a while after they have said IDLE.
+        """
         everyone = own | {self.pid} if self.pid else own
+        question: Json = {"idleness": [*everyone], "afresh": afresh}
         try:
-            return (await self._ask({"idleness": [*everyone]}, IdlenessReply, PROBE_TIMEOUT_S)).idleness
+            reply = await self._ask(question, IdlenessReply, PROBE_TIMEOUT_S)
         except Unanswered as problem:
-            log.warning("idleness_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
-            return Idleness.UNKNOWN
+            reply = IdlenessReply(idleness=Idleness.UNKNOWN, why=problem.finding.summary)
+        self._log_unknown(reply)
+        return reply
+
+    async def reserve(self, purpose: str) -> str | None:
+        """Makes all reservations; says why they are not made, or may not be."""
+        return await self._book({"reserve": purpose})
+
+    async def give_back(self) -> str | None:
+        """Gives all reservations back; says why some are not, or may not be."""
+        return await self._book({"give_back": True})
 
     async def measure(self, assignment: Assignment, progress: Callable[[str], None]) -> RankResult:
         """Carries out an assignment of scope NODE; Unanswered when no result comes of it."""
@@ -125,6 +147,19 @@ class Resident:
             await ending.gone()
             if self._listening:
                 await self._listening
+
+    async def _book(self, question: Json) -> str | None:
+        try:
+            return (await self._ask(question, ReservationReply, RESERVATION_TIMEOUT_S)).problem
+        except Unanswered as problem:
+            return problem.finding.summary
+
+    def _log_unknown(self, reply: IdlenessReply) -> None:
+        """Logs why nobody knows, but not again and again."""
+        unknown = reply.why if reply.idleness is Idleness.UNKNOWN else ""
+        if unknown and unknown != self._unknown:
+            log.warning("idleness_unknown", why=unknown)
+        self._unknown = unknown
 
     async def _ask(
         self, question: Json, kind: type[Reply], timeout_s: float, progress: Callable[[str], None] = lambda _text: None

@@ -36,6 +36,7 @@ from muster_agent.resident import Resident, Unanswered
 __all__ = ["Order", "Place", "RanksReady", "RunEnded", "RunProgressed", "Runner", "RunnerEvent", "Surroundings"]
 
 CLOSE_S = 2.0
+CLOSE_RESIDENT_S = 1.0
 
 _MOST_PROGRESS_CHARACTERS = 200
 
@@ -129,13 +130,20 @@ class Runner:
         return frozenset(known | process.descendants(known, process.table())) if known else frozenset()
 
     async def close(self) -> None:
-        """Kills everything that still runs, the resident child too, within CLOSE_S. RunEnded follows where it can."""
+        """Kills everything that still runs, and then the resident child, within CLOSE_S and CLOSE_RESIDENT_S."""
+        await self.stop_all()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_RESIDENT_S):
+                await self._resident.close()
+        self._launcher.detach()
+
+    async def stop_all(self) -> None:
+        """Kills every run, within CLOSE_S. RunEnded follows where it can."""
         for run in self._current.values():
             run.stop("the agent stops")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await asyncio.gather(self._resident.close(), *(run.task for run in self._current.values() if run.task))
-        self._launcher.detach()
+                await asyncio.gather(*(run.task for run in self._current.values() if run.task))
 
     async def _spawn_ranks(self, run: _Current, listener: socket.socket | None) -> None:
         for place in run.order.places or (None,):

@@ -45,7 +45,7 @@ from muster_agent.events import (
     StopRun,
     Superseded,
 )
-from muster_agent.lease import Denied, Granted, Preempted
+from muster_agent.lease import PATIENCE_S, RESERVING_PATIENCE_S, Denied, Granted, Preempted
 from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunProgressed
 
 
@@ -76,7 +76,7 @@ PROGRESS_INTERVAL_S = 1.0
 DEADLINES_S = {
     State.INVITED: 5.0,
     State.ACCEPTED: 30.0,
-    State.CLAIMING: 8.0,
+    State.CLAIMING: RESERVING_PATIENCE_S + PATIENCE_S + 3.0,
     State.REACHING: REACH_WITHIN_S + 3.0,
     State.SPAWNING: 90.0,
     State.READY: 90.0,
@@ -211,7 +211,7 @@ class Session:
     def _claim(self, prepare: Prepare) -> list[SessionCommand]:
         self._prepare = prepare
         not_needed: list[SessionCommand] = [ClosePort(self.group)] if prepare.first_rank else []
-        return [*not_needed, ClaimLease(self.run, self.check.needs)]
+        return [*not_needed, ClaimLease(self.run, self.check.needs, f"{self.check.name} in group {self.group}")]
 
     def _progress(self, text: str, now: float) -> list[SessionCommand]:
         """Passes a sign of life on, though not every one of a check that gives many."""

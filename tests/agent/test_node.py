@@ -13,9 +13,12 @@ from muster_agent.events import (
     ClosePort,
     CommandReceived,
     CoordinatorSeen,
+    GiveBack,
+    GivenBack,
     IdlenessSeen,
     InventoryFound,
     LetGo,
+    NotReserved,
     OpenPort,
     PortOpened,
     ProbeIdle,
@@ -24,6 +27,8 @@ from muster_agent.events import (
     Refuse,
     Reply,
     ReportRun,
+    Reserve,
+    Reserved,
     StartRun,
     StopRequested,
     StopRun,
@@ -68,10 +73,10 @@ DEVICES = tuple(Device(index=index, uuid=f"u{index}", model="m") for index in ra
 class Driven:
     """A node whose ids are `id-0`, `id-1` and so on, and whose time stands still unless it is said."""
 
-    def __init__(self, plan=PLAN, devices=DEVICES) -> None:
+    def __init__(self, plan=PLAN, devices=DEVICES, **settings) -> None:
         ids = itertools.count()
         self.numbers = itertools.count()
-        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S)
+        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S, **settings)
         if devices is not None:
             self.feed(InventoryFound(Inventory(devices=devices)))
 
@@ -145,7 +150,7 @@ def test_a_run_that_needs_the_node_waits_for_the_probes():
     (start,) = driven.feed(IDLE)
     assert start.order.run == "r"
     assert driven.node.holder == "r"
-    assert driven.feed(Ticked(), 2.0) == [ProbeIdle()]
+    assert driven.feed(Ticked(), 2.0) == [ProbeIdle(afresh=False)]
 
 
 @pytest.mark.parametrize("answer", [BUSY, UNKNOWN])
@@ -294,6 +299,22 @@ def test_an_invitation_that_does_not_fit_is_declined(fields, reason):
     assert driven.node.next_due() == float("inf")
 
 
+@pytest.mark.parametrize(("expected", "declined"), [(None, []), (2, []), (3, [("too_few_devices", "g")])])
+def test_a_node_that_lacks_devices_declines_a_group(expected, declined):
+    """It is named before anything runs, with what is there and what should be; whatever the group would do with."""
+    driven = Driven(expected_gpus=expected)
+    commands = driven.join(devices=1)
+    assert declines(commands) == declined
+    replies = [command.message for command in commands if isinstance(command, Reply)]
+    details = [reply.detail for reply in replies if isinstance(reply, Declined)]
+    assert details == (["3 expected, 2 there"] if declined else [])
+
+
+def test_a_node_that_lacks_devices_takes_part_in_what_can_find_that():
+    """A check of scope NODE has no ranks that wait for each other."""
+    assert Driven(expected_gpus=3).join(check="light") == [OpenPort("g")]
+
+
 def test_a_node_is_in_one_group_at_a_time():
     """A second invitation is declined, one to the same group again is a repetition."""
     driven = Driven()
@@ -375,6 +396,57 @@ def test_orders_for_a_group_that_the_node_is_not_in_are_refused(kind, answer):
     commands = driven.order(kind, group="h", **fields[kind])
     assert refusals(commands) == ["unknown_group"]
     assert declines(commands) == answer
+
+
+# Reservations
+
+
+def test_a_group_reserves_the_node_before_the_probes_are_asked_and_gives_it_back_at_the_end():
+    """The scheduler is told what for; an agent that starts gives back what one before it may have left."""
+    driven = Driven(reserves=True)
+    assert driven.feed(Ticked(), 1.0) == [GiveBack()]
+    driven.join()
+    driven.feed(PortOpened("g", "10.0.0.1", 4000))
+    (reserve,) = driven.prepare()
+    assert reserve == Reserve(reserve.run, "collective in group g")
+    assert driven.feed(Reserved(reserve.run)) == [ProbeIdle()]
+    assert driven.feed(IDLE) == [Reach("g", "10.0.0.1", 4000, 5.0)]
+    driven.feed(Reached("g"))
+    assert driven.order(Abort, group="g", reason="enough") == [StopRun(reserve.run, "the node leaves group g")]
+    ending = driven.feed(ended(reserve.run, "collective", Verdict.SKIPPED))
+    assert ending == [ClosePort("g"), GiveBack()]
+
+
+def test_a_node_that_cannot_be_reserved_declines_the_group():
+    """With the reason, and it asks no probe."""
+    driven = Driven(reserves=True)
+    driven.join()
+    driven.feed(PortOpened("g", "10.0.0.1", 4000))
+    (reserve,) = driven.prepare()
+    commands = driven.feed(NotReserved(reserve.run, "file: somebody has it"))
+    assert declines(commands) == [("not_idle", "g")]
+    assert "somebody has it" in commands[0].message.detail
+    assert commands[1:] == [ClosePort("g"), GiveBack()]
+
+
+def test_a_group_that_is_aborted_while_the_node_is_being_reserved_gives_it_back():
+    """What comes of the reservation later changes nothing."""
+    driven = Driven(reserves=True)
+    driven.join()
+    driven.feed(PortOpened("g", "10.0.0.1", 4000))
+    (reserve,) = driven.prepare()
+    assert driven.order(Abort, group="g", reason="enough") == [ClosePort("g"), GiveBack()]
+    assert driven.feed(Reserved(reserve.run)) == []
+    assert driven.feed(GivenBack(None)) == []
+
+
+def test_a_requested_run_reserves_and_a_background_run_does_not():
+    """A run that yields to work keeps none away."""
+    driven = Driven({**PLAN, **BACKGROUND}, reserves=True)
+    driven.feed(Ticked(), 0.0)
+    due = driven.node.next_due()
+    assert driven.feed(Ticked(), due) == [ProbeIdle()]
+    assert driven.order(RunCheck, due, run="r", check="heavy") == [Reserve("r", "run r of heavy")]
 
 
 # The coordinator

@@ -7,10 +7,9 @@ import pytest
 
 from muster.check import Check, Params, Scope
 from muster.config import AgentSettings, BrokerSettings, Settings
-from muster.model import Inventory, Measurement, Topology
+from muster.model import Measurement
 from muster_agent.addresses import broker_url, own_address
 from muster_agent.events import PortOpened, PortRefused, Reach, Reached, Unreachable
-from muster_agent.inventory import completed
 from muster_agent.orders import Order
 from muster_agent.ports import Ports, alone, reach
 
@@ -101,13 +100,3 @@ def test_a_group_check_on_one_node_is_a_group_of_one_node():
     with listener:
         assert [(place.rank, place.local_rank, place.world_size) for place in order.places] == [(0, 0, 2), (1, 1, 2)]
         assert {(place.master_addr, place.master_port) for place in order.places} == {listener.getsockname()}
-
-
-def test_what_the_operator_says_of_a_node_goes_before_what_was_found():
-    """What he does not say stays."""
-    found = Inventory(machine_type="found", topology=Topology(rack="r1", leaf="l1"), software={"driver": "575"})
-    inventory = completed(found, AgentSettings(rack="r9"))
-    assert inventory.machine_type == "found"
-    assert (inventory.topology.rack, inventory.topology.leaf) == ("r9", "l1")
-    assert inventory.software["driver"] == "575"
-    assert "muster" in inventory.software

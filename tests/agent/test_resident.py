@@ -5,12 +5,13 @@ import os
 import signal
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from muster.check import Idleness, IdleProbe
+from muster.check import Idleness, IdleProbe, Reservation
 from muster.model import Device, Inventory, Measurement, Verdict
 from muster_agent import child, process
 from muster_agent import resident as resident_module
@@ -38,22 +39,39 @@ def constant(answer: Any, _own: frozenset[int]) -> Any:
 IDLE, BUSY, UNKNOWN = Idleness.IDLE, Idleness.BUSY, Idleness.UNKNOWN
 
 IDLENESS = [
-    ([], IDLE),
-    (saying(IDLE), IDLE),
-    (saying(IDLE, BUSY, UNKNOWN), BUSY),
-    (saying(IDLE, UNKNOWN), UNKNOWN),
-    ([*saying(IDLE), IdleProbe(name="raises", probe=raising)], UNKNOWN),
-    ([*saying(IDLE), IdleProbe(name="late", probe=sleeping)], UNKNOWN),
-    (saying(IDLE, "resting"), UNKNOWN),
+    ([], IDLE, ""),
+    (saying(IDLE), IDLE, ""),
+    (saying(IDLE, BUSY, UNKNOWN), BUSY, "BUSY"),
+    (saying(IDLE, UNKNOWN), UNKNOWN, "UNKNOWN"),
+    ([*saying(IDLE), IdleProbe(name="raises", probe=raising)], UNKNOWN, "raises: cannot tell"),
+    ([*saying(IDLE), IdleProbe(name="late", probe=sleeping)], UNKNOWN, "did not answer within 0.5 s"),
+    (saying(IDLE, "resting"), UNKNOWN, "resting: 'resting' is not a valid Idleness"),
 ]
 
 
-@pytest.mark.parametrize(("probes", "expected"), IDLENESS)
-async def test_idleness_is_what_all_probes_say(running, monkeypatch, probes, expected):
+@pytest.mark.parametrize(("probes", "expected", "why"), IDLENESS)
+async def test_idleness_is_what_all_probes_say(running, monkeypatch, probes, expected, why):
     """IDLE only if every probe says so, BUSY if one does; a probe that raises or is late makes it UNKNOWN."""
     monkeypatch.setattr(resident_module, "PROBE_TIMEOUT_S", 0.5)
     async with running(hooks={"muster_idle_probes": lambda: probes}) as runs:
-        assert await runs.resident.idleness(frozenset()) is expected
+        seen = await runs.resident.idleness(frozenset(), afresh=True)
+        assert seen.idleness is expected
+        assert seen.why == why or (why and seen.why.endswith(why))
+
+
+async def test_why_idleness_is_unknown_is_logged_once_as_long_as_it_stays_so(running, capsys):
+    """Twice a second would be no news; when it comes back after an answer it is."""
+    reasons = iter(["no answer", "no answer", "", "no answer"])
+
+    def probe(_own: frozenset[int]) -> Idleness:
+        if reason := next(reasons):
+            raise RuntimeError(reason)
+        return IDLE
+
+    async with running(hooks={"muster_idle_probes": lambda: [IdleProbe(name="slurm", probe=probe)]}) as runs:
+        for _ in range(4):
+            await runs.resident.idleness(frozenset(), afresh=True)
+    assert capsys.readouterr().out.count("slurm: no answer") == 2
 
 
 async def test_probes_learn_which_processes_are_our_own(running):
@@ -64,7 +82,46 @@ async def test_probes_learn_which_processes_are_our_own(running):
 
     async with running(hooks={"muster_idle_probes": lambda: [IdleProbe(name="own", probe=probe)]}) as runs:
         await runs.resident.inventory()
-        assert await runs.resident.idleness(frozenset({7})) is IDLE
+        assert (await runs.resident.idleness(frozenset({7}), afresh=True)).idleness is IDLE
+
+
+def reserving(book: Path, nap_s: float = 0.0) -> Reservation:
+    """A reservation that is the file `book`, and takes its time to be made."""
+
+    def reserve(reason: str) -> None:
+        book.write_text(f"{os.getpid()} {reason}")
+        time.sleep(nap_s)
+
+    return Reservation(name="book", reserve=reserve, release=lambda: book.unlink(missing_ok=True))
+
+
+async def test_reservations_are_made_and_given_back(running, tmp_path):
+    """By the child, which has what that takes."""
+    book = tmp_path / "book"
+    async with running(hooks={"muster_reservations": lambda: [reserving(book)]}) as runs:
+        assert runs.launcher.reserves
+        assert await runs.resident.reserve("a sweep") is None
+        assert book.read_text() == f"{runs.resident.pid} a sweep"
+        assert await runs.resident.give_back() is None
+        assert not book.exists()
+
+
+async def test_a_reservation_that_does_not_answer_may_have_been_made(running, tmp_path, monkeypatch):
+    """So it counts as not made, and can be given back all the same, by the child that comes after."""
+    monkeypatch.setattr(resident_module, "RESERVATION_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(resident_module, "FIRST_PAUSE_S", 0.0)
+    book = tmp_path / "book"
+    async with running(hooks={"muster_reservations": lambda: [reserving(book, nap_s=60)]}) as runs:
+        assert "did not answer within 0.5 s" in (await runs.resident.reserve("a sweep") or "")
+        assert book.exists()
+        assert await runs.resident.give_back() is None
+        assert not book.exists()
+
+
+async def test_without_reservations_there_is_nothing_to_make(running):
+    """Whoever decides is told, and saves the question."""
+    async with running() as runs:
+        assert not runs.launcher.reserves
 
 
 async def test_the_inventory_comes_from_the_first_plugin_that_can_tell(running):
@@ -182,7 +239,7 @@ async def test_a_hang_is_a_finding_and_the_child_is_replaced_after_a_pause(runni
         assert not psutil.pid_exists(before)
         at_once = (await runs.run(cheap)).run
         assert [finding.code for finding in at_once.findings] == ["run.hung"]
-        assert await runs.resident.idleness(frozenset()) is UNKNOWN
+        assert (await runs.resident.idleness(frozenset(), afresh=True)).idleness is UNKNOWN
         await asyncio.sleep(0.3)
         after = (await runs.run(cheap)).run.facts["pid"]
         assert after != before

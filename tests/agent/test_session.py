@@ -132,7 +132,7 @@ def test_the_whole_way_of_a_member_that_is_not_the_first():
     start = told[3][0]
     assert told == [
         [(Accepted, {"address": "10.0.0.2", "port": 4001, "ranks": 2})],
-        [ClosePort("g"), ClaimLease("r", Needs.IDLE_NODE)],
+        [ClosePort("g"), ClaimLease("r", Needs.IDLE_NODE, "collective in group g")],
         [Reach("g", "10.0.0.1", 4000, REACH_WITHIN_S)],
         [start],
         [(Ready, {})],
@@ -155,7 +155,7 @@ def test_the_first_member_keeps_its_port():
     """Rank 0 takes the listening socket over, so that no other process can have the port."""
     session = session_in(State.ACCEPTED)
     commands = session.handle(PREPARE.model_copy(update={"first_rank": 0}), 0.0)
-    assert commands == [ClaimLease("r", Needs.IDLE_NODE)]
+    assert commands == [ClaimLease("r", Needs.IDLE_NODE, "collective in group g")]
 
 
 def test_a_check_without_a_rendezvous_is_ready_at_once_and_spawned_by_start():

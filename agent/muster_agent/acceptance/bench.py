@@ -12,6 +12,7 @@ from muster.model import Inventory, Run
 from muster.references import Reference
 from muster.wire.messages import new_id
 from muster_agent.inventory import completed
+from muster_agent.labels import read_labels
 from muster_agent.launcher import Launcher
 from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
 from muster_agent.planning import memory_limit_bytes
@@ -103,7 +104,8 @@ async def bench(
     )
     runner = Runner(launcher, resident, surroundings, events.put_nowait)
     try:
-        inventory = completed(await resident.inventory() or Inventory(), settings.agent)
+        labels = read_labels(settings.agent.labels_file)
+        inventory = completed(await resident.inventory() or Inventory(), settings.agent, labels)
         runner.surroundings = replace(surroundings, devices=inventory.devices)
         yield Bench(runner, events, settings.node, inventory, say)
     finally:

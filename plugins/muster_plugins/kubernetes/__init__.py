@@ -1,0 +1,1 @@
+"""Kubernetes: whether it has given GPUs of this node to anybody."""

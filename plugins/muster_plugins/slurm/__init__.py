@@ -1,0 +1,1 @@
+"""Slurm: whether it has given this node to anybody."""

@@ -1,0 +1,47 @@
+"""The idle probe `slurm`: whether a job has this node, as `squeue` tells.
+
+A job has it from the moment that Slurm chooses the node until its epilog has ended there: while the node boots for it
+(CONFIGURING), runs it, keeps it suspended with all that it has in the GPUs' memory, and cleans up after it
+(COMPLETING). The job in which the agent runs itself, if it does, is no foreign work: whoever started it there gave it
+the node.
+
+Where users see only their own jobs (PrivateData=jobs), the agent's must be one who sees all: squeue leaves out the
+others without a word.
+"""
+
+import os
+
+from muster import Idleness
+from muster_plugins.programs import Completed, TimedOut, run_program
+
+_STATES = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
+
+_TIMEOUT_S = 0.8
+"""A probe has a second. slurmctld may take longer when it is very busy, and then nobody knows."""
+
+
+class Unanswered(Exception):
+    """squeue does not tell; the text says why."""
+
+
+def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
+    """BUSY while a job other than our own has the node; Unanswered or NotRun when squeue does not tell."""
+    return Idleness.BUSY if _jobs_on(node, squeue) - {os.environ.get("SLURM_JOB_ID")} else Idleness.IDLE
+
+
+def _jobs_on(node: str, squeue: str) -> set[str]:
+    """The ids of the jobs that have the node, each element of an array by its own."""
+    question = ["--all", "--local", f"--nodelist={node}", f"--states={_STATES}", "--noheader", "--format=%A"]
+    try:
+        done = run_program([squeue, *question], timeout_s=_TIMEOUT_S)
+    except TimedOut:
+        raise Unanswered(f"slurmctld did not answer within {_TIMEOUT_S:g} s") from None
+    jobs = done.stdout.split()
+    if done.exit_code != 0 or done.truncated or not all(job.isdigit() for job in jobs):
+        raise Unanswered(_what_it_said(done))
+    return set(jobs)
+
+
+def _what_it_said(done: Completed) -> str:
+    *_, last_line = [f"squeue ended with {done.exit_code}", *(done.stderr or done.stdout).splitlines()]
+    return last_line
