@@ -32,12 +32,16 @@ from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.records import BaselineView, FleetView, NodeView, StoryEntry
+from muster_coordinator.reports.explained import Explanation
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
-from muster_coordinator.sweep_records import GroupRecord, SweepRecord
+from muster_coordinator.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
 from muster_coordinator.sweeps import group
+from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.thinning import Thinned, Thinning
 from muster_coordinator.web.requests import (
+    ExplainQuery,
+    ExportQuery,
     HistoryQuery,
     NewReference,
     NewRun,
@@ -144,8 +148,8 @@ def api() -> str:
         "# HTTP API",
         "JSON throughout; times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the "
         "last page and the value of `cursor` for the next one otherwise. Errors are problem details (RFC 9457) whose "
-        "`detail` says what would be right; only a request that is no HTTP at all gets plain text. A sweep starts at "
-        "once, so that `planned` is not seen yet. Where `http.token_file` is set, send `Authorization: Bearer TOKEN`.",
+        "`detail` says what would be right; only a request that is no HTTP at all gets plain text. A sweep is "
+        "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send `Authorization: Bearer TOKEN`.",
         _table(rows, ("Method", "Path", "Answer")),
     ]
     asked: dict[str, type[BaseModel]] = {
@@ -154,6 +158,8 @@ def api() -> str:
         "Query of history": HistoryQuery,
         "Body of POST runs": NewRun,
         "Body of POST sweeps": NewSweep,
+        "Query of explain": ExplainQuery,
+        "Query of export": ExportQuery,
         "Body of PUT references": NewReference,
         "Query of DELETE references": ReferenceQuery,
     }
@@ -163,7 +169,11 @@ def api() -> str:
         NodeView,
         Run,
         SweepRecord,
+        RoundRecord,
         GroupRecord,
+        MemberRecord,
+        Forecast,
+        Explanation,
         StoryEntry,
         Finding,
         Reference,

@@ -36,7 +36,8 @@ from muster_coordinator.orders import Orders
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.roster import Roster
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.planning import plan_again, plan_sweep
@@ -134,6 +135,10 @@ class Fleet:
         """A sweep that runs, with all its groups, or one that has ended lately, without them."""
         running = self._sweeps.get(id)
         return self._ended.get(id) if running is None else running.record()
+
+    def forecast(self, request: SweepRequest) -> Forecast:
+        """What a sweep would do and cost; Refused as the sweep would be."""
+        return forecast(plan_sweep(SweepRequested("forecast", request), self._roster.nodes, self._declared))
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""

@@ -51,6 +51,19 @@ async def test_only_the_named_nodes_take_part(sweep, coordinator, nodes):
     assert (record["nodes"], record["strategy"]) == (["n1", "n3"], "whole")
 
 
+async def test_a_dry_run_tells_the_plan_and_starts_nothing(sweep, coordinator, nodes):
+    """With its groups, waves and cost, as text and as JSON; what could not be started is refused in the same words."""
+    async with nodes(coordinator, "n1", "n2", "n3", "n4"):
+        told = await sweep(*START, "--max-parallel", "50%", "--dry-run")
+        plan = json.loads((await sweep(*START, "--max-parallel", "2", "--dry-run", "--json")).stdout)
+        refused = await sweep(*START, "--max-parallel", "1", "--dry-run")
+    assert "would sweep 4 nodes with collective, strategy adaptive" in told.stdout
+    assert "round 1: 2 groups in 2 waves" in told.stdout
+    assert ([group["wave"] for group in plan["groups"]], plan["first"]["rounds"]) == ([1, 2], 1)
+    assert (refused.returncode, "adaptive needs 2" in refused.stderr) == (64, True)
+    assert coordinator.get("/api/v1/sweeps")["items"] == []
+
+
 async def test_starting_without_waiting_lists_and_aborts(sweep, coordinator, nodes):
     """A sweep that goes on is listed, shown and ended by its id."""
     async with nodes(coordinator, "n1", "n2", finishes=False):

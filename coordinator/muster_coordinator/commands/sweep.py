@@ -12,8 +12,10 @@ from muster.table import table
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.following import follow
 from muster_coordinator.commands.sweep_reports import export, show
+from muster_coordinator.reports.forecast_text import forecast_text
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.sweeps.forecast import Forecast
 
 NODES_HELP = "names, or where they stand, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
@@ -38,6 +40,7 @@ def start(
     priority: Annotated[int, typer.Option(help="Of sweeps that wait for the same nodes, the highest goes first.")] = 0,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end; the exit code is its verdict.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do and cost.")] = False,
     url: UrlOption = DEFAULT_URL,
     token_file: TokenFileOption = None,
     config: ConfigOption = None,
@@ -55,6 +58,10 @@ def start(
     body: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     body |= {"check": check, "params": parse_params(param), "passes": passes, "priority": priority}
     client = connect(url, token_file, config)
+    if dry_run:
+        plan = client.post("sweeps", "plan", body=body)
+        print(json.dumps(plan) if as_json else forecast_text(Forecast.model_validate(plan)))
+        return
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)

@@ -84,6 +84,7 @@ class Api:
             web.get(f"{ROOT}/runs/{{run}}", self.run),
             web.get(f"{ROOT}/sweeps", self.sweeps),
             web.post(f"{ROOT}/sweeps", self.start_sweep),
+            web.post(f"{ROOT}/sweeps/plan", self.plan_sweep),
             web.get(f"{ROOT}/sweeps/{{sweep}}", self.sweep),
             web.delete(f"{ROOT}/sweeps/{{sweep}}", self.abort_sweep),
             web.get(f"{ROOT}/sweeps/{{sweep}}/explain", self.explain_sweep),
@@ -161,6 +162,12 @@ class Api:
         await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
         return _answer(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
+
+    async def plan_sweep(self, request: web.Request) -> web.Response:
+        """What a sweep would do and cost; starts nothing."""
+        query(request, NoQuery)
+        wanted = await body(request, NewSweep)
+        return _answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep as it stands."""
