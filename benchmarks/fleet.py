@@ -9,16 +9,18 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 from muster.errors import Unavailable
+from muster.model import Verdict
 from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.processes import Part
 from muster_coordinator.records import NodeView
+from muster_coordinator.sweep_records import SweepRecord
 
 READY_WITHIN_S = 60.0
 POLL_S = 0.05
@@ -55,6 +57,11 @@ class Fleet:
         self._stack = ExitStack()
 
     @property
+    def agents(self) -> list[str]:
+        """The nodes of the agents that were started here."""
+        return [name for name in self.parts if name != "coordinator"]
+
+    @property
     def database(self) -> Path:
         """The coordinator's SQLite file."""
         return self._directory / "coordinator" / "muster.db"
@@ -67,8 +74,7 @@ class Fleet:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        agents = [part for name, part in self.parts.items() if name != "coordinator"]
-        await processes.stop(agents)
+        await processes.stop([self.parts[name] for name in self.agents])
         await processes.stop([self.parts["coordinator"]])
         self._stack.close()
 
@@ -86,9 +92,23 @@ class Fleet:
                 "agent": {"listen": "127.0.0.1:0"},
             }
             await self._start(node, "agent", own | dict(settings or {}), variables or {})
+        await self.know(nodes)
+
+    async def know(self, nodes: Collection[str]) -> None:
+        """Returns when the coordinator knows what these nodes are made of."""
         await self._until(lambda: self._equipped(nodes))
 
-    def _equipped(self, nodes: tuple[str, ...]) -> bool:
+    async def swept(self, **request: Any) -> SweepRecord:
+        """The sweep that is asked for, once it has ended; Unavailable unless it passes."""
+        sweep = SweepRecord.model_validate(await asyncio.to_thread(self.client.post, "sweeps", body=request))
+        while sweep.ended_at is None:
+            await asyncio.sleep(POLL_S)
+            sweep = SweepRecord.model_validate(await asyncio.to_thread(self.client.get, "sweeps", sweep.id))
+        if sweep.verdict is not Verdict.PASS:
+            raise Unavailable(f"a sweep with {sweep.check} ends with {sweep.verdict}: {'; '.join(sweep.notes)}")
+        return sweep
+
+    def _equipped(self, nodes: Collection[str]) -> bool:
         views = [NodeView.model_validate(item) for item in self.client.pages("nodes")["items"]]
         return set(nodes) <= {view.name for view in views if view.plugins}
 

@@ -21,6 +21,15 @@ def measure(params: NoopParams, context: Context) -> Measurement:
     return Measurement(metrics={"began_at": began_at, "ended_at": time.time()})
 
 
+def meet(params: NoopParams, context: Context) -> Measurement:
+    """When the rank came to its rendezvous and when it was let go, by the host's clock; the work comes after that."""
+    arrived_at = time.time()
+    context.rendezvous()
+    released_at = time.time()
+    time.sleep(params.work_s)
+    return Measurement(metrics={"arrived_at": arrived_at, "released_at": released_at})
+
+
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Nothing is expected."""
     return []
@@ -39,6 +48,18 @@ def _check(name: str, needs: Needs) -> Check[NoopParams]:
     )
 
 
+NOOP_GROUP = Check(
+    name="noop-group",
+    summary="Meets and does nothing, without torch",
+    scope=Scope.GROUP,
+    params=NoopParams,
+    measure=meet,
+    judge=judge,
+    timeout_s=30.0,
+    needs=Needs.IDLE_NODE,
+)
+
+
 @hookimpl
 def muster_checks(config: Config) -> list[Check[NoopParams]]:
-    return [_check("noop", Needs.NOTHING), _check("noop-idle", Needs.IDLE_NODE)]
+    return [_check("noop", Needs.NOTHING), _check("noop-idle", Needs.IDLE_NODE), NOOP_GROUP]

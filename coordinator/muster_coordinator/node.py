@@ -8,6 +8,8 @@ from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
 from muster_coordinator.records import NodeRecord, NodeView
 
+NOWHERE = Topology()
+
 
 @dataclass(slots=True)
 class Node:
@@ -29,7 +31,7 @@ class Node:
     plugins: tuple[PluginInfo, ...] = ()
     outbox: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    declared: Topology = field(default_factory=Topology)
+    declared: Topology = NOWHERE
     learned_leaf: str | None = None
 
     @classmethod
@@ -43,7 +45,10 @@ class Node:
     @property
     def topology(self) -> Topology:
         """Where it stands."""
-        return self.declared.or_else(self.inventory.topology).or_else(Topology(leaf=self.learned_leaf))
+        where = self.inventory.topology
+        if self.declared is not NOWHERE:
+            where = self.declared.or_else(where)
+        return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
 
     @property
     def is_examined(self) -> bool:

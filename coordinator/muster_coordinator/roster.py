@@ -14,7 +14,7 @@ from muster_coordinator import quarantine
 from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.events import Announce, Command, Notify, SaveNode, Tell
 from muster_coordinator.health import standing_finding
-from muster_coordinator.node import Node
+from muster_coordinator.node import NOWHERE, Node
 from muster_coordinator.orders import Orders
 from muster_coordinator.records import NodeFinding, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
@@ -55,7 +55,7 @@ class Roster:
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
-            node.declared = self._declared.get(node.name, Topology())
+            node.declared = self._declared.get(node.name, NOWHERE)
             node.health = node.evidence.health
             if node.online:
                 self._heard[node.name] = now
@@ -73,7 +73,7 @@ class Roster:
             node.last_seen = now
             return []
         if node is None:
-            node = self.nodes[name] = Node(name, now, now, declared=self._declared.get(name, Topology()))
+            node = self.nodes[name] = Node(name, now, now, declared=self._declared.get(name, NOWHERE))
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
             told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)

@@ -15,7 +15,10 @@ SMALLEST = {
     "gemm": ["--edges", "64", "--tries", "1", "--iterations", "2", "--turns", "1"],
     "overhead": ["--settle-s", "0", "--window-s", "0", "--catch-up-s", "0", "--pairs", "2", "--devices", "1"],
     "result_latency": ["--runs", "2", "--brokers", "embedded"],
-    "sweep_overhead": ["--pairs", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1", "--size-bytes", "4"],
+    "sweep": [
+        *("--agents", "2", "--formations", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1"),
+        *("--crowd", "4", "--crowd-turns", "1", "--crowd-work-s", "0"),
+    ],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
 }
@@ -28,8 +31,17 @@ PARTS = {
     "localisation_baselines",
     "localisation_cases",
     "localisation_fabric",
+    "localisation_methods",
+    "localisation_plot",
+    "localisation_results",
     "localisation_scoring",
+    "localisation_summary",
+    "sweep_agents",
+    "sweep_crowd",
+    "sweep_crowd_agents",
+    "sweep_formation",
     "sweep_payload",
+    "sweep_rank",
 }
 """What the benchmarks are made of."""
 

@@ -11,11 +11,10 @@
 - A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad several times
   and never good although all nodes on it pass otherwise.
 
-How many partners or runs are several, depends on the size of the fleet: the more nodes, the more often faults that come
-and go meet by chance. What a culprit that is found by the first two rules explains, is not held against anybody else.
-No node is at fault because of the groups that it was in, and none because of its rank. Who has passed with others is
-cleared; whoever is neither is open. Confidence: each bad run leaves half of the doubt, and one with hard evidence a
-fifth.
+How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
+not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
+Who has passed with others is cleared; whoever is neither is open. Confidence: each bad run leaves half of the doubt,
+and one with hard evidence a fifth.
 """
 
 import math
@@ -26,6 +25,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
 
+from muster_coordinator.localize.chance import are_alike, partners_beyond_chance, runs_beyond_chance
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.probe import Abilities
 from muster_coordinator.localize.sides import alike
@@ -34,17 +34,14 @@ from muster_coordinator.localize.trial import Trial
 PROVEN_PARTNERS = 2
 """Who fails with so many that have passed, and with others, is to blame itself."""
 
-SPOILT = 0.015
-"""Share of the runs that a node spoils by chance, where one in twenty has a fault that shows in three runs of ten."""
-
-MISTAKES = 0.001
-"""In so many sweeps of such a fleet, such faults may meet where they look like another that stays."""
-
 LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
 """So many of a leaf's nodes, and this share of them, have to be stuck before the leaf itself is suspected."""
 
 REPRESENTATIVES = 4
 """As many nodes speak for a leaf; that so many healthy-looking links fail at once has no other likely cause."""
+
+FEW_SIDES = 5
+"""Where nobody said who shares a leaf and no more sides are known, a suspect has to fail on each of them."""
 
 SOFT_DOUBT, HARD_DOUBT = 0.5, 0.2
 
@@ -92,14 +89,9 @@ class Judgement:
         return (*self.nodes.values(), *self.leaves.values(), *self.links.values(), *self.paths.values())
 
     @cached_property
-    def bad_partners(self) -> int:
-        """With how many partners a node has to fail before its link is at fault: with each, that one may be."""
-        return self._beyond_chance(SPOILT)
-
-    @cached_property
     def bad_runs_of_path(self) -> int:
-        """How often a path has to be bad before it is at fault: each time, either end may be."""
-        return self._beyond_chance(2 * SPOILT)
+        """How often a path has to be bad before it is at fault."""
+        return runs_beyond_chance(len(self.evidence.sites))
 
     @cached_property
     def nodes(self) -> Mapping[str, Culprit]:
@@ -241,25 +233,38 @@ class Judgement:
     def _proven(self) -> frozenset[str]:
         return self.evidence.cleared - self.nodes.keys()
 
-    def is_partner(self, node: str) -> bool:
-        """Whether a node can help to judge others: it has passed, and was bad only with some that have not."""
-        return node in self._proven and node not in self.links and not self.telling(node)
+    @cached_property
+    def partners(self) -> tuple[str, ...]:
+        """The nodes that can help to judge others, in topology order."""
+        return tuple(filter(self.is_partner, self.evidence.sites))
 
-    def _beyond_chance(self, spoilt: float) -> int:
-        """How many bad runs in a row chance does not bring about for any node, when it spoils this share of them."""
-        return math.ceil(math.log(len(self.evidence.sites) / MISTAKES) / -math.log(spoilt))
+    def is_partner(self, node: str) -> bool:
+        """Whether a node can help to judge others: it has passed, and was bad only with some that have not.
+
+        What was bad over a path that was never good is not held against it: with two leaves, nobody would be left.
+        """
+        if node not in self._proven or node in self.links:
+            return False
+        return all(trial.group in self._across_the_impassable for trial in self.telling(node))
+
+    @cached_property
+    def _across_the_impassable(self) -> frozenset[str]:
+        """The groups that were bad over paths that were never good."""
+        return frozenset(trial.group for trials in self.impassable.values() for trial in trials)
 
     def _is_open(self, trial: Trial) -> bool:
         return not any(node in self.nodes for node in trial.crashed or trial.members)
 
     def partners_needed(self, node: str) -> int:
-        """With how many partners a node has to fail; one more where none is known to be at its leaf, or all there are.
+        """With how many partners a stuck node has to fail; one more where its bad runs came to different things.
 
-        Who has failed with everybody has been tried across every path.
+        One more, too, where no other is known to be at its leaf, but not more than there are: who has failed with
+        everybody has been tried across every path.
         """
+        needed = partners_beyond_chance(len(self.evidence.sites))
         if self.evidence.neighbours(node):
-            return self.bad_partners
-        return min(self.bad_partners + 1, len(self.evidence.sites.keys() - self.nodes.keys()) - 1)
+            return needed + (not are_alike(self.stuck[node]))
+        return min(needed + 1, len(self.evidence.sites.keys() - self.nodes.keys()) - 1)
 
     def _is_cut_off(self, node: str, trials: list[Trial]) -> bool:
         """Whether only what is the node's own explains that it has failed with so many."""
@@ -275,8 +280,12 @@ class Judgement:
         met = {other for others in proven for other in others}
         if self.impassable and not any(met.issuperset(path.ends) for path in self.impassable):
             return True
-        side, *others = {self.evidence.sides[other] for other in met}
-        return not others and any(other != side for other in self.evidence.sides.values())
+        sides = {self.evidence.sides[other] for other in met}
+        return len(sides) < min(len(self._sides), FEW_SIDES if len(self._sides) <= FEW_SIDES else 2)
+
+    @cached_property
+    def _sides(self) -> frozenset[frozenset[str]]:
+        return frozenset(self.evidence.sides.values())
 
     def _reached(self, node: str) -> float:
         """What the bad runs of a node come to among others that are well; 0 when they broke."""

@@ -16,6 +16,10 @@ from muster_coordinator.localize.sides import sides_of
 from muster_coordinator.localize.trial import Outcome, Trial
 
 
+NEAR = 0.75
+"""As a share of a node's best run, what its others reach by chance as long as it is well."""
+
+
 class Path(NamedTuple):
     """What lies between two leaves, perhaps the same one twice, or between two nodes; in alphabetical order."""
 
@@ -85,18 +89,24 @@ class Evidence:
         return all(len(trial.members) == 1 for trial in self.trials)
 
     def _objectives(self, *, together: bool) -> list[float]:
-        """What the best runs of all nodes reached: once for each run, and a large group counts as so many pairs.
+        """What runs reached, without those that only say once more that a node is slow; a large group counts as pairs.
 
         Whoever is slow is tried more often than others, and would pass for typical if all its runs counted.
         """
-        best: dict[str, tuple[float, Trial]] = {}
-        for trial in self.trials:
-            if trial.outcome is Outcome.GOOD and trial.objective is not None and (len(trial.members) > 1) is together:
-                for node in trial.members:
-                    if node not in best or best[node][0] < trial.objective:
-                        best[node] = trial.objective, trial
-        runs = {trial.group: (reached, trial) for reached, trial in best.values()}
-        return [reached for reached, trial in runs.values() for _ in range(max(len(trial.members) // 2, 1))]
+        runs = [
+            (trial.objective, trial.members)
+            for trial in self.trials
+            if trial.outcome is Outcome.GOOD and trial.objective and (len(trial.members) > 1) is together
+        ]
+        best: dict[str, float] = {}
+        for reached, members in runs:
+            best.update({node: max(reached, best.get(node, 0.0)) for node in members})
+        return [
+            reached
+            for reached, members in runs
+            if any(reached == best[node] for node in members) or all(reached > NEAR * best[node] for node in members)
+            for _ in range(max(len(members) // 2, 1))
+        ]
 
     def level(self, trial: Trial) -> Level | None:
         """What is typical for runs like this one."""
@@ -105,7 +115,7 @@ class Evidence:
     def is_slow(self, trial: Trial) -> bool:
         """Whether `trial` went well but fell short of what is typical."""
         level = self.level(trial)
-        if level is None or trial.outcome is not Outcome.GOOD or trial.objective is None:
+        if level is None or trial.outcome is not Outcome.GOOD or not trial.objective:
             return False
         return trial.objective < level.slow_below
 
@@ -178,5 +188,5 @@ class Evidence:
 
 
 def _is_pass(trial: Trial) -> bool:
-    """Whether a run that is not bad shows that its members are well: not where one rank had nobody to exchange with."""
+    """Whether a run that is not bad shows that its members are well. One rank that has nobody to meet measures 0."""
     return trial.outcome is Outcome.GOOD and trial.objective != 0

@@ -44,12 +44,16 @@ class Spread:
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """How those of `values` that are well spread; what is expected until there are enough."""
+    """How those of `values` spread that no gap sets apart; what is expected until there are enough."""
     if (cuts := _cuts(values)) is None:
         return Spread(EXPECTED_SPREAD, 0)
+    least = _least_well(values, cuts[QUARTILE], _gap(len(values)))
+    well = [value for value in values if value >= least]
+    if (cuts := _cuts(well)) is None:
+        return Spread(EXPECTED_SPREAD, len(values))
     found = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
-    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(values) * found**2
-    return Spread(math.sqrt(weighted / (EXPECTED_WEIGHT + len(values))), len(values))
+    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(well) * found**2
+    return Spread(math.sqrt(weighted / (EXPECTED_WEIGHT + len(well))), len(values))
 
 
 def level_of(values: Sequence[float], spread: Spread) -> Level | None:
@@ -62,13 +66,22 @@ def level_of(values: Sequence[float], spread: Spread) -> Level | None:
         return None
     typical = cuts[QUARTILE]
     by_chance = typical * (1 - min(max(SIGMAS * spread.share, LEAST_SHORTFALL), MOST_SHORTFALL))
-    gap = LEAST_GAP + MORE_GAP / max(spread.seen, len(values))
+    least = _least_well(values, typical, _gap(max(spread.seen, len(values))), by_chance)
+    return Level(typical, max(min(by_chance, least), typical * (1 - MOST_SHORTFALL)))
+
+
+def _gap(seen: int) -> float:
+    return LEAST_GAP + MORE_GAP / seen
+
+
+def _least_well(values: Sequence[float], typical: float, gap: float, by_chance: float = math.inf) -> float:
+    """The last of `values`, from `typical` down, before one that is lower by a `gap`, and too low `by_chance`."""
     least = typical
     for value in sorted(values, reverse=True):
         if value < min(by_chance, (1 - gap) * least):
             break
         least = value
-    return Level(typical, max(min(by_chance, least), typical * (1 - MOST_SHORTFALL)))
+    return least
 
 
 def _cuts(values: Sequence[float]) -> list[float] | None:

@@ -10,12 +10,15 @@ from muster_coordinator.localize.probe import Probe
 from muster_coordinator.localize.tournament import across_leaves
 
 ALONE_TRIES = 3
-"""How often a node that was bad for no known reason runs alone: two of three faults that show in three runs of ten."""
+"""How often a node that was bad for no known reason runs alone, for each pass in which it was.
+
+So often two of three faults show that do in three runs of ten.
+"""
 
 FEW = 2
 """So many suspects meet others first: another node that runs alone as their measure would cost too much."""
 
-MAX_PARTNERS = 5
+MAX_PARTNERS = 6
 """After so many partners another one would not tell more."""
 
 ALONE = "{} was bad with others, and its own run tells whether it is to blame"
@@ -149,7 +152,8 @@ class NextRound:
         for path in self._judgement.passable:
             for trial in self._judgement.unexplained[path]:
                 for node in filter(self._is_free, trial.members):
-                    if self._evidence.histories[node].tried_alone < ALONE_TRIES:
+                    tries = ALONE_TRIES * min(self._passes, len(self._judgement.stuck[node]))
+                    if self._evidence.histories[node].tried_alone < tries:
                         self._add((node,), AGAIN.format(node))
 
     def _add_controls(self) -> None:
@@ -191,6 +195,7 @@ class NextRound:
         return len(disjoint(trial.others(node) for trial in (*history.bad_together, *history.void))) >= MAX_PARTNERS
 
     def _met(self, node: str) -> set[str]:
-        """With whom a node was bad, or got nowhere."""
+        """With whom a node was bad, or got nowhere, between the two of them."""
         history = self._evidence.histories[node]
-        return {other for trial in (*history.bad, *history.void) for other in trial.others(node)}
+        pairs = (trial for trial in (*history.bad, *history.void) if len(trial.members) == 2)
+        return {other for trial in pairs for other in trial.others(node)}

@@ -1,7 +1,7 @@
 """Who meets whom in a sweep of pairs: by lot, within racks, or across them.
 
-Each function gives the pairs of one turn over all `sites`. In the next turn with the same `seed` everybody meets
-somebody else, as long as there is anybody else to meet.
+Each function gives the pairs of one turn over all `sites`. In the next turn with the same `seed` others meet, as far as
+there are others to meet.
 """
 
 import random
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from muster_coordinator.localize.probe import Probe, Site
-from muster_coordinator.localize.tournament import across_leaves, meetings, turns_of
+from muster_coordinator.localize.tournament import meetings, turns_of
 
 Sites = Mapping[str, Site]
 
@@ -17,8 +17,8 @@ BY_LOT = "paired by lot"
 WITHIN = "both stand in rack {}"
 NEAREST = "{} has no other node of its rack to meet, and meets the nearest that is left"
 UNKNOWN = "nobody said in which rack {} stands, and it meets the nearest that is left"
-ACROSS = "from racks {} and {}"
-NOT_ACROSS = "{} and {} are left when the racks have met, and are not known to stand in different ones"
+ACROSS = "{} and {} stand in different racks"
+NOT_ACROSS = "{} and {} meet by lot, and are not known to stand in different racks"
 
 
 def by_lot(sites: Sites, seed: str, turn: int) -> list[Probe]:
@@ -38,7 +38,7 @@ def within_racks(sites: Sites, seed: str, turn: int) -> list[Probe]:
     found = [
         Probe(pair, WITHIN.format(rack))
         for rack, nodes in _racks(sites).items()
-        if len(nodes) > 1
+        if rack is not None and len(nodes) > 1
         for pair in meetings(nodes, turn % turns_of(len(nodes)))
     ]
     paired = {node for probe in found for node in probe.members}
@@ -47,16 +47,21 @@ def within_racks(sites: Sites, seed: str, turn: int) -> list[Probe]:
 
 
 def across_racks(sites: Sites, seed: str, turn: int) -> list[Probe]:
-    """Nodes of different racks, which cross as many pairs of racks as they can."""
-    groups = across_leaves((Site(node, leaf=site.rack) for node, site in sites.items()), seed, turn)
-    return [Probe(group, _crossing(group, sites)) for group in groups]
+    """Nodes of one half of the racks meet those of the other by lot; of an odd number one waits, as above."""
+    lots = random.Random(seed)  # noqa: S311 - a draw of lots, not a secret
+    racks = _racks(sites)
+    ordered = [node for rack in lots.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
+    half = len(ordered) // 2
+    one, other = ordered[:half], lots.sample(ordered[half : 2 * half], half)
+    pairs = ((node, other[(place + turn) % half]) for place, node in enumerate(one))
+    return [Probe(pair, _crossing(pair, sites)) for pair in pairs]
 
 
-def _racks(sites: Sites) -> dict[str, list[str]]:
-    racks: dict[str, list[str]] = {}
+def _racks(sites: Sites) -> dict[str | None, list[str]]:
+    """The nodes of every rack, and under None those of which nobody said."""
+    racks: dict[str | None, list[str]] = {}
     for node, site in sites.items():
-        if site.rack is not None:
-            racks.setdefault(site.rack, []).append(node)
+        racks.setdefault(site.rack, []).append(node)
     return racks
 
 
@@ -69,6 +74,6 @@ def _nearest(left: Iterable[Site]) -> list[Probe]:
     ]
 
 
-def _crossing(group: tuple[str, ...], sites: Sites) -> str:
-    racks = [rack for node in group if (rack := sites[node].rack) is not None]
-    return ACROSS.format(*racks[:2]) if len(set(racks)) > 1 else NOT_ACROSS.format(*group[:2])
+def _crossing(pair: tuple[str, str], sites: Sites) -> str:
+    one, other = (sites[node].rack for node in pair)
+    return (NOT_ACROSS if None in (one, other) or one == other else ACROSS).format(*pair)

@@ -1,8 +1,7 @@
 """Everybody meets everybody exactly once, by the circle method: every path between two nodes gets a run of its own.
 
-The nodes sit round a table in topology order, up one side and down the other, so that neighbours face each other. With
-each turn those who meet stand farther apart, until half of the circle is done; the rest of it brings them together
-again. So the turns are taken forwards and backwards in alternation, and near neighbours meet first: between them is
+The nodes sit round a table in topology order, up one side and down the other, so that neighbours face each other. By
+how far they have moved on follows how far apart those stand who meet, and near neighbours meet first: between them is
 least that could be bad, so that a bad node shows before the long paths are tried. A sweep that runs out of its rounds
 has tried every node among its neighbours, and misses only the most distant pairs.
 
@@ -46,9 +45,10 @@ class RoundRobin:
 
     def _rounds(self) -> Iterator[list[Probe]]:
         seats, turns = _seated(list(self.sites)), turns_of(len(self.sites))
-        for number in range(turns):
-            turn = (number + 1) // 2 if number % 2 else -(number // 2)
-            reason = MEETS.format(number + 1, turns)
+        # Halfway round the table those meet who sat one place apart, so that turns by half of it come next to none.
+        nearest_first = sorted(range(turns), key=lambda turn: min(2 * turn % turns, -2 * turn % turns))
+        for number, turn in enumerate(nearest_first, start=1):
+            reason = MEETS.format(number, turns)
             yield [Probe((one, other), reason) for one, other in meetings(seats, turn) if one and other]
 
 

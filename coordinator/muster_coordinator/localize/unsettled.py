@@ -58,7 +58,7 @@ def _partners(judgement: Judgement, node: str) -> Iterator[str]:
     """Who has passed and has not been tried with `node` yet."""
     history = judgement.evidence.histories[node]
     met = {other for trial in (*history.bad, *history.void) for other in trial.others(node)}
-    return (other for other in judgement.evidence.sites if other not in met and judgement.is_partner(other))
+    return (other for other in judgement.partners if other not in met)
 
 
 def _names(nodes: frozenset[str]) -> str:

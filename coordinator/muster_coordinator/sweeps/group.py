@@ -27,8 +27,11 @@ from muster_coordinator.orders import Order, Orders
 from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.member import LOST, SILENT, UNREACHABLE, Member, gravest
 
-FORMING_S = 5.0
-"""An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there."""
+FORMING_S = 10.0
+"""An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there.
+
+It includes the time to store the groups and to send the invitations, of which a sweep has many out at once.
+"""
 
 PREPARING_S = 60.0
 """Importing torch from a cold network disk takes the better part of a minute."""
@@ -187,12 +190,11 @@ class Group:
     def _tick(self, now: float) -> Step | None:
         if now < self.deadline:
             return None
-        if any(member.fault for member in self.facts.values()):
-            return Step.FAULT
+        step = Step.FAULT if any(member.fault for member in self.facts.values()) else Step.OVERDUE
         for member in self.facts.values():
-            if not member.has_answered(self.state):
+            if member.fault is None and not member.has_answered(self.state):
                 member.fault = Blame(node=member.node, reason=SILENT, detail=f"said nothing while {self.state}")
-        return Step.OVERDUE
+        return step
 
     def _take(self, step: Step, now: float) -> list[Command]:
         self.state, self.ending = TRANSITIONS[self.state, step]

@@ -2,7 +2,7 @@
 
 A fault is what keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so of all
 faults in a group only the gravest kind is blamed: who vanished, before whose rank was killed, before who declined,
-before who only saw its peers fail.
+before who only saw its peers fail or said nothing more.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ WRONG_CLOCK_S = 5.0
 """Longer than a message is on its way, and than clocks that are kept in step differ."""
 
 GRAVEST_FIRST = (frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
-"""Reasons that stand nowhere here (run.raised, run.timeout and others that may be echoes) come next, silence last."""
+"""Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
 
 
 def gravest(faults: Iterable[Blame]) -> tuple[Blame, ...]:
@@ -47,7 +47,7 @@ def gravest(faults: Iterable[Blame]) -> tuple[Blame, ...]:
     for kind in GRAVEST_FIRST:
         if chosen := tuple(fault for fault in rest if fault.reason in kind):
             return chosen
-    return tuple(fault for fault in rest if fault.reason != SILENT) or rest
+    return rest
 
 
 def may_be_echo(reason: str) -> bool:

@@ -41,17 +41,24 @@ class Newcomers:
 
     def take(self, nodes: Mapping[str, Node], now: float) -> SweepRequest | None:
         """The sweep that is due now, if any; the new nodes in it are not new any more."""
-        for name, since in self._ready_since.items():
-            self._ready_since[name] = (now if since is None else since) if self._can_take_part(nodes[name]) else None
-        ready = {name: since for name, since in self._ready_since.items() if since is not None}
+        ready = self._ready(nodes, now)
         if not ready or now < min(ready.values()) + self.gather_s:
             return None
         partners = self._partners_of(nodes[next(iter(ready))], nodes) if len(ready) == 1 else []
-        if partners is None:  # until there is somebody to meet
-            self._ready_since.update(dict.fromkeys(ready, now))
+        if partners is None:
+            self._ready_since.update(dict.fromkeys(ready, now))  # looks again when others have had the time to come
             return None
         self.remove(ready)
         return self.request.model_copy(update={"nodes": (*sorted(ready), *partners)})
+
+    def _ready(self, nodes: Mapping[str, Node], now: float) -> dict[str, float]:
+        """The new nodes that can take part now, and since when they can."""
+        for name, since in self._ready_since.items():
+            if not self._can_take_part(nodes[name]):
+                self._ready_since[name] = None
+            elif since is None:
+                self._ready_since[name] = now
+        return {name: since for name, since in self._ready_since.items() if since is not None}
 
     def _can_take_part(self, node: Node) -> bool:
         return node.online and self.request.check in node.checks

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from muster_coordinator.sweep_records import GroupState
 from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import Group
 
@@ -24,6 +25,11 @@ class Round:
     def nodes_in_groups(self) -> int:
         """How many nodes are in groups now."""
         return sum(len(group.members) for group in self.live.values())
+
+    @property
+    def nodes_invited(self) -> int:
+        """How many nodes are in groups of which not all members have answered the invitation."""
+        return sum(len(group.members) for group in self.live.values() if group.state is GroupState.FORMING)
 
     def begin(self, group: Group, formation: Formation) -> None:
         """Notes that a group that has waited is being formed."""

@@ -12,13 +12,13 @@ from muster_coordinator.sweep_records import SweepRequest
 from muster_coordinator.sweeps.cron import Cron
 
 GRACE_S = 600.0
-"""A coordinator that was only updated or has failed over is back by then and makes up for what it missed. After a longer
-absence a sweep would begin at a time that nobody has chosen, perhaps in working hours."""
+"""A coordinator that was updated or has failed over is back by then, and makes up for the sweep that it has missed.
+Later than that, a sweep would begin at a time that nobody has chosen, perhaps in working hours."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Schedule:
-    """A schedule of `fleet`: after each time of `cron`, at most `jitter_s` seconds late, `request` is due once."""
+    """A schedule of `fleet`: for each time of `cron`, `request` is due once, up to `jitter_s` seconds later."""
 
     fleet: str
     name: str
@@ -56,5 +56,6 @@ class Schedule:
             self._wait_for(self.cron.after(self._time))
 
     def _wait_for(self, time: float) -> None:
+        latest_s = min(self.jitter_s, self.cron.after(time) - time)  # so that the times stay in order
         lots = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - a draw of lots, not a secret
-        self._time, self._due = time, time + lots.uniform(0, self.jitter_s)
+        self._time, self._due = time, time + lots.uniform(0, latest_s)

@@ -9,6 +9,7 @@ first, otherwise without the members that were to blame, for which spares from t
 any. Whoever vanished, declined or stayed silent is absent from then on, and inconclusive unless it was cleared before.
 """
 
+import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -17,20 +18,23 @@ from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, T
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.trial import Outcome
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, GroupState, SweepRecord, SweepState
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation, form_again, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
 from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.learning import learned
 from muster_coordinator.sweeps.ledger import Ledger
-from muster_coordinator.sweeps.member import LOST, may_be_echo
+from muster_coordinator.sweeps.member import LOST, SILENT, may_be_echo
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import Plan
 from muster_coordinator.sweeps.round import Round
 from muster_coordinator.sweeps.showing import trial_of
 from muster_coordinator.sweeps.spares import nearest
 from muster_coordinator.topology.learned import Pair
+
+MOST_INVITED = 400
+"""So many nodes are invited at once, so that broker and coordinator carry what they answer well within FORMING_S."""
 
 SAVE_EVERY_S = 1.0
 """What changes within a round is saved so often; whoever watches sees what is at most this old."""
@@ -102,12 +106,15 @@ class Sweep:
         if self._round is None:
             return []
         commands: list[Command] = []
+        is_first = self.state is SweepState.PLANNED
         for formation in [*self._round.waiting]:
             if not self._has_room(self._round, formation):
                 break
             if self._occupancy.take(formation.members, now):
                 commands += self._form(self._round, formation, now)
-        return [*commands, *self._save(now)] if commands else []
+        if not commands:
+            return []
+        return [*commands, *(self._save(now) if is_first or self._is_stale(now) else self._save_groups())]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
         """What is to be done about `event`."""
@@ -123,7 +130,7 @@ class Sweep:
                 self._judge()
                 self._end(SweepState.ABORTED, reason, now)
         at_boundary = self._advance(now)
-        due = self._ledger.has_changed and now >= self._saved_at + SAVE_EVERY_S
+        due = self._ledger.has_changed and self._is_stale(now)
         return [*commands, *(self._save(now) if at_boundary or due else ())]
 
     def record(self) -> SweepRecord:
@@ -203,9 +210,10 @@ class Sweep:
     # Groups
 
     def _has_room(self, stage: Round, formation: Formation) -> bool:
-        """Whether the limits leave room for a group. One that is larger than they are is formed alone."""
-        limit, taken = self.plan.limits.nodes, stage.nodes_in_groups
-        return limit is None or not taken or taken + len(formation.members) <= limit
+        """Whether there is room for a group. One that is larger than the limits is formed alone."""
+        more, invited, taken = len(formation.members), stage.nodes_invited, stage.nodes_in_groups
+        most = self.plan.limits.nodes or math.inf
+        return (not invited or invited + more <= MOST_INVITED) and (not taken or taken + more <= most)
 
     def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
         self.state = SweepState.RUNNING
@@ -253,8 +261,7 @@ class Sweep:
     def _note_absent(self, record: GroupRecord, again: Formation | None) -> None:
         for blame in record.blamed:
             left_out = again is not None and blame.node not in again.members
-            # Whoever may only have seen its peers fail is still there for another try.
-            gone = again is None and self._inquiry.trials[-1].outcome is Outcome.VOID and not may_be_echo(blame.reason)
+            gone = again is None and self._inquiry.trials[-1].outcome is Outcome.VOID and _is_gone(blame, record)
             if left_out or gone:
                 self._inquiry.absent.setdefault(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
 
@@ -283,10 +290,17 @@ class Sweep:
         """What has changed, to be stored and announced."""
         self._saved_at = now
         summary = self.summary()
-        commands: list[Command] = [SaveSweep(summary), Announce("sweep", summary)]
+        return [SaveSweep(summary), Announce("sweep", summary), *self._save_groups()]
+
+    def _save_groups(self) -> list[Command]:
+        """The groups that have changed: one that is formed is stored before anybody is invited."""
+        commands: list[Command] = []
         for number, group in self._ledger.changed():
             commands += [SaveGroup(self.plan.id, number, group), Announce("group", group)]
         return commands
+
+    def _is_stale(self, now: float) -> bool:
+        return now >= self._saved_at + SAVE_EVERY_S
 
     def _verdict(self, unsettled: list[str]) -> Verdict | None:
         if not self.is_over:
@@ -306,3 +320,9 @@ class Sweep:
             for node, ahead_s in self._ledger.wrong_clocks().items()
         )
         return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen, *clocks)
+
+
+def _is_gone(blame: Blame, record: GroupRecord) -> bool:
+    """Whether a member cannot be had any more, rather than may only have seen its peers fail, or had no time to say."""
+    had_no_time = blame.reason == SILENT and record.ending is Ending.ABORTED
+    return not had_no_time and not may_be_echo(blame.reason)

@@ -3,14 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from muster.config import NewNodesSettings, ScheduleSettings, Settings, SweepSettings
-from muster.errors import Refused, SettingsError
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.cron import read_cron
 from muster_coordinator.sweeps.newcomers import ORIGIN, Newcomers
 from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
-from muster_coordinator.topology.selection import parse_selection
 
 REMEMBERED_S = 86_400.0
 """How far back `Timetable.resume` looks: a node that has joined longer ago than a day is not new after a restart."""
@@ -82,34 +78,3 @@ class Timetable:
         request = None if self._newcomers is None else self._newcomers.take(nodes, now)
         if request is not None:
             yield Due(ORIGIN, request)
-
-
-def timetable_of(settings: Settings) -> Timetable:
-    """The timetable that the settings describe; SettingsError says what is wrong with it."""
-    schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
-    enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
-    wanted = settings.sweeps.new_nodes
-    return Timetable(enabled, None if wanted is None else _newcomers(wanted))
-
-
-def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
-    key = f"sweeps.schedules.{name}"
-    request = _request(wanted, key)
-    if request.select is not None:
-        try:
-            parse_selection(request.select)
-        except Refused as refused:
-            raise SettingsError(f"setting '{key}.select': {refused}") from None
-    cron = read_cron(wanted.cron, wanted.timezone, key)
-    return Schedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=request)
-
-
-def _newcomers(wanted: NewNodesSettings) -> Newcomers:
-    request = _request(wanted, "sweeps.new_nodes")
-    return Newcomers(request=request, gather_s=wanted.gather_s, partners=wanted.partners)
-
-
-def _request(wanted: SweepSettings, key: str) -> SweepRequest:
-    if wanted.pairing is not None and wanted.strategy != "pairs":
-        raise SettingsError(f"setting '{key}.pairing': is for strategy pairs (got {wanted.pairing!r})")
-    return SweepRequest.model_validate({name: value for name, value in wanted if name in SweepRequest.model_fields})

@@ -145,6 +145,22 @@ def test_a_path_is_named_when_its_nodes_are_well(good_again: bool) -> None:
     assert judgement.open == ()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_only_path_between_two_leaves_is_named(seed: int) -> None:
+    """When it was never good, every node has failed across it, and all are well among their neighbours."""
+    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", None, leaf) for leaf in "ab" for number in range(3)}
+    strategy = Adaptive(sites, abilities=Abilities(alone=False, by_rail=False), seed=str(seed))
+    trials: list[Trial] = []
+    for _ in range(strategy.max_rounds):
+        groups = strategy.next_groups(trials, frozenset())
+        leaves = [{sites[node].leaf for node in group.members} for group in groups]
+        trials += [ran(*it.members, at=1.0 if len(at) == 1 else 0.1) for it, at in zip(groups, leaves, strict=True)]
+    judgement = strategy.judge(trials)
+    assert culprits(judgement) == {(Part.PATH, ("a", "b"), ())}
+    assert (judgement.open, judgement.evidence.cleared) == ((), frozenset(sites))
+
+
+
 def test_many_suspects_run_alone_beside_one_that_has_passed() -> None:
     """That one says what a node alone should reach."""
     trials = [*(ran(*pair) for pair in PASSED[:-1]), ran("a4", "c4", at=0.3), ran("b4", "c3", at=0.3)]

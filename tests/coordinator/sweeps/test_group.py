@@ -191,9 +191,9 @@ def run_to_end(*events: tuple[float, GroupEvent], state: GroupState = GroupState
     [
         ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.killed")], {"2"}),
         ([finished("1", Verdict.UNKNOWN, "run.killed"), MemberLost("2")], {"2"}),
-        ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.timeout")], {"1", "2"}),
+        ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.timeout")], {"1", "2", "3"}),
         ([finished("1", Verdict.UNKNOWN, "run.raised"), declined("2", "preempted")], {"2"}),
-        ([finished("1", Verdict.UNKNOWN)], {"1"}),
+        ([finished("1", Verdict.UNKNOWN)], {"1", "2", "3"}),
     ],
 )
 def test_only_the_gravest_fault_is_blamed(events: list[GroupEvent], blamed: set[str]) -> None:

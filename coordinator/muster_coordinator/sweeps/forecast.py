@@ -1,0 +1,181 @@
+"""What a planned sweep would do and cost: its first round as it stands, the rest as a range.
+
+Round 1 depends on nothing that is still unknown. How many rounds follow does: at the one end everything passes, at the
+other the strategy uses all rounds that it has, and neither goes beyond the sweep's limits.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from muster.model import Data, Seconds
+from muster_coordinator.localize.probe import Policy, Site
+from muster_coordinator.localize.strategy import Strategy, policy_of
+from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.sweeps.expense import Expense
+from muster_coordinator.sweeps.formation import Formation, formations
+from muster_coordinator.sweeps.plan import Plan
+
+MOST_FORESEEN = 20_000
+"""Groups after which nobody looks further ahead: to plan them takes a second, and a round robin could have millions."""
+
+DRAWN_BY_LOT = frozenset({Strategy.ADAPTIVE, Strategy.PAIRS})
+"""Strategies whose first round another sweep over the same nodes would form differently."""
+
+
+class ForecastGroup(Data):
+    """A group of the first round; those of one `wave`, counted from 1, run at the same time."""
+
+    members: tuple[str, ...]
+    reason: str
+    by_rail: bool = False
+    wave: int
+
+
+class Cost(Data):
+    """What rounds take: node-seconds, and seconds from the first invitation to the last result."""
+
+    rounds: int
+    node_s: Seconds
+    duration_s: Seconds
+
+
+class Forecast(Data):
+    """What a sweep would do: round 1 with what it costs, and `least` and `most` for the sweep as a whole.
+
+    A group is expected to take `group_s`, and one that hangs is ended after `timeout_s`. `least` is when everything
+    passes, `most` when all rounds are needed that strategy and limits allow. Nodes that are in no group of round 1 are
+    `left_over`; those that are meant but not to be had are `absent`, each with the reason.
+    """
+
+    check: str
+    strategy: str
+    nodes: tuple[str, ...]
+    absent: dict[str, str] = {}
+    group_s: Seconds
+    timeout_s: Seconds
+    groups: tuple[ForecastGroup, ...]
+    left_over: tuple[str, ...] = ()
+    first: Cost
+    least: Cost
+    most: Cost
+    warnings: tuple[str, ...] = ()
+
+
+def forecast(plan: Plan) -> Forecast:
+    """What the sweep would do if it began now."""
+    known = {site.node: site for site in plan.sites}
+    policy = policy_of(
+        plan.strategy,
+        {node: known.get(node, Site(node)) for node in plan.nodes},
+        abilities=plan.abilities,
+        seed=plan.id,
+        pairing=plan.pairing,
+        passes=plan.passes,
+    )
+    wanted = formations(policy.next_groups((), frozenset(plan.absent)))
+    rounds = _if_all_pass(plan, policy, wanted)
+    first = _cost(plan, rounds[:1])
+    in_groups = {node for groups in rounds[:1] for group in groups for node in group.members}
+    return Forecast(
+        check=plan.task.check,
+        strategy=plan.strategy,
+        nodes=plan.nodes,
+        absent=dict(plan.absent),
+        group_s=plan.task.expected_s,
+        timeout_s=plan.task.timeout_s,
+        groups=tuple(group for groups in rounds[:1] for group in _groups(plan, groups)),
+        left_over=tuple(node for node in plan.nodes if node not in in_groups),
+        first=first,
+        least=_cost(plan, rounds),
+        most=_most(plan, policy, wanted, first),
+        warnings=tuple(_warnings(plan, wanted, rounds)),
+    )
+
+
+def _if_all_pass(plan: Plan, policy: Policy, wanted: list[Formation]) -> list[list[Formation]]:
+    """The rounds of a sweep in which every group passes, as far as they are foreseen."""
+    rounds: list[list[Formation]] = []
+    trials: list[Trial] = []
+    expense = Expense(plan.task)
+    most = _most_rounds(plan, policy)
+    while len(rounds) < most and len(trials) < MOST_FORESEEN:
+        if not (groups := expense.affordable(wanted, plan.limits.node_s)):
+            break
+        rounds.append(groups)
+        expense.spent_node_s += _node_s(plan, groups)
+        trials += [_passing(group, f"{len(rounds)}.{number}") for number, group in enumerate(groups)]
+        wanted = formations(policy.next_groups(tuple(trials), frozenset(plan.absent)))
+    return rounds
+
+
+def _passing(group: Formation, id: str) -> Trial:
+    rails = (1.0,) if group.by_rail else ()
+    return Trial(group=id, members=group.members, outcome=Outcome.GOOD, objective=1.0, rails=rails)
+
+
+def _groups(plan: Plan, groups: Sequence[Formation]) -> Iterator[ForecastGroup]:
+    for group, wave in zip(groups, _waves(plan, groups), strict=True):
+        yield ForecastGroup(members=group.members, reason=group.reason, by_rail=group.by_rail, wave=wave)
+
+
+def _waves(plan: Plan, groups: Iterable[Formation]) -> list[int]:
+    """The wave of each group, when all take equally long: a sweep forms them in order, as the limit leaves room."""
+    most = plan.limits.nodes or math.inf
+    waves: list[int] = []
+    wave, taken = 1, 0
+    for group in groups:
+        if taken and taken + len(group.members) > most:
+            wave, taken = wave + 1, 0
+        taken += len(group.members)
+        waves.append(wave)
+    return waves
+
+
+# Costs
+
+
+def _cost(plan: Plan, rounds: Sequence[Sequence[Formation]]) -> Cost:
+    waves = sum(max(_waves(plan, groups), default=0) for groups in rounds)
+    node_s = sum(_node_s(plan, groups) for groups in rounds)
+    return Cost(rounds=len(rounds), node_s=node_s, duration_s=waves * plan.task.expected_s)
+
+
+def _most(plan: Plan, policy: Policy, wanted: Sequence[Formation], first: Cost) -> Cost:
+    """Every round takes every node, and as long as the first."""
+    if not first.rounds:
+        return first
+    group_s, rounds = plan.task.expected_s, _most_rounds(plan, policy)
+    waves = rounds * max(_waves(plan, wanted))
+    most = Cost(rounds=rounds, node_s=rounds * len(plan.nodes) * group_s, duration_s=waves * group_s)
+    return most if plan.limits.node_s is None else _within(plan.limits.node_s, most, first, group_s)
+
+
+def _within(limit_node_s: float, most: Cost, first: Cost, group_s: float) -> Cost:
+    """What is left after the first round lasts longest where every further round is one node by itself."""
+    left_s = limit_node_s - first.node_s
+    return Cost(
+        rounds=min(most.rounds, 1 + int(left_s // group_s)),
+        node_s=min(most.node_s, limit_node_s),
+        duration_s=min(most.duration_s, first.duration_s + left_s),
+    )
+
+
+def _most_rounds(plan: Plan, policy: Policy) -> int:
+    return min(policy.max_rounds, plan.limits.rounds or policy.max_rounds)
+
+
+def _node_s(plan: Plan, groups: Iterable[Formation]) -> float:
+    return sum(len(group.members) for group in groups) * plan.task.expected_s
+
+
+# Warnings
+
+
+def _warnings(plan: Plan, wanted: Sequence[Formation], rounds: Sequence[Sequence[Formation]]) -> Iterator[str]:
+    yield "a node that is at work now, or then, declines and is left out: nobody knows before it is asked"
+    if plan.strategy in DRAWN_BY_LOT:
+        yield "who meets whom is drawn by lot when a sweep begins: its groups will be others of the same kind"
+    if (begun := sum(map(len, rounds[:1]))) < len(wanted):
+        yield f"max_node_s is enough for {begun} of the {len(wanted)} groups of round 1"
+    if sum(map(len, rounds)) >= MOST_FORESEEN:
+        yield f"nobody has looked beyond round {len(rounds)}: more may follow even if everything passes"

@@ -1,0 +1,79 @@
+"""Who meets whom in a sweep of pairs."""
+
+from collections import Counter
+
+import pytest
+
+from muster_coordinator.localize.pairings import across_racks, by_lot, rail_by_rail, within_racks
+from muster_coordinator.localize.pairs import Paired
+from muster_coordinator.localize.probe import Probe, Site
+
+RACKS = {"r1": 4, "r2": 3, "r3": 1, None: 2}
+SITES = {
+    site.node: site
+    for site in (Site(f"{rack or 'x'}-{number}", rack) for rack, count in RACKS.items() for number in range(count))
+}
+PAIRINGS = [by_lot, rail_by_rail, within_racks, across_racks]
+
+
+def even(count: int) -> dict[str, Site]:
+    """So many nodes in racks of four."""
+    return {f"n{number:02}": Site(f"n{number:02}", f"r{number // 4}") for number in range(count)}
+
+
+def racks(probe: Probe, sites: dict[str, Site]) -> set[str | None]:
+    return {sites[node].rack for node in probe.members}
+
+
+@pytest.mark.parametrize("paired", PAIRINGS)
+@pytest.mark.parametrize("count", [2, 3, 8, 9, 16, 31])
+def test_everybody_has_one_partner(paired: Paired, count: int) -> None:
+    """Of an odd number one waits, or joins a pair; the same seed gives the same pairs, and another one others."""
+    sites = even(count)
+    members = Counter(node for probe in paired(sites, "s", 0) for node in probe.members)
+    assert set(members.values()) == {1}
+    assert len(members) >= count - 1
+    assert paired(sites, "s", 0) == paired(sites, "s", 0)
+
+
+@pytest.mark.parametrize("paired", PAIRINGS)
+def test_every_turn_brings_other_partners(paired: Paired) -> None:
+    """As long as there are any."""
+    sites = even(16)
+    pairs = [frozenset(probe.members) for turn in range(3) for probe in paired(sites, "s", turn)]
+    assert len(set(pairs)) == len(pairs) == 24
+
+
+def test_lots_differ_from_sweep_to_sweep() -> None:
+    """Or the same links would be tried for ever."""
+    assert len({tuple(probe.members for probe in by_lot(even(8), f"s{draw}", 0)) for draw in range(20)}) > 10
+
+
+def test_rails_are_tried_one_after_the_other() -> None:
+    """By the same pairs that lots draw."""
+    rails, lots = rail_by_rail(even(8), "s", 0), by_lot(even(8), "s", 0)
+    assert [probe.members for probe in rails] == [probe.members for probe in lots]
+    assert (all(probe.by_rail for probe in rails), any(probe.by_rail for probe in lots)) == (True, False)
+
+
+def test_within_racks_as_far_as_they_go() -> None:
+    """The odd one out of a rack, the only one of its rack and those of unknown racks meet the nearest that is left."""
+    for turn in range(3):
+        probes = within_racks(SITES, "s", turn)
+        inside = [probe for probe in probes if len(racks(probe, SITES)) == 1 and probe.members[0][0] == "r"]
+        assert {probe.reason for probe in inside} == {"both stand in rack r1", "both stand in rack r2"}
+        assert len(inside) == 3
+        odd, unknown = (probe for probe in probes if probe not in inside)
+        assert odd.members[1] == "r3-0"
+        assert "has no other node of its rack to meet, and meets the nearest that is left" in odd.reason
+        assert unknown.members == ("x-0", "x-1")
+        assert unknown.reason == "nobody said in which rack x-0 stands, and it meets the nearest that is left"
+
+
+def test_across_racks_as_far_as_they_go() -> None:
+    """No pair stays within its rack while others are there."""
+    sites = even(16)
+    assert all(len(racks(probe, sites)) == 2 for probe in across_racks(sites, "s", 0))
+    assert all(probe.reason.endswith("stand in different racks") for probe in across_racks(sites, "s", 0))
+    same = {node: Site(node, "r1") for node in "abcd"}
+    assert all("not known to stand in different racks" in probe.reason for probe in across_racks(same, "s", 0))

@@ -1,0 +1,78 @@
+"""Each node by itself."""
+
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.single import Single
+from muster_coordinator.localize.trial import Outcome, Trial
+
+SITES = {node: Site(node) for node in "abcde"}
+NOBODY: frozenset[str] = frozenset()
+
+
+def ran(node: str, at: float | None = 1.5, run: int = 1) -> Trial:
+    return Trial(group=f"{node} {run}", members=(node,), outcome=Outcome.GOOD, objective=at)
+
+
+def failed(node: str, *, hard: bool = True) -> Trial:
+    return Trial(group=node, members=(node,), outcome=Outcome.BAD, hard=hard, detail="wrong elements")
+
+
+def void(node: str) -> Trial:
+    return Trial(group=node, members=(node,), outcome=Outcome.VOID)
+
+
+def asked(*trials: Trial, absent: frozenset[str] = NOBODY, passes: int = 1) -> list[str]:
+    return ["".join(probe.members) for probe in Single(SITES, passes).next_groups(trials, absent)]
+
+
+def judged(*trials: Trial) -> Judgement:
+    return Judgement(Evidence(SITES, trials), Abilities())
+
+
+def test_every_node_runs_alone_as_often_as_there_are_passes() -> None:
+    """And no more when all are well; nodes that are not to be had are left out."""
+    once = [ran(node) for node in SITES]
+    assert asked() == asked(*once, passes=2) == [*SITES]
+    assert asked(*once) == asked(*once, *once, passes=2) == []
+    assert asked(absent=frozenset("bd")) == ["a", "c", "e"]
+    assert Single(SITES, 3).max_rounds == 4
+
+
+def test_passing_alone_clears_where_nothing_else_was_asked() -> None:
+    """Also when there is nothing to measure."""
+    judgement = judged(*(ran(node, at=None) for node in SITES))
+    assert (judgement.evidence.cleared, judgement.open) == (SITES.keys(), ())
+
+
+def test_a_failed_verdict_convicts_at_once() -> None:
+    """It comes from the node itself and from a reference, not from a comparison."""
+    trials = (failed("a"), *(ran(node) for node in "bcde"))
+    (culprit,) = judged(*trials).culprits
+    assert (culprit.of, culprit.slow, culprit.confidence) == (("a",), False, 0.8)
+    assert asked(*trials) == []
+
+
+def test_who_was_slow_is_tried_once_more() -> None:
+    """Slow again convicts; well the second time clears."""
+    slow = (ran("a", at=0.1), *(ran(node) for node in "bcde"))
+    assert (judged(*slow).culprits, judged(*slow).open, asked(*slow)) == ((), ("a",), ["a"])
+    again = judged(*slow, ran("a", at=0.12, run=2))
+    assert [(culprit.of, culprit.slow) for culprit in again.culprits] == [(("a",), True)]
+    well = (*slow, ran("a", run=2))
+    assert (judged(*well).culprits, judged(*well).open, asked(*well)) == ((), (), [])
+
+
+def test_a_run_that_says_nothing_is_repeated_once() -> None:
+    """Then the node stays open, and so does one rank that had nobody to exchange with."""
+    trials = (void("a"), ran("b", at=0.0), *(ran(node) for node in "cde"))
+    assert asked(*trials) == ["a", "b"]
+    twice = (*trials, void("a"), ran("b", at=0.0, run=2))
+    assert (asked(*twice), judged(*twice).open) == ([], ("a", "b"))
+
+
+def test_a_noisy_fleet_accuses_nobody() -> None:
+    """Its own spread counts as soon as there are values enough."""
+    sites = {f"n{number}": Site(f"n{number}") for number in range(21)}
+    trials = tuple(ran(node, at=1 + 0.02 * (number - 10)) for number, node in enumerate(sites))
+    assert not Judgement(Evidence(sites, trials), Abilities()).evidence.histories["n0"].bad

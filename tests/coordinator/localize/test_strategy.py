@@ -1,0 +1,188 @@
+"""What holds for every strategy, over the simulated fabric of the benchmark and over runs that come to nothing."""
+
+import random
+
+import pytest
+from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.probe import Abilities, Policy, Probe, Site
+from muster_coordinator.localize.strategy import Pairing, Strategy, policy_of
+from muster_coordinator.localize.trial import Outcome, Trial
+
+WAYS = [(strategy, Pairing.RANDOM) for strategy in Strategy] + [(Strategy.PAIRS, pairing) for pairing in Pairing]
+NAMING = [way for way in WAYS if way[0] not in (Strategy.SINGLE, Strategy.WHOLE)]
+"""Those that go on until they can name who is at fault."""
+
+way = st.sampled_from(WAYS)
+abilities = st.builds(Abilities, alone=st.booleans(), by_rail=st.booleans())
+
+FABRICS = {
+    "bad nodes": Faults(nodes={"n5": 0.7, "n9": 0.1, "n40": 0.0}),
+    "bad links": Faults(links={"n7": 0.6, "n33": 0.2}),
+    "a bad leaf": Faults(leaves={"leaf1": 0.5}),
+}
+
+
+def nowhere(sites: dict[str, Site]) -> dict[str, Site]:
+    """The same nodes, of which nobody said where they stand."""
+    return {node: Site(node) for node in sites}
+
+
+def policy(way: tuple[Strategy, Pairing], sites: dict[str, Site], **more: object) -> Policy:
+    asked = {"abilities": Abilities(), "seed": "s", "pairing": way[1], **more}
+    return policy_of(way[0], sites, **asked)  # type: ignore[arg-type]  # a test's keywords are of any type
+
+
+def judged(sites: dict[str, Site], trials: list[Trial], can: Abilities) -> Judgement:
+    return Judgement(Evidence(sites, tuple(trials)), can)
+
+
+def play(found: Policy, fabric: Fabric, lots: random.Random, *, void: float = 0, vanishing: float = 0) -> list[Trial]:
+    """Plays a sweep to its end. Runs come to nothing, and nodes are gone for good, with these probabilities."""
+    trials: list[Trial] = []
+    absent: frozenset[str] = frozenset()
+    for _ in range(found.max_rounds):
+        probes = found.next_groups(trials, absent)
+        members = [node for probe in probes for node in probe.members]
+        assert len(members) == len(set(members)), "groups of a round are disjoint"
+        assert absent.isdisjoint(members)
+        assert all(probe.reason for probe in probes)
+        for probe in probes:
+            lost = frozenset(node for node in probe.members if lots.random() < vanishing)
+            absent |= lost
+            trials.append(nothing(probe) if lost or lots.random() < void else fabric.run(probe))
+    return trials
+
+
+def nothing(probe: Probe) -> Trial:
+    """A run that says nothing."""
+    return Trial(group=f"void {' '.join(probe.members)}", members=probe.members, outcome=Outcome.VOID)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_a_healthy_fabric_is_cleared_by_the_first_groups(way: tuple[Strategy, Pairing]) -> None:
+    """Nobody is suspected, members are in topology order, and the same seed asks for the same groups."""
+    sites = sites_of(24)
+    found = policy(way, sites)
+    trials = play(found, Fabric(sites, Faults(), 0.02, lots_of("1")), lots_of("2"))
+    judgement = judged(sites, trials, Abilities())
+    assert (judgement.culprits, judgement.open, judgement.stuck) == ((), (), {})
+    assert [trial.members for trial in trials] == [
+        trial.members for trial in play(found, Fabric(sites, Faults(), 0.02, lots_of("1")), lots_of("2"))
+    ]
+    order = list(sites)
+    assert all([*trial.members] == sorted(trial.members, key=order.index) for trial in trials)
+
+
+@pytest.mark.parametrize("faults", FABRICS.values(), ids=FABRICS)
+@pytest.mark.parametrize("way", NAMING, ids=" ".join)
+def test_what_is_bad_is_named(way: tuple[Strategy, Pairing], faults: Faults) -> None:
+    """A leaf as what it is, and nobody is left open."""
+    sites = sites_of(60)
+    trials = play(policy(way, sites), Fabric(sites, faults, 0.02, lots_of("1")), lots_of("2"))
+    judgement = judged(sites, trials, Abilities())
+    assert judgement.failed == faults.bad_nodes
+    assert set(judgement.leaves) == set(faults.leaves)
+    assert judgement.open == ()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    way=way,
+    can=abilities,
+    count=st.integers(2, 40),
+    known=st.booleans(),
+    noise=st.floats(0.0, 0.05),
+    bad=st.sets(st.integers(0, 39), max_size=5),
+    kind=st.sampled_from(["nodes", "links"]),
+    void=st.sampled_from([0.0, 0.1]),
+    vanishing=st.sampled_from([0.0, 0.02]),
+    seed=st.integers(0, 2**32),
+)
+def test_no_healthy_node_is_convicted(  # noqa: PLR0917 - one for each thing that may go wrong
+    way: tuple[Strategy, Pairing],
+    can: Abilities,
+    count: int,
+    known: bool,
+    noise: float,
+    bad: set[int],
+    kind: str,
+    void: float,
+    vanishing: float,
+    seed: int,
+) -> None:
+    """Whatever is wrong with others, however noisy the fabric, and whoever gets lost; and every sweep ends."""
+    lots = lots_of(str(seed))
+    real = sites_of(count)
+    shares = {f"n{number}": lots.choice([0.0, lots.uniform(0.1, 0.7)]) for number in bad if number < count}
+    faults = Faults(nodes=shares) if kind == "nodes" else Faults(links=shares)
+    sites = real if known else nowhere(real)
+    found = policy(way, sites, abilities=can, seed=str(seed))
+    trials = play(found, Fabric(real, faults, noise, lots), lots, void=void, vanishing=vanishing)
+    judgement = judged(sites, trials, can)
+    assert judgement.failed <= shares.keys()
+    assert not judgement.leaves
+
+
+@settings(max_examples=60, deadline=None)
+@given(way=st.sampled_from(NAMING), can=abilities, count=st.sampled_from([12, 16, 24, 60]), seed=st.integers(0, 2**32))
+def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
+    way: tuple[Strategy, Pairing], can: Abilities, count: int, seed: int
+) -> None:
+    """Neither when a whole leaf is bad, nor when what connects the leaves with each other is."""
+    lots = lots_of(str(seed))
+    real = sites_of(count)
+    leaves = sorted({site.leaf for site in real.values() if site.leaf is not None})
+    one, *others = lots.sample(leaves, len(leaves))
+    share = lots.choice([0.0, lots.uniform(0.1, 0.7)])
+    uplink = {(min(one, other), max(one, other)): share for other in others}
+    faults = lots.choice([Faults(leaves={one: share}), Faults(paths=uplink)])
+    order = lots.sample(list(real), count)
+    sites = {node: Site(node) for node in order}
+    trials = play(policy(way, sites, abilities=can, seed=str(seed)), Fabric(real, faults, 0.02, lots), lots)
+    assert not judged(sites, trials, can).failed
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    way=way, can=abilities, count=st.integers(3, 24), bad=st.sets(st.integers(0, 23), max_size=4), seed=st.integers(0)
+)
+def test_who_is_convicted_depends_neither_on_names_nor_on_ranks(
+    way: tuple[Strategy, Pairing], can: Abilities, count: int, bad: set[int], seed: int
+) -> None:
+    """The same runs with other names, and with their members in another order, convict the same nodes."""
+    lots = lots_of(str(seed))
+    sites = sites_of(count)
+    faults = Faults(nodes={f"n{number}": lots.uniform(0.0, 0.7) for number in bad if number < count})
+    trials = play(policy(way, sites, abilities=can), Fabric(sites, faults, 0.02, lots), lots)
+    names = dict(zip(sites, (f"x{number}" for number in lots.sample(range(count), count)), strict=True))
+    renamed = {names[node]: Site(names[node], site.rack, site.leaf) for node, site in sites.items()}
+    turned = [
+        Trial(
+            group=trial.group,
+            members=tuple(lots.sample([names[node] for node in trial.members], len(trial.members))),
+            outcome=trial.outcome,
+            objective=trial.objective,
+            rails=trial.rails,
+        )
+        for trial in trials
+    ]
+    before, after = judged(sites, trials, can), judged(renamed, turned, can)
+    assert after.failed == {names[node] for node in before.failed}
+    assert after.open == tuple(names[node] for node in before.open)
+    assert after.leaves.keys() == before.leaves.keys()
+
+
+def test_two_nodes_that_fail_leave_each_other_inconclusive() -> None:
+    """There is nobody else to tell which of them it is, whatever the strategy."""
+    sites = nowhere(sites_of(2))
+    fabric = Fabric(sites_of(2), Faults(nodes={"n0": 0.0}), 0.0, lots_of("1"))
+    for way in NAMING:
+        can = Abilities(alone=False, by_rail=False)
+        trials = play(policy(way, sites, abilities=can), fabric, lots_of("2"))
+        judgement = judged(sites, trials, can)
+        assert (judgement.culprits, judgement.open) == ((), ("n0", "n1"))
