@@ -267,22 +267,26 @@ class Fleet:
 
     def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
         """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
-        if self._after_restart is AfterRestart.ABORT:
-            return self._close(aborted(record, now), now)
         try:
             plan = plan_again(record, self._roster.nodes)
         except Refused as refused:
             return self._close(aborted(record, now, f"{RESTARTED}: {refused}"), now)
         sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         sweep.take_up(record)
+        resumes = self._after_restart is AfterRestart.RESUME
+        commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
+        return [*commands, *self._settle(sweep, now)]
+
+    def _resume(self, sweep: Sweep, now: float) -> list[Command]:
+        """Plans the next round, to be formed of nodes that have been heard of, and goes without those that are lost."""
         commands = sweep.begin(now)
-        for node in plan.nodes:
+        for node in sweep.plan.nodes:
             if self._roster.nodes[node].online:
                 self._unheard.add(node)
                 self._occupancy.take((node,), now)
             else:
                 commands += sweep.handle(MemberLost(node), now)
-        return [*commands, *self._settle(sweep, now)]
+        return commands
 
     def _form_groups(self, event: Event, now: float) -> list[Command]:
         """Lets the sweeps form what waits, the more urgent ones first, when nodes may have become free."""

@@ -19,10 +19,11 @@ from muster.check import (
     Skip,
     Worse,
 )
-from muster.config import Config, Section
+from muster.config import Config
 from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
 from muster.references import Reference, judge_value
+from muster.section import Section
 
 __version__ = version("gpu-muster")
 

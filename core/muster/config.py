@@ -5,7 +5,6 @@ right. Plugins own the tables `[plugins.<name>]` and declare what may stand in t
 """
 
 import os
-import re
 import socket
 import tomllib
 from collections.abc import Mapping
@@ -28,6 +27,8 @@ from pydantic import (
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.model import Name
+from muster.section import Section
+from muster.sweep_settings import SweepsSettings
 
 ENVIRONMENT_PREFIX = "MUSTER_"
 
@@ -68,12 +69,6 @@ def _at_home(path: Path) -> Path:
 
 HomePath = Annotated[Path, AfterValidator(_at_home)]
 """A path in which a leading ~ stands for the home directory, as in a shell."""
-
-
-class Section(BaseModel):
-    """A table of the settings: unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class BrokerSettings(Section):
@@ -209,87 +204,6 @@ class SuiteSettings(Section):
     summary: str = Field("", description="What it is for")
     repeat_for_s: float | None = Field(None, gt=0, description="Begin again until so many seconds have passed")
     steps: tuple[StepSettings, ...] = Field(min_length=1, description="What is run, in this order")
-
-
-def _number_or_share(text: str) -> str:
-    found = re.fullmatch(r"(?P<nodes>\d{1,9})|(?P<share>\d{1,3}(\.\d{1,6})?)%", text)
-    if found is None or float(found["nodes"] or found["share"]) == 0 or float(found["share"] or 0) > 100:
-        raise ValueError("must be a number of nodes, such as 40, or a share of them, such as 25%")
-    return text
-
-
-NodesAtOnce = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_number_or_share)]
-"""How many nodes may be in groups at once: `40`, or `25%` of those that take part."""
-
-
-class SweepSettings(Section):
-    """A sweep that begins by itself: what somebody who asks for one could say as well."""
-
-    check: Name = Field(description="Name of the check")
-    params: dict[str, JsonValue] = Field({}, description="Parameters of the check")
-    strategy: Literal["single", "pairs", "round_robin", "whole", "bisect", "adaptive"] | None = Field(
-        None, description="How nodes are grouped; unset: adaptive, and single for a check of single nodes"
-    )
-    pairing: Literal["random", "intra_rack", "inter_rack", "rail"] | None = Field(
-        None, description="Who meets whom, for strategy pairs; unset: random"
-    )
-    passes: int = Field(1, ge=1, le=64, description="Every node takes part in at least so many groups")
-    max_parallel: NodesAtOnce | None = Field(
-        None, description="Nodes in groups at once, a number or a share such as 25%; unset: all"
-    )
-    max_rounds: int | None = Field(None, ge=1, description="The sweep ends after so many rounds; unset: no limit")
-    max_node_s: float | None = Field(
-        None, gt=0, description="Node-seconds that the sweep does not exceed; unset: no limit"
-    )
-    priority: int = Field(
-        0, ge=-100, le=100, description="Of sweeps that wait for the same nodes, the higher one goes first"
-    )
-
-
-class ScheduleSettings(SweepSettings):
-    """A sweep that begins again and again, at the times of a cron expression."""
-
-    cron: str = Field(
-        max_length=200, description="When: minute, hour, day of month, month, day of week, for example 0 2 * * *"
-    )
-    timezone: str = Field("UTC", description="IANA time zone of the cron expression, for example Europe/Berlin")
-    jitter_s: float = Field(
-        300.0, ge=0, le=86_400, description="Each time it begins late by a different part of so many seconds"
-    )
-    enabled: bool = Field(True, description="false: does not begin")
-    select: str | None = Field(
-        None, min_length=1, max_length=10_000, description="Which nodes, for example rack=r1,r2; unset: all"
-    )
-    max_parallel: NodesAtOnce = Field(
-        "10%", description="Nodes in groups at once, a number or a share such as 25%"
-    )
-
-    @field_validator("cron")
-    @classmethod
-    def _has_five_fields(cls, value: str) -> str:
-        """The coordinator, who has a parser, looks at what is in them."""
-        if len(value.split()) != 5:
-            raise ValueError("must have five fields: minute, hour, day of month, month, day of week, such as 0 2 * * *")
-        return value
-
-
-class NewNodesSettings(SweepSettings):
-    """The sweep over nodes that have joined the fleet."""
-
-    gather_s: float = Field(120.0, ge=0, le=86_400, description="Seconds for which the first one waits for others")
-    partners: int = Field(
-        3, ge=1, le=64, description="Healthy nodes that take part where a single new one would have nobody to meet"
-    )
-
-
-class SweepsSettings(Section):
-    """The coordinator's sweeps."""
-
-    after_restart: Literal["resume", "abort"] = Field(
-        "resume", description="What becomes of a sweep when the coordinator is started again"
-    )
-    schedules: dict[Name, ScheduleSettings] = Field({}, description="By name, sweeps that begin at set times")
-    new_nodes: NewNodesSettings | None = Field(None, description="The sweep over new nodes; unset: none")
 
 
 class LogSettings(Section):

@@ -393,17 +393,27 @@ def test_sweeps_share_the_fleet_and_the_more_urgent_one_goes_first() -> None:
     assert order == ["high", "usual", "low"]
 
 
-def restarted(after_restart: AfterRestart, *, lost: tuple[str, ...] = ()) -> tuple[Fleet, list[Command]]:
+def pair(first: str, second: str, verdict: Verdict) -> GroupRecord:
+    """A group of an earlier round."""
+    places = tuple(MemberRecord(node=node, verdict=verdict) for node in (first, second))
+    ended: dict[str, Any] = {"state": GroupState.ENDED, "ending": Ending.FINISHED, "started_at": 1.0, "ended_at": 2.0}
+    return GroupRecord(id=f"s-{first}{second}", members=(first, second), verdict=verdict, places=places, **ended)
+
+
+def restarted(
+    after_restart: AfterRestart, *earlier: GroupRecord, lost: tuple[str, ...] = ()
+) -> tuple[Fleet, list[Command]]:
     """A fleet that another coordinator has left in the middle of a sweep, and what it does first."""
     old = fleet("a", "b", "c")
     old.handle(sweep("s", strategy="whole", nodes=("a", "b", "c")), 1.0)
     (record,) = old.sweeps()
-    failed = FailedNode(node="c", code="collective.slow", confidence=0.75, reasons=("slow with everyone",))
+    rounds = (*([RoundRecord(number=1, groups=earlier)] if earlier else []), *record.rounds)
+    numbered = tuple(stage.model_copy(update={"number": number}) for number, stage in enumerate(rounds, 1))
     saved = Saved(
         nodes=tuple(_stored(name, online=name not in lost) for name in ("a", "b", "c")),
         runs=(run(1, Verdict.FAIL), run(2, Verdict.FAIL)),
         streams={("a", "s"): 2},
-        sweeps=(record.model_copy(update={"failed_nodes": (failed,)}),),
+        sweeps=(record.model_copy(update={"rounds": numbered}),),
     )
     new = Fleet(name="test", epoch=8, after_restart=after_restart)
     return new, new.restore(saved, 100.0)
@@ -411,13 +421,14 @@ def restarted(after_restart: AfterRestart, *, lost: tuple[str, ...] = ()) -> tup
 
 def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     """Members are released, convictions stand, streams go on where they were, lost nodes stay lost."""
-    new, commands = restarted(AfterRestart.ABORT, lost=("b",))
+    with_c = [pair(node, "c", Verdict.FAIL) for node in ("a", "b")]
+    new, commands = restarted(AfterRestart.ABORT, pair("a", "b", Verdict.PASS), *with_c, lost=("b",))
     assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b", "abort c"]
     ended = new.sweep("s")
     assert isinstance(ended, SweepRecord)
-    assert (ended.state, ended.verdict, ended.inconclusive) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
-    (group,) = (command.record for command in commands if isinstance(command, SaveGroup))
-    assert group.ending is Ending.INTERRUPTED
+    assert (ended.state, ended.verdict, ended.cleared_nodes) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
+    groups = [command.record for command in commands if isinstance(command, SaveGroup)]
+    assert [group.ending for group in groups] == [*[Ending.FINISHED] * 3, Ending.INTERRUPTED]
     assert {view.name: (view.health, view.lost) for view in new.nodes(100.0)} == {
         "a": (Health.FAILED, False),
         "b": (Health.UNKNOWN, True),

@@ -14,7 +14,6 @@ from muster.config import (
     HttpSettings,
     LogSettings,
     PluginsSettings,
-    Section,
     Settings,
     StoreSettings,
     is_loopback,
@@ -23,6 +22,8 @@ from muster.config import (
     split_address,
 )
 from muster.errors import SettingsError
+from muster.section import Section
+from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepsSettings
 
 
 @pytest.fixture
@@ -35,6 +36,9 @@ def settings_file(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+SCHEDULE = '[sweeps.schedules.nightly]\ncheck = "collective"\ncron = "0 2 * * *"\n'
 
 
 def refusal(path: Path | None, environment: dict[str, str] | None = None) -> str:
@@ -60,6 +64,14 @@ def test_file(settings_file):
     )
     assert (settings.fleet, settings.broker.url) == ("lab", "mqtts://broker:8883")
     assert settings.checks == {"gemm": CheckSettings(interval_s=5)}
+
+
+@pytest.mark.parametrize("limit", ['"25%"', '"0.5%"', '"40"', "40", '"100%"'])
+def test_how_many_nodes_a_scheduled_sweep_takes_at_once(settings_file, limit):
+    """A number, with or without quotes, or a share; a tenth where nothing is said."""
+    (given,) = load(settings_file(f"{SCHEDULE}max_parallel = {limit}"), {}).sweeps.schedules.values()
+    (default,) = load(settings_file(SCHEDULE), {}).sweeps.schedules.values()
+    assert (given.max_parallel, default.max_parallel) == (limit.strip('"'), "10%")
 
 
 def test_environment_overrides_the_file_and_two_underscores_nest(settings_file):
@@ -127,6 +139,24 @@ def test_variables_that_are_not_settings_are_left_alone():
         ('[agent]\nlisten = "0.0.0.0:8788"', "setting 'agent.listen': the agent's endpoint has no token"),
         ('[log]\nlevel = "loud"', "setting 'log.level': String should match pattern '^(debug|info|warning|error)$'"),
         ("fleet =", "is not TOML: "),
+        (
+            '[sweeps.schedules.nightly]\ncheck = "c"\ncron = "0 2 * *"',
+            "setting 'sweeps.schedules.nightly.cron': must have five fields: minute, hour,",
+        ),
+        ('[sweeps.schedules.nightly]\ncheck = "c"', "setting 'sweeps.schedules.nightly.cron': must be given"),
+        (f'{SCHEDULE}max_parallel = "some"', "must be a number of nodes, such as 40, or a share of them, such as 25%"),
+        (f'{SCHEDULE}max_parallel = "0%"', "must be a number of nodes, such as 40, or a share of them, such as 25%"),
+        (f'{SCHEDULE}max_parallel = "101%"', "must be a number of nodes, such as 40, or a share of them, such as 25%"),
+        (f"{SCHEDULE}max_parallel = 0.5", "must be a number of nodes, such as 40, or a share of them, such as 25%"),
+        (
+            f'{SCHEDULE}strategy = "pair"',
+            "setting 'sweeps.schedules.nightly.strategy': Input should be 'single', 'pairs'",
+        ),
+        (f'{SCHEDULE}pairing = "rail"', "pairing = 'rail' is for strategy pairs: set strategy = 'pairs' as well"),
+        (f"{SCHEDULE}jitter = 5", "did you mean 'sweeps.schedules.nightly.jitter_s'?"),
+        (f"{SCHEDULE}passes = 0", "setting 'sweeps.schedules.nightly.passes': Input should be greater than or equal"),
+        ("[sweeps.new_nodes]", "setting 'sweeps.new_nodes.check': must be given"),
+        ("[sweeps.new_nodes]\npartner = 1", "did you mean 'sweeps.new_nodes.partners'?"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_named(settings_file, text, message):
@@ -248,7 +278,19 @@ def test_addresses(address, pair):
 
 
 @pytest.mark.parametrize(
-    "model", [Settings, BrokerSettings, HttpSettings, StoreSettings, AgentSettings, CheckSettings, LogSettings]
+    "model",
+    [
+        Settings,
+        BrokerSettings,
+        HttpSettings,
+        StoreSettings,
+        AgentSettings,
+        CheckSettings,
+        SweepsSettings,
+        ScheduleSettings,
+        NewNodesSettings,
+        LogSettings,
+    ],
 )
 def test_every_setting_is_described(model):
     """The reference is generated from the descriptions."""

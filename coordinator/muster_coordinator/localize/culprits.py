@@ -1,7 +1,7 @@
-"""Who is at fault, by the evidence of an adaptive sweep: nodes, rails, links of nodes, leaves, paths between them.
+"""Who is at fault, by the evidence of a sweep: nodes, rails, links of nodes, leaves, paths between them.
 
-- A node is at fault when it was bad by itself, alone or because its own ranks crashed, and in another run too. Nobody
-  else can have brought that about.
+- A node is at fault when it was bad by itself, alone or because its own ranks crashed, and in another run too, or when
+  the verdict on it alone was FAIL. Nobody else can have brought that about.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.
 - A node's link, or some rails of it, are at fault when the node has never failed alone nor passed with others, and
@@ -10,6 +10,10 @@
   alone tells nothing, node and link cannot be told apart, and the node is named.
 - A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad several times
   and never good although all nodes on it pass otherwise.
+
+Where nobody said who shares a leaf, a bad switch or path may be what looks like bad nodes. Then a node has to fail with
+one partner more; on several sides of the fabric, as far as it is known who passes with whom; and at both ends of
+whatever is bad between others. Of several that fail all alike nobody is convicted.
 
 How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
 not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.

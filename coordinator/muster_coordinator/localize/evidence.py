@@ -15,7 +15,6 @@ from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.sides import sides_of
 from muster_coordinator.localize.trial import Outcome, Trial
 
-
 NEAR = 0.75
 """As a share of a node's best run, what its others reach by chance as long as it is well."""
 
@@ -94,18 +93,19 @@ class Evidence:
         Whoever is slow is tried more often than others, and would pass for typical if all its runs counted.
         """
         runs = [
-            (trial.objective, trial.members)
+            (trial.objective, trial)
             for trial in self.trials
             if trial.outcome is Outcome.GOOD and trial.objective and (len(trial.members) > 1) is together
         ]
-        best: dict[str, float] = {}
-        for reached, members in runs:
-            best.update({node: max(reached, best.get(node, 0.0)) for node in members})
+        best: dict[str, tuple[float, Trial]] = {}
+        for reached, trial in runs:
+            best.update({node: (reached, trial) for node in trial.members if reached > best.get(node, (0.0, trial))[0]})
         return [
             reached
-            for reached, members in runs
-            if any(reached == best[node] for node in members) or all(reached > NEAR * best[node] for node in members)
-            for _ in range(max(len(members) // 2, 1))
+            for reached, trial in runs
+            for _ in range(max(len(trial.members) // 2, 1))
+            if any(best[node][1] is trial for node in trial.members)
+            or all(reached > NEAR * best[node][0] for node in trial.members)
         ]
 
     def level(self, trial: Trial) -> Level | None:

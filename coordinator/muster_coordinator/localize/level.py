@@ -45,10 +45,7 @@ class Spread:
 
 def spread_of(values: Sequence[float]) -> Spread:
     """How those of `values` spread that no gap sets apart; what is expected until there are enough."""
-    if (cuts := _cuts(values)) is None:
-        return Spread(EXPECTED_SPREAD, 0)
-    least = _least_well(values, cuts[QUARTILE], _gap(len(values)))
-    well = [value for value in values if value >= least]
+    well = _well(values)
     if (cuts := _cuts(well)) is None:
         return Spread(EXPECTED_SPREAD, len(values))
     found = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
@@ -72,6 +69,13 @@ def level_of(values: Sequence[float], spread: Spread) -> Level | None:
 
 def _gap(seen: int) -> float:
     return LEAST_GAP + MORE_GAP / seen
+
+
+def _well(values: Sequence[float]) -> list[float]:
+    if (cuts := _cuts(values)) is None:
+        return []
+    least = _least_well(values, cuts[QUARTILE], _gap(len(values)))
+    return [value for value in values if value >= least]
 
 
 def _least_well(values: Sequence[float], typical: float, gap: float, by_chance: float = math.inf) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muster.model import Verdict
 from muster_coordinator.sweep_records import GroupRecord, RoundRecord, SweepRecord
-from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweeps.group import Group, verdict_of
 
 
 @dataclass(slots=True)
@@ -36,9 +36,12 @@ class Ledger:
         """Begins the next round."""
         self._pages.append(_Page())
 
-    def close_round(self, learned: tuple[str, ...], why_slow: Mapping[str, str]) -> None:
-        """Notes what a round taught, and which groups count as slow since."""
+    def close_round(self, learned: tuple[str, ...]) -> None:
+        """Notes what a round taught."""
         self._pages[-1].learned = learned
+
+    def note_slow(self, why_slow: Mapping[str, str]) -> None:
+        """Notes which groups count as slow from now on, and no others."""
         changed = dict.fromkeys((*why_slow, *self._why_slow))
         self._changed.update((group, None) for group in changed if self._why_slow.get(group) != why_slow.get(group))
         self._why_slow = why_slow
@@ -63,7 +66,7 @@ class Ledger:
         self._pages.append(_Page(learned=stage.learned))
         for record in stage.groups:
             self._enter(record.id)
-            self.end(record)
+            self.end(_by_itself(record))
 
     def changed(self) -> Iterator[tuple[int, GroupRecord]]:
         """What has changed since this was asked last: the number of the round, and the group as it stands."""
@@ -99,3 +102,9 @@ class Ledger:
         if (why := self._why_slow.get(id)) is None:
             return record
         return record.model_copy(update={"verdict": Verdict.FAIL, "slow": why})
+
+
+def _by_itself(record: GroupRecord) -> GroupRecord:
+    """A group as it has ended, whatever it was compared with."""
+    verdict = verdict_of((place.verdict for place in record.places), record.ending)
+    return record.model_copy(update={"verdict": verdict, "slow": None})

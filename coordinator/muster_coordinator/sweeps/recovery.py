@@ -28,8 +28,8 @@ def interrupted(record: SweepRecord, now: float) -> SweepRecord:
     return record.model_copy(update={"rounds": rounds})
 
 
-def aborted(record: SweepRecord, now: float, reason: str = RESTARTED) -> SweepRecord:
-    """The sweep as aborted: what it had found stays, whoever it had not settled is inconclusive."""
+def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
+    """A sweep that cannot be taken up, as aborted: what it had found stays, whoever it had not settled is inconclusive."""
     failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
     return record.model_copy(
@@ -63,9 +63,8 @@ def release(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand
 
 
 def _ended(group: GroupRecord, now: float) -> GroupRecord:
-    """The group as it ended by itself, whatever it was compared with."""
-    changes: dict[str, object] = {"slow": None}
-    if group.state is not GroupState.ENDED:
-        changes |= {"state": GroupState.ENDED, "ending": Ending.INTERRUPTED, "ended_at": now}
-    ended = group.model_copy(update=changes)
-    return ended.model_copy(update={"verdict": verdict_of((place.verdict for place in ended.places), ended.ending)})
+    if group.state is GroupState.ENDED:
+        return group
+    verdict = verdict_of((place.verdict for place in group.places), Ending.INTERRUPTED)
+    changes = {"state": GroupState.ENDED, "ending": Ending.INTERRUPTED, "verdict": verdict, "ended_at": now}
+    return group.model_copy(update=changes)

@@ -39,13 +39,14 @@ class Schedule:
         self._seek(begun)
 
     def take(self, now: float) -> float | None:
-        """By how many seconds the sweep that is due now is late; None when none is due. It is due only once."""
+        """By how many seconds the sweep that is due now is late; None when none is due. Of several the last counts."""
         late_s = now - self._due
         if late_s < 0:
             return None
         if late_s > GRACE_S:
             self._seek(now - GRACE_S)
-        else:
+        while self._due <= now:
+            late_s = now - self._due
             self._wait_for(self.cron.after(self._time))
         return late_s
 

@@ -80,7 +80,7 @@ class Sweep:
         return node in self._sites
 
     def take_up(self, record: SweepRecord) -> None:
-        """Takes over what a sweep had found when the coordinator before this one ended; to be called before `begin`."""
+        """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
         self._inquiry.absent.update(record.absent)
         for stage in record.rounds:
@@ -89,6 +89,7 @@ class Sweep:
                 self._take_up(group)
             self._rounds += all(group.ending is not Ending.INTERRUPTED for group in stage.groups)
         self._ruling = self._inquiry.rule()
+        self._ledger.note_slow(self._ruling.why_slow)
 
     def _take_up(self, group: GroupRecord) -> None:
         self.groups += 1
@@ -99,6 +100,11 @@ class Sweep:
     def begin(self, now: float) -> list[Command]:
         """Plans the first round, or after an interruption the next one."""
         self._plan_round(now)
+        return self._save(now)
+
+    def give_up(self, reason: str, now: float) -> list[Command]:
+        """Ends it with what it has found, instead of planning another round."""
+        self._end(SweepState.ABORTED, reason, now)
         return self._save(now)
 
     def form(self, now: float) -> list[Command]:
@@ -187,7 +193,8 @@ class Sweep:
         self._round = None
         self._rounds += 1
         before, self._ruling = self._ruling, self._inquiry.rule()
-        self._ledger.close_round(learned(before, self._ruling), self._ruling.why_slow)
+        self._ledger.close_round(learned(before, self._ruling))
+        self._ledger.note_slow(self._ruling.why_slow)
 
     def _plan_round(self, now: float) -> None:
         """The next round, or the end when there is nothing more to learn or it may not be learned."""

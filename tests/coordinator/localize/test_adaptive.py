@@ -80,6 +80,10 @@ CONVICTIONS = {
         (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("a1", "a4", at=0.3)),
         set(),
     ),
+    "not with three that came to different things": (
+        (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("a1", "a4", at=0.6), ran("a4", "b1", at=0.3)),
+        set(),
+    ),
     "not without a bad run at its own leaf": (
         (
             *ALONE,
@@ -160,7 +164,6 @@ def test_the_only_path_between_two_leaves_is_named(seed: int) -> None:
     assert (judgement.open, judgement.evidence.cleared) == ((), frozenset(sites))
 
 
-
 def test_many_suspects_run_alone_beside_one_that_has_passed() -> None:
     """That one says what a node alone should reach."""
     trials = [*(ran(*pair) for pair in PASSED[:-1]), ran("a4", "c4", at=0.3), ran("b4", "c3", at=0.3)]
@@ -202,6 +205,16 @@ def test_nodes_that_somebody_else_explains_clear_each_other() -> None:
     found = [crashed("a4", "c4"), crashed("a4"), ran("c4"), crashed("b4", "c3"), crashed("b4"), ran("c3")]
     groups = Adaptive(PLACES).next_groups([*(ran(*pair) for pair in PASSED[:-1]), *found], frozenset())
     assert [probe.members for probe in groups] == [("c3", "c4")]
+
+
+def test_what_was_bad_in_more_passes_runs_alone_more_often() -> None:
+    """A fault that comes and goes has the more chances to show."""
+    strategy = Adaptive(PLACES, passes=2)
+    trials = [*(ran(*pair) for pair in PASSED), ran("a1", "b2", at=0.3), ran("a1", "b4", at=0.3), ran("a4", "c4")]
+    trials += [ran("a1"), ran("a1"), ran("a1"), ran("b2"), ran("b2"), ran("b2")]
+    groups = {probe.members for probe in strategy.next_groups(trials, frozenset())}
+    assert ("a1",) in groups
+    assert ("b2",) not in groups
 
 
 def test_what_was_bad_once_runs_alone_a_few_times() -> None:

@@ -21,9 +21,10 @@ def test_without_a_comparison_there_is_no_level(values: list[float]) -> None:
         ([*QUIET, 0.7, 0.1], 0.84, 0.86),
         ([*QUIET, *[0.5] * 20], 0.84, 0.86),
         ([1.0, 1.0, 0.3, 0.3], 0.84, 0.86),
+        ([1.06, 1.05, 1.03, 0.98, 0.97, 0.97, 0.96, *[0.5] * 8], 0.8, 0.9),
         ([1.0, 0.9, 0.82, 0.75, 0.68, 0.62, 0.56, 0.2], 0.41, 0.43),
     ],
-    ids=["quiet", "with faults", "mostly faults", "few", "no gap between well and slow"],
+    ids=["quiet", "with faults", "mostly faults", "few", "noisy and half faults", "no gap between well and slow"],
 )
 def test_slow_is_what_chance_does_not_explain(values: list[float], slow: float, well: float) -> None:
     """As long as a quarter is well; where values shade into each other, only what is less than half."""

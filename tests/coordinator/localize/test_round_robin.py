@@ -37,7 +37,7 @@ def test_everybody_meets_everybody_exactly_once(count: int) -> None:
     assert rounds[0][0].reason == f"everybody meets everybody, round 1 of {len(rounds)}"
 
 
-@pytest.mark.parametrize("count", [8, 16, 32, 64])
+@pytest.mark.parametrize("count", [16, 32, 64])
 def test_near_neighbours_meet_first(count: int) -> None:
     """Those who stand farthest apart meet last."""
     apart = [distance(probes) for probes in tournament(count)]

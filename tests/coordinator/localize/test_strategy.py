@@ -133,14 +133,17 @@ def test_no_healthy_node_is_convicted(  # noqa: PLR0917 - one for each thing tha
 def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
     way: tuple[Strategy, Pairing], can: Abilities, count: int, seed: int
 ) -> None:
-    """Neither when a whole leaf is bad, nor when what connects the leaves with each other is."""
+    """Neither when a whole leaf is bad, nor when what connects it with the others is.
+
+    The latter as long as it has several nodes: one or two cannot be told from nodes with a bad link.
+    """
     lots = lots_of(str(seed))
     real = sites_of(count)
     leaves = sorted({site.leaf for site in real.values() if site.leaf is not None})
     one, *others = lots.sample(leaves, len(leaves))
     share = lots.choice([0.0, lots.uniform(0.1, 0.7)])
     uplink = {(min(one, other), max(one, other)): share for other in others}
-    faults = lots.choice([Faults(leaves={one: share}), Faults(paths=uplink)])
+    faults = Faults(paths=uplink) if count > 24 and lots.random() < 0.5 else Faults(leaves={one: share})
     order = lots.sample(list(real), count)
     sites = {node: Site(node) for node in order}
     trials = play(policy(way, sites, abilities=can, seed=str(seed)), Fabric(real, faults, 0.02, lots), lots)

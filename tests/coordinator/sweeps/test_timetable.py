@@ -1,7 +1,10 @@
 """Which sweeps begin by themselves, played in virtual time."""
 
+import re
+import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
@@ -205,6 +208,16 @@ def test_what_was_slept_through_is_passed_over_once():
     assert clock.times[1:] == ["01-05 02:00"]
 
 
+@pytest.mark.parametrize("asleep", [GRACE_S, DAY])
+def test_of_several_times_that_were_missed_only_the_last_is_made_up_for(asleep):
+    """Whether the coordinator was held up or restarted: nobody wants ten sweeps at once."""
+    minutely = {"cron": "* * * * *", "jitter_s": 0}
+    held_up = Clock(scheduled(**minutely)).resume(past("schedule nightly", START))
+    assert len(held_up.play(asleep, step=asleep)) == 1
+    restarted = Clock(scheduled(**minutely), now=START + asleep).resume(past("schedule nightly", START))
+    assert [type(it) for it in restarted.play(30.0, step=1.0)] == [Due]
+
+
 def test_a_tick_within_the_grace_still_begins():
     """A loop that was held up for minutes is no absence."""
     clock = Clock(scheduled(jitter_s=0), now=START + 14 * HOUR - 1.0).resume()
@@ -379,6 +392,15 @@ def test_settings_know_every_strategy_and_pairing(name, words):
     """The words are listed twice, and alike."""
     optional = SweepSettings.model_fields[name].annotation
     assert get_args(get_args(optional)[0]) == tuple(words)
+
+
+def test_the_tables_that_are_shown_are_right():
+    """The guide's can be used as they stand."""
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "scheduled-sweeps.md"
+    tables = re.findall(r"^```toml\n(.*?)^```", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(tables) == 2
+    for table in tables:
+        timetable_of(Settings.model_validate(tomllib.loads(table)))
 
 
 @pytest.mark.parametrize(

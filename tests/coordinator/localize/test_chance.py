@@ -1,0 +1,24 @@
+"""How many bad runs chance does not explain."""
+
+import pytest
+
+from muster_coordinator.localize.chance import are_alike, partners_beyond_chance, runs_beyond_chance
+from muster_coordinator.localize.trial import Outcome, Trial
+
+
+@pytest.mark.parametrize(
+    ("nodes", "partners", "runs"), [(4, 2, 3), (16, 3, 3), (232, 3, 4), (1024, 4, 4), (16384, 4, 5)]
+)
+def test_larger_fleets_ask_for_more(nodes: int, partners: int, runs: int) -> None:
+    """One more partner for 67 times as many nodes, and one more run of a path, which has two ends, for 33 times."""
+    assert (partners_beyond_chance(nodes), runs_beyond_chance(nodes)) == (partners, runs)
+
+
+@pytest.mark.parametrize(
+    ("reached", "alike"),
+    [((0.3,), True), ((0.3, 0.36, 0.42), True), ((0.3, 0.5), False), ((None, None), True), ((None, 0.3), False)],
+)
+def test_one_fault_leaves_all_runs_alike(reached: tuple[float | None, ...], alike: bool) -> None:
+    """All break, or all come to the same but for noise."""
+    bad = [Trial(group="g", members=("a", "b"), outcome=Outcome.BAD, objective=value) for value in reached]
+    assert are_alike(bad) is alike

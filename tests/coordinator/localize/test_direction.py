@@ -1,0 +1,36 @@
+"""Which way a node is slow."""
+
+import pytest
+
+from muster_coordinator.localize.direction import Direction, level_one_way, one_way
+from muster_coordinator.localize.trial import Outcome, Trial
+
+
+def met(other: str, *, sends: float, receives: float) -> Trial:
+    """A run of node a with another."""
+    members = ("a", other)
+    return Trial(group=other, members=members, outcome=Outcome.GOOD, sent={"a": sends, other: receives})
+
+
+WELL = [Trial(group=f"{n}", members=("x", "y"), outcome=Outcome.GOOD, sent={"x": 10.0, "y": 9.8}) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("sends", "receives", "slow"),
+    [(1.0, 10.0, Direction.SEND), (10.0, 1.0, Direction.RECEIVE), (1.0, 1.0, None), (10.0, 9.9, None)],
+)
+def test_one_way_or_both(sends: float, receives: float, slow: Direction | None) -> None:
+    """By what others can send in one direction."""
+    bad = [met("b", sends=sends, receives=receives), met("c", sends=sends, receives=receives)]
+    ways = one_way("a", bad, level_one_way([*WELL, *bad]))
+    assert ways is not None
+    assert (ways.sends, ways.receives, ways.slow) == (sends, receives, slow)
+
+
+def test_nothing_is_said_without_numbers() -> None:
+    """Neither of runs that did not measure it, nor of groups of several, nor when there is nothing to compare."""
+    bare = Trial(group="g", members=("a", "b"), outcome=Outcome.BAD)
+    half = Trial(group="g", members=("a", "b"), outcome=Outcome.BAD, sent={"a": 1.0})
+    three = Trial(group="g", members=("a", "b", "c"), outcome=Outcome.BAD, sent={"a": 1.0, "b": 1.0, "c": 1.0})
+    assert one_way("a", [bare, half, three], level_one_way(WELL)) is None
+    assert one_way("a", [met("b", sends=1.0, receives=1.0)], level_one_way([bare])) is None

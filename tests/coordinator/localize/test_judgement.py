@@ -1,0 +1,157 @@
+"""Who is at fault where fleets are small, ranks crash, and nobody said where nodes stand."""
+
+import itertools
+
+import pytest
+
+from muster_coordinator.localize.culprits import Judgement, Part, disjoint
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.settling import settling
+from muster_coordinator.localize.trial import Outcome, Trial
+
+_numbers = itertools.count()
+
+
+def ran(*members: str, at: float = 1.5) -> Trial:
+    """A trial that went well at `at` GB/s."""
+    return Trial(group=f"g{next(_numbers)}", members=members, outcome=Outcome.GOOD, objective=at)
+
+
+def failed(*members: str, by: str = "", hard: bool = False) -> Trial:
+    """A trial that failed, perhaps because the ranks of one member crashed."""
+    return Trial(
+        group=f"g{next(_numbers)}",
+        members=members,
+        outcome=Outcome.BAD,
+        crashed=frozenset(by),
+        hard=hard or bool(by),
+        detail="wrong elements",
+    )
+
+
+def judged(*trials: Trial, nodes: str = "abcdefgh", leaf: str | None = None) -> Judgement:
+    sites = {node: Site(node, leaf=leaf) for node in nodes}
+    return Judgement(Evidence(sites, trials), Abilities(alone=False, by_rail=False))
+
+
+def culprits(judgement: Judgement) -> set[tuple[Part, str]]:
+    return {(culprit.part, "".join(culprit.of)) for culprit in judgement.culprits}
+
+
+def asked(judgement: Judgement) -> set[str]:
+    return {"".join(probe.members) for probe in settling(judgement, frozenset(), seed="s", passes=1)}
+
+
+WELL = (ran("c", "d"), ran("e", "f"), ran("g", "h"))
+
+
+def test_no_evidence_leaves_everything_open() -> None:
+    """Without trials, or with void ones only."""
+    void = Trial(group="g", members=("a", "b"), outcome=Outcome.VOID)
+    for judgement in (judged(), judged(void)):
+        assert (judgement.open, judgement.culprits, judgement.stuck) == (tuple("abcdefgh"), (), {})
+
+
+def test_a_bad_pair_makes_two_suspects() -> None:
+    """Membership alone convicts nobody."""
+    judgement = judged(ran("a", "b", at=0.1), *WELL)
+    assert (judgement.culprits, judgement.open) == ((), ("a", "b"))
+    assert judgement.is_suspect("a") and judgement.is_suspect("b") and not judgement.is_suspect("c")
+
+
+def test_slow_with_everyone_is_convicted() -> None:
+    """Its partner is cleared by somebody else, which makes it one that speaks against it."""
+    trials = [ran("a", "b", at=0.1), *WELL, ran("b", "c")]
+    for partner in "ceg":
+        assert culprits(judged(*trials)) == set()
+        trials.append(ran("a", partner, at=0.1))
+    judgement = judged(*trials)
+    assert culprits(judgement) == {(Part.NODE, "a")}
+    assert judgement.open == ()
+
+
+def test_of_three_nodes_one_that_fails_with_both_is_convicted() -> None:
+    """The other two have passed together."""
+    pair = (ran("a", "b", at=0.3), ran("b", "c"))
+    assert (culprits(judged(*pair, nodes="abc")), asked(judged(*pair, nodes="abc"))) == (set(), {"ac"})
+    assert culprits(judged(*pair, ran("a", "c", at=0.3), nodes="abc")) == {(Part.NODE, "a")}
+    assert culprits(judged(failed("a", "b"), failed("a", "c"), ran("b", "c"), nodes="abc")) == {(Part.NODE, "a")}
+    assert culprits(judged(failed("a", "b"), failed("a", "c"), failed("b", "c"), nodes="abc")) == set()
+
+
+def test_of_two_nodes_nobody_can_be_told_apart() -> None:
+    """However often they fail together."""
+    judgement = judged(*(failed("a", "b", hard=True) for _ in range(5)), nodes="ab")
+    assert (judgement.culprits, judgement.open, asked(judgement)) == ((), ("a", "b"), set())
+
+
+def test_suspects_meet_each_other_as_long_as_nobody_has_passed() -> None:
+    """A node in each of two bad pairs can still be found by crossing them."""
+    assert asked(judged(failed("a", "b"), failed("c", "d"), nodes="abcd")) == {"ac", "bd"}
+
+
+def test_a_crash_charges_only_whose_ranks_crashed() -> None:
+    """Once makes a suspect, twice convicts; the others in the group are neither."""
+    once = failed("a", "b", by="b")
+    judgement = judged(once, *WELL)
+    assert [node for node in "abcdefgh" if judgement.is_suspect(node)] == ["b"]
+    assert culprits(judgement) == set()
+    judgement = judged(once, *WELL, failed("b", "c", by="b"))
+    assert [(culprit.of, culprit.confidence) for culprit in judgement.culprits] == [(("b",), 0.96)]
+
+
+def test_a_crash_takes_back_an_earlier_clearance() -> None:
+    """And a later good run gives it again."""
+    trials = (*WELL, ran("a", "b"), failed("a", "c", by="a"))
+    assert judged(*trials).open == ("a",)
+    assert judged(*trials, ran("a", "e")).open == ()
+
+
+def test_groups_within_groups_count_once() -> None:
+    """What is bad between two nodes spoils every group that has both."""
+    assert disjoint([("b", "c", "d"), ("b",), ("e", "f"), ("f",), ("b",)]) == [("b",), ("f",)]
+    nested = (failed(*"abcdefgh"), failed(*"abcd"), failed("a", "b"))
+    well = (ran("c", "d"), ran("e", "f"), ran("g", "h"), ran("b", "c"))
+    assert culprits(judged(*nested, *well)) == set()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_many_that_fail_alike_may_stand_behind_one_switch(alike: bool) -> None:
+    """Nobody is convicted of it as long as nobody said who shares a leaf; they meet each other to find out."""
+    shares = (0.5, 0.5, 0.52) if alike else (0.1, 0.3, 0.9)
+    partners = ("def", "efg", "fgh")
+    sets = zip("abc", shares, partners, strict=True)
+    bad = [ran(node, partner, at=share) for node, share, those in sets for partner in those]
+    chain = [ran(*pair) for pair in itertools.pairwise("defghijk")]
+    more = [ran(node, "k", at=share) for node, share in zip("abc", shares, strict=True)]
+    judgement = judged(*bad, *chain, *more, nodes="abcdefghijk")
+    if alike:
+        assert (culprits(judgement), judgement.alike, judgement.open) == (set(), {*"abc"}, ("a", "b", "c"))
+        assert "ab" in asked(judgement)
+    else:
+        assert culprits(judgement) == {(Part.NODE, node) for node in "abc"}
+
+
+def test_who_fails_on_one_side_only_may_be_behind_a_path() -> None:
+    """Two sides that have not met: a node is convicted when it fails on both."""
+    trials = [ran("b", "c"), ran("c", "d"), ran("d", "e"), ran("f", "g"), ran("g", "h")]
+    trials += [ran("a", partner, at=0.3) for partner in "bcde"]
+    assert culprits(judged(*trials)) == set()
+    assert culprits(judged(*trials, ran("a", "f", at=0.3))) == {(Part.NODE, "a")}
+
+
+def test_where_something_is_bad_between_others_a_node_has_to_fail_at_both_ends() -> None:
+    """Otherwise it may be the same thing."""
+    trials = [*(ran(*pair) for pair in itertools.pairwise("bcdefgh")), ran("b", "h", at=0.3)]
+    trials += [ran("a", partner, at=0.3) for partner in "bcde"]
+    assert culprits(judged(*trials)) == set()
+    assert culprits(judged(*trials, ran("a", "h", at=0.3))) == {(Part.NODE, "a")}
+
+
+def test_retries_do_not_shift_what_is_typical() -> None:
+    """However often a slow node is tried, what the many reach stays the measure."""
+    slow = [ran("a", partner, at=0.3) for partner in "bcdefgh" for _ in range(3)]
+    level = judged(*WELL, ran("a", "b", at=0.3), *slow).evidence.level_together
+    assert level is not None
+    assert level.typical == 1.5

@@ -1,0 +1,75 @@
+"""What would settle the nodes that are left open."""
+
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.evidence import Evidence
+from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.localize.unsettled import unsettled
+
+NODES = "abcdefgh"
+NOWHERE = {node: Site(node) for node in NODES}
+
+
+def trial(*members: str, outcome: Outcome = Outcome.GOOD, crashed: str = "") -> Trial:
+    return Trial(group="".join(members), members=members, outcome=outcome, crashed=frozenset(crashed))
+
+
+def bad(*members: str, crashed: str = "") -> Trial:
+    return trial(*members, outcome=Outcome.BAD, crashed=crashed)
+
+
+def missing(*trials: Trial, sites: dict[str, Site] = NOWHERE) -> dict[str, str]:
+    return dict(unsettled(Judgement(Evidence(sites, trials), Abilities(alone=False, by_rail=False))))
+
+
+WELL = (trial("c", "d"), trial("e", "f"), trial("g", "h"))
+
+
+def test_who_has_not_run_needs_a_partner() -> None:
+    """Of which some are named; nobody else is mentioned."""
+    needs = "it needs a good run with a node that has passed, such as c or d or e"
+    assert missing(*WELL) == {"a": needs, "b": needs}
+
+
+def test_who_failed_with_others_needs_more_of_them() -> None:
+    """As many as would convict it, none of them met before."""
+    told = missing(*WELL, bad("a", "b"), bad("a", "c"))
+    assert (
+        told["a"]
+        == "it failed with others: it needs 2 more runs, each with a node that has passed, such as d or e or f"
+    )
+    assert told["b"].startswith("it failed with others: it needs 3 more runs")
+
+
+def test_nobody_to_ask_is_said() -> None:
+    """Where no node has passed."""
+    assert missing(bad("a", "b"), sites={node: Site(node) for node in "ab"})["a"].endswith(
+        "with a node that passes, of which this sweep had none to spare"
+    )
+
+
+def test_who_failed_by_itself_once_runs_again() -> None:
+    """With others where others were asked, alone in a sweep of single nodes."""
+    assert missing(*WELL, trial("a", "b"), bad("a", "c", crashed="a"))["a"].startswith(
+        "it failed once by itself: run it again with a node that has passed"
+    )
+    assert missing(bad("a"))["a"] == "it failed once by itself: run it again alone"
+
+
+def test_who_fails_like_others_needs_the_topology() -> None:
+    """Each says which others."""
+    chain = [trial(*pair) for pair in ("de", "ef", "fg", "gh")]
+    broken = [bad(node, partner) for node in "abc" for partner in "defg"]
+    assert missing(*chain, *broken) == {
+        node: f"it fails just as {others} do: say which nodes share a leaf, since their switch may be bad"
+        for node, others in (("a", "b, c"), ("b", "a, c"), ("c", "a, b"))
+    }
+
+
+def test_who_is_behind_a_bad_leaf_waits_for_its_repair() -> None:
+    """Its own health cannot be seen."""
+    sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "xy" for n in range(4)}
+    trials = [trial("y0", "y1"), trial("y2", "y3"), bad("x0", "x1"), *(bad(f"x{n}", f"y{n}") for n in range(4))]
+    told = missing(*trials, sites=sites)
+    assert told["x0"] == "it is behind leaf x, which is at fault: try it again when that is repaired"
+    assert told.keys() == {"x0", "x1", "x2", "x3"}
