@@ -19,7 +19,15 @@ from muster.model import Run
 from muster.plugins import Plugins
 from muster_coordinator.broker import embedded_broker
 from muster_coordinator.database import WriteFailed
-from muster_coordinator.events import Announce, Notify, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.events import (
+    Announce,
+    LogNotBegun,
+    Notify,
+    PublishReferences,
+    SendAck,
+    SendCommand,
+    Ticked,
+)
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
@@ -28,7 +36,9 @@ from muster_coordinator.pipeline import Outgoing, Pipeline
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.sweeps.recovery import AfterRestart
+from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.thinning import Thinning
+from muster_coordinator.timetable_settings import timetable_of
 from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import read_token
 from muster_coordinator.web.routes import Api
@@ -69,7 +79,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         stack.push_async_callback(store.close)
         epoch = await store.next_epoch(time.time())
         pipeline = Pipeline(_fleet(settings, epoch), store)
-        pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
+        past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
+        pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
         listener, api_url = listen(settings.http.listen)
         stack.callback(listener.close)
         broker_url = settings.broker.url
@@ -90,6 +101,7 @@ def _fleet(settings: Settings, epoch: int) -> Fleet:
         epoch=epoch,
         declared=read_topology(settings.topology_file),
         after_restart=AfterRestart(settings.sweeps.after_restart),
+        timetable=timetable_of(settings),
     )
 
 
@@ -135,6 +147,8 @@ class Shell:
                     self.notices.tell(payload)
             case Notify(transition):
                 self.notices.tell(transition)
+            case LogNotBegun(origin, reason):
+                log.warning("sweep_not_begun", origin=origin, reason=reason)
 
     async def _tick(self) -> None:
         while True:

@@ -221,6 +221,14 @@ class Notify:
     transition: Transition
 
 
+@dataclass(frozen=True, slots=True)
+class LogNotBegun:
+    """Log that a sweep has not begun by itself, and why."""
+
+    origin: str
+    reason: str
+
+
 Command = (
     StoreRuns
     | SaveNode
@@ -237,4 +245,5 @@ Command = (
     | PublishReferences
     | Announce
     | Notify
+    | LogNotBegun
 )

@@ -5,13 +5,13 @@ longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
+from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
     Announce,
     BaselineReset,
@@ -19,6 +19,7 @@ from muster_coordinator.events import (
     Event,
     GroupReplySeen,
     InventorySeen,
+    LogNotBegun,
     PresenceSeen,
     ReferenceRemoved,
     ReferenceSet,
@@ -44,24 +45,13 @@ from muster_coordinator.sweeps.planning import plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
 from muster_coordinator.sweeps.requests import check_run
 from muster_coordinator.sweeps.sweep import Sweep
+from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
 
 RUN_ORDER_TTL_S = 30.0
 """Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
 
 ENDED_SWEEPS_KEPT = 100
 """Sweeps that have just ended are still answered from memory; older ones only by the store."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """What has happened since the start, for metrics."""
-
-    reports: int = 0
-    runs: int = 0
-    duplicates: int = 0
-    gaps: int = 0
-    sweeps: int = 0
-    groups: int = 0
 
 
 class Fleet:
@@ -75,6 +65,7 @@ class Fleet:
         heartbeat_s: float = 10.0,
         declared: Mapping[str, Topology] = MappingProxyType({}),
         after_restart: AfterRestart = AfterRestart.RESUME,
+        timetable: Timetable | None = None,
     ) -> None:
         self.name = name
         self.epoch = epoch
@@ -83,6 +74,7 @@ class Fleet:
         self._roster = Roster(self._orders, heartbeat_s, declared)
         self._declared = declared
         self._after_restart = after_restart
+        self._timetable = timetable or Timetable()
         self._references = ReferenceBook(self._orders)
         self._streams: dict[tuple[str, str], int] = {}
         self._sweeps: dict[str, Sweep] = {}
@@ -90,8 +82,8 @@ class Fleet:
         self._occupancy = Occupancy()
         self._unheard: set[str] = set()  # nodes of interrupted sweeps that have not been heard of since the start
 
-    def restore(self, saved: Saved, now: float) -> list[Command]:
-        """Takes over what is stored; to be called once, before anything else. Ends the sweeps that were under way."""
+    def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
+        """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._streams = dict(saved.streams)
@@ -99,6 +91,7 @@ class Fleet:
         for record in saved.sweeps:
             commands += release(record, self._orders, now)
             commands += self._take_up(interrupted(record, now), now)
+        self._timetable.resume(past, self._roster.nodes, now)
         return commands
 
     def handle(self, event: Event, now: float) -> list[Command]:
@@ -126,6 +119,11 @@ class Fleet:
         """One node; None when it was never heard of."""
         node = self._roster.nodes.get(name)
         return None if node is None else self._roster.view(node, now)
+
+    @property
+    def running(self) -> int:
+        """How many sweeps go on."""
+        return len(self._sweeps)
 
     def sweeps(self) -> list[SweepRecord]:
         """The sweeps that run, as they stand."""
@@ -212,6 +210,8 @@ class Fleet:
 
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
         self._admit_again(name, now)
+        if name not in self._roster.nodes:
+            self._timetable.note_joined(name)
         return self._roster.hear(name, cause, now)
 
     def _admit_again(self, name: str, now: float) -> None:
@@ -226,7 +226,22 @@ class Fleet:
             commands += self._lose(name, "its heartbeat has stopped", None, now)
         for sweep in list(self._sweeps.values()):
             commands += self._drive(sweep, event, now)
-        return commands
+        return [*commands, *self._begin_due(now)]
+
+    def _begin_due(self, now: float) -> list[Command]:
+        """Begins the sweeps whose time has come, or says why they do not begin."""
+        running = {sweep.plan.origin for sweep in self._sweeps.values()}
+        due = self._timetable.tick(self._roster.nodes, running, now)
+        return [command for it in due for command in self._begin_by_itself(it, now)]
+
+    def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
+        if isinstance(due, Due):
+            try:
+                return self._begin_sweep(SweepRequested(self._orders.new_id(), due.request, due.origin), now)
+            except Refused as refused:
+                due = PassedOver(due.origin, str(refused))
+        self.counts.sweeps_not_begun += 1
+        return [LogNotBegun(due.origin, due.reason)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         self._admit_again(name, now)
@@ -260,6 +275,7 @@ class Fleet:
             raise Refused(f"there is a sweep {event.sweep!r} already")
         plan = plan_sweep(event, self._roster.nodes, self._declared)
         sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
+        self._timetable.note_swept(plan.nodes)
         self.counts.sweeps += 1
         text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
         told = [self._roster.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]

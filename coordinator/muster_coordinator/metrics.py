@@ -64,10 +64,10 @@ class Figures(Collector):
         yield held
         yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
         yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
-        yield _gauge("muster_sweeps_running", "Sweeps that go on", len(fleet.sweeps()))
+        yield _gauge("muster_sweeps_running", "Sweeps that go on", fleet.running)
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
-            yield _counter(f"muster_{name}", f"{name.capitalize()} since the start", count)
+            yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

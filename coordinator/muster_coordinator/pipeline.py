@@ -10,14 +10,23 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-from muster_coordinator.events import Announce, Command, Event, Notify, PublishReferences, SendAck, SendCommand
+from muster_coordinator.events import (
+    Announce,
+    Command,
+    Event,
+    LogNotBegun,
+    Notify,
+    PublishReferences,
+    SendAck,
+    SendCommand,
+)
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.store import Store
 
 BACKLOG = 5_000
 """Commands that may wait to be stored before whoever has much to feed should wait as well."""
 
-Outgoing = SendAck | SendCommand | PublishReferences | Announce | Notify
+Outgoing = SendAck | SendCommand | PublishReferences | Announce | Notify | LogNotBegun
 
 
 class Pipeline:

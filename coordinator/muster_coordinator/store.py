@@ -31,7 +31,7 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
-from muster_coordinator.stored_sweeps import group_row, read_sweep, read_unfinished_sweeps, sweep_row
+from muster_coordinator.stored_sweeps import group_row, read_sweep, read_sweeps_since, read_unfinished_sweeps, sweep_row
 from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.tables import BASELINES, GROUPS, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
 
@@ -136,6 +136,11 @@ class Store:
             baselines=tuple(map(BaselineRecord.model_validate_json, baselines)),
             levels=tuple(map(LevelsRecord.model_validate_json, levels)),
         )
+
+    async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
+        """The sweeps that were created after `moment`, without their groups."""
+        async with self._engine.connect() as connection:
+            return await read_sweeps_since(connection, moment)
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
         """The runs that fit, the latest started first; Refused when the cursor is none of ours."""

@@ -44,6 +44,12 @@ async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepReco
     return tuple([await _complete(connection, SweepRecord.model_validate_json(body)) for body in bodies.all()])
 
 
+async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple[SweepRecord, ...]:
+    """The sweeps that were created after `moment`, without their groups."""
+    bodies = await connection.scalars(select(SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
+    return tuple(map(SweepRecord.model_validate_json, bodies.all()))
+
+
 async def _complete(connection: AsyncConnection, record: SweepRecord) -> SweepRecord:
     """With the groups of each round, in the order in which they were formed."""
     rows = await connection.execute(

@@ -31,7 +31,16 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import Ending, FailedNode, SweepRecord, SweepRequest, SweepState
+from muster_coordinator.sweep_records import (
+    Ending,
+    GroupRecord,
+    GroupState,
+    MemberRecord,
+    RoundRecord,
+    SweepRecord,
+    SweepRequest,
+    SweepState,
+)
 from muster_coordinator.sweeps.group import ABORT_GRACE_S
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.topology.learned import Pair
@@ -276,8 +285,7 @@ def test_a_run_is_ordered_under_the_id_that_was_asked_for() -> None:
         (sweep("s", strategy="pairs", select="a,lost"), "node 'lost' is lost"),
         (sweep("s", strategy="whole", pairing="random"), "is for strategy pairs"),
         (sweep("s", strategy="pairs", pairing="interrack"), "did you mean 'inter_rack'"),
-        (sweep("s", max_parallel="1"), "max_parallel 1 of 4 nodes is 1; adaptive needs 2"),
-        (sweep("s", max_parallel="10%"), "max_parallel 10% of 4 nodes is 0"),
+        (sweep("s", max_parallel="1"), "max_parallel 1 is too few: adaptive needs 2 nodes at once"),
         (sweep("s", max_parallel="110%"), "neither a number of nodes"),
         (sweep("s", max_parallel="2.5"), "neither a number of nodes"),
         (sweep("s", max_parallel="half"), "such as 25%"),

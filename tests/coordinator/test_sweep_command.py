@@ -60,7 +60,7 @@ async def test_a_dry_run_tells_the_plan_and_starts_nothing(sweep, coordinator, n
     assert "would sweep 4 nodes with collective, strategy adaptive" in told.stdout
     assert "round 1: 2 groups in 2 waves" in told.stdout
     assert ([group["wave"] for group in plan["groups"]], plan["first"]["rounds"]) == ([1, 2], 1)
-    assert (refused.returncode, "adaptive needs 2" in refused.stderr) == (64, True)
+    assert (refused.returncode, "adaptive needs 2 nodes" in refused.stderr) == (64, True)
     assert coordinator.get("/api/v1/sweeps")["items"] == []
 
 

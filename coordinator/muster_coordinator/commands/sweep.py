@@ -9,6 +9,7 @@ from muster.commands.options import ConfigOption, JsonOption
 from muster.model import EXIT_CODES, Verdict, format_instant
 from muster.params import parse_params
 from muster.table import table
+from muster_coordinator.client import Client
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.following import follow
 from muster_coordinator.commands.sweep_reports import export, show
@@ -48,20 +49,31 @@ def start(
 ) -> None:
     """Start a sweep. With --wait, exits with 0 for PASS, 1 WARN, 2 FAIL, 3 UNKNOWN."""
     asked = {
+        "check": check,
+        "params": parse_params(param),
         "strategy": strategy,
         "pairing": pairing,
+        "passes": passes,
         "select": nodes,
         "max_parallel": max_parallel,
         "max_rounds": max_rounds,
         "max_node_s": max_node_s,
+        "priority": priority,
     }
-    body: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    body |= {"check": check, "params": parse_params(param), "passes": passes, "priority": priority}
+    body = {name: value for name, value in asked.items() if value is not None}
     client = connect(url, token_file, config)
     if dry_run:
-        plan = client.post("sweeps", "plan", body=body)
-        print(json.dumps(plan) if as_json else forecast_text(Forecast.model_validate(plan)))
-        return
+        _show_plan(client, body, as_json)
+    else:
+        _begin(client, body, wait, as_json)
+
+
+def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
+    plan = client.post("sweeps", "plan", body=body)
+    print(json.dumps(plan) if as_json else forecast_text(Forecast.model_validate(plan)))
+
+
+def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> None:
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)

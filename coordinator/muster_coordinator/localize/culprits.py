@@ -153,7 +153,12 @@ class Judgement:
     @cached_property
     def links(self) -> Mapping[str, Culprit]:
         """The nodes whose link or rails are at fault; the nodes themselves where they cannot be tried alone."""
-        return {node: self._link(node, trials) for node, trials in self._cut_off.items() if node not in self.alike}
+        cut_off = self._cut_off.keys()
+        return {
+            node: self._link(node, [trial for trial in trials if cut_off.isdisjoint(trial.others(node))])
+            for node, trials in self._cut_off.items()
+            if node not in self.alike
+        }
 
     @cached_property
     def alike(self) -> frozenset[str]:

@@ -135,9 +135,9 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> Limits:
     """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
     least, least_node_s = least_nodes(strategy), least_nodes(strategy) * run_s
-    parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count)
+    parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count, least)
     if parallel is not None and parallel < least:
-        raise Refused(f"max_parallel {request.max_parallel} of {count} nodes is {parallel}; {strategy} needs {least}")
+        raise Refused(f"max_parallel {request.max_parallel} is too few: {strategy} needs {least} nodes at once")
     if parallel is not None and parallel < count and strategy in LARGE_GROUPS:
         raise Refused(f"max_parallel {request.max_parallel} contradicts strategy {strategy}: its groups are larger")
     if request.max_node_s is not None and request.max_node_s < least_node_s:
@@ -148,14 +148,14 @@ def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float)
     return Limits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
 
 
-def _parallel(text: str, count: int) -> int:
-    """`25%` or `40` as a number of nodes."""
+def _parallel(text: str, count: int, least: int) -> int:
+    """`25%` or `40` as a number of nodes; a share of a small fleet is at least one group."""
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*(%?)\s*", text)
     number = float(match[1]) if match else 0.0
     is_share = match is not None and match[2] == "%"
     if number <= 0 or (is_share and number > 100) or not (is_share or number.is_integer()):
         raise Refused(f"max_parallel {text!r} is neither a number of nodes, such as 40, nor a share, such as 25%")
-    return int(count * number / 100) if is_share else int(number)
+    return max(int(count * number / 100), least) if is_share else int(number)
 
 
 # Nodes

@@ -59,7 +59,8 @@ def test_between_halves_that_are_well() -> None:
     assert asked(*halves, trial("ac"), trial("bd")) == ["ad", "bc"]
     assert asked(*halves, trial("ac"), trial("bd"), trial("ad"), trial("bc")) == []
     nowhere = {node: Site(node) for node in SITES}
-    assert asked(*halves, bad("ac"), trial("bd"), sites=nowhere) == ["ac"]
+    crossed = (bad("ac"), trial("bd"), trial("ad"), trial("bc"))
+    assert asked(*halves, *crossed, sites=nowhere) == ["ac"]
 
 
 def test_whose_ranks_crashed_is_set_apart() -> None:

@@ -1,0 +1,16 @@
+"""What the fleet counts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened since the start, for metrics."""
+
+    reports: int = 0
+    runs: int = 0
+    duplicates: int = 0
+    gaps: int = 0
+    sweeps: int = 0
+    sweeps_not_begun: int = 0
+    groups: int = 0

@@ -1,0 +1,70 @@
+"""Sweeps that begin by themselves, in the fleet."""
+
+from datetime import UTC, datetime
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.config import Settings
+from muster.model import Inventory
+from muster.wire.messages import InventoryReport
+from muster_coordinator.events import InventorySeen, LogNotBegun, SaveSweep, Ticked
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.records import Saved
+from muster_coordinator.timetable_settings import timetable_of
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+OFTEN = {"check": "collective", "cron": "5 12 * * *", "jitter_s": 0}
+CHECK = CheckInfo(
+    name="collective",
+    summary="",
+    scope=Scope.GROUP,
+    needs=Needs.NOTHING,
+    cadence_s=None,
+    timeout_s=20.0,
+    objective=None,
+    params={},
+)
+
+
+def fleet(**sweeps) -> Fleet:
+    settings = Settings.model_validate({"sweeps": sweeps})
+    made = Fleet(name="lab", epoch=1, heartbeat_s=1e9, timetable=timetable_of(settings))
+    made.restore(Saved(), NOON)
+    return made
+
+
+def join(made: Fleet, *names: str) -> None:
+    for name in names:
+        report = InventoryReport(id="m", sent_at=1.0, node=name, inventory=Inventory(), checks=(CHECK,))
+        made.handle(InventorySeen(report), NOON)
+
+
+def test_a_scheduled_sweep_says_who_asked_for_it():
+    """It begins at its time, and only once."""
+    made = fleet(schedules={"often": {**OFTEN, "max_parallel": "100%"}})
+    join(made, "a", "b")
+    assert not made.handle(Ticked(), NOON + 299.0)
+    saved = [it.record for it in made.handle(Ticked(), NOON + 300.0) if isinstance(it, SaveSweep)]
+    assert {(record.origin, record.nodes) for record in saved} == {("schedule often", ("a", "b"))}
+    assert len(made.sweeps()) == 1
+    made.handle(Ticked(), NOON + 300.25)
+    assert len(made.sweeps()) == 1
+
+
+def test_a_scheduled_sweep_that_is_refused_is_logged_and_counted():
+    """It takes nothing else down."""
+    made = fleet(schedules={"often": OFTEN})
+    join(made, "a")
+    (said,) = made.handle(Ticked(), NOON + 300.0)
+    assert isinstance(said, LogNotBegun)
+    assert (said.origin, "needs at least 2 nodes" in said.reason) == ("schedule often", True)
+    assert (made.counts.sweeps, made.counts.sweeps_not_begun) == (0, 1)
+
+
+def test_new_nodes_are_swept():
+    """Those that were heard of for the first time."""
+    made = fleet(new_nodes={"check": "collective"})
+    join(made, "a", "b")
+    made.handle(Ticked(), NOON + 1.0)
+    made.handle(Ticked(), NOON + 122.0)
+    (sweep,) = made.sweeps()
+    assert (sweep.origin, sweep.nodes) == ("new nodes", ("a", "b"))
