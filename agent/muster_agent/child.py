@@ -54,9 +54,9 @@ def reside(
     """The role of the long-lived child."""
     line = Line(control)
     while question := line.hear():
-        process.reap()
         match question:
             case {"assignment": assignment}:
+                process.reap()  # not while a probe may wait for a program of its own
                 context = RunContext(Assignment.model_validate(assignment), line, None)
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})

@@ -128,7 +128,8 @@ class Daemon:
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
-        self._errands = Errands(self._resident, self._runner, self._ports)
+        self._neighbourhood = Resident(launcher, memory_limit)
+        self._errands = Errands(self._neighbourhood, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
@@ -147,6 +148,7 @@ class Daemon:
             link = tasks.create_task(self._link.run(), name="link")
             carrier = tasks.create_task(self._carry_out_all(), name="commands")
             self._put_aside("inventory", self._keep_inventory())
+            self._put_aside("neighbourhood", self._neighbourhood.keep_only_while_asked())
             self._put_aside("launcher", self._miss_launcher())
             self._put_aside("watchdog", keep_watchdog_quiet())
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
@@ -311,6 +313,7 @@ class Daemon:
         await self._commands.join()
         if self._launcher.reserves:
             await self._errands.give_back_for_good()
+        await self._errands.close()
         await self._runner.close()
         self._ports.close_all()
         self._link.close()

@@ -1,6 +1,7 @@
 """Commands that take their time: each goes on beside the others and ends as an event."""
 
 import asyncio
+import contextlib
 
 import structlog
 
@@ -25,11 +26,17 @@ Errand = ProbeIdle | Reserve | GiveBack | OpenPort | Reach
 GIVE_BACK_WITHIN_S = 1.0
 """How long an agent that ends tries to. The next one on this node begins with it."""
 
+CLOSE_WITHIN_S = 1.0
+
 log = structlog.get_logger()
 
 
 class Errands:
-    """Runs errands. The resident child answers in the order in which it is asked."""
+    """Runs errands. `resident` answers in the order in which it is asked, and is asked by nobody else.
+
+    A check that takes its time in the same process would keep it from seeing that work has come, and a probe that
+    hangs would look like a check that does.
+    """
 
     def __init__(self, resident: Resident, runner: Runner, ports: Ports) -> None:
         self._resident = resident
@@ -58,6 +65,12 @@ class Errands:
                 await self._give_back()
         except TimeoutError:
             log.error("node_not_given_back", problem=f"not done within {GIVE_BACK_WITHIN_S:g} s")
+
+    async def close(self) -> None:
+        """Ends the resident child."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                await self._resident.close()
 
     async def _reserve(self, run: str, purpose: str) -> Reserved | NotReserved:
         problem = await self._resident.reserve(purpose)

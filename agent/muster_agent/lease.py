@@ -32,7 +32,8 @@ from muster.check import Idleness, Needs
 from muster_agent.events import GiveBack, GivenBack, IdlenessSeen, NotReserved, ProbeIdle, Reserve, Reserved, Ticked
 
 PROBE_INTERVAL_S = 0.4
-"""Between an answer of the probes and the next question, so that work which arrives is seen within half a second."""
+"""Between two questions to the probes. Who is slow to answer is asked again at once, so that work which arrives is seen
+within this and the time of one answer."""
 
 PATIENCE_S = 5.0
 RESERVING_PATIENCE_S = 8.0
@@ -115,6 +116,7 @@ class Lease:
         self._claim: Claimed | None = None
         self._waiting: list[Claimed] = []
         self._due = math.inf
+        self._asked_at = 0.0
         self._awaited = False
         self._unknowns = 0
 
@@ -238,7 +240,7 @@ class Lease:
         return self._ask(now)
 
     def _ask(self, now: float) -> list[Outcome]:
-        self._awaited, self._due = True, now + PATIENCE_S
+        self._asked_at, self._awaited, self._due = now, True, now + PATIENCE_S
         return [ProbeIdle(afresh=self.state is LeaseState.ASKING)]
 
     def _hear(self, seen: IdlenessSeen, now: float) -> list[Outcome]:
@@ -247,14 +249,14 @@ class Lease:
             case LeaseState.ASKING:
                 return self._decide(seen, now)
             case LeaseState.HELD:
-                return self._watch(seen, now)
+                return self._watch(seen)
         return []
 
     def _decide(self, seen: IdlenessSeen, now: float) -> list[Outcome]:
         assert self._claim is not None
         match seen.idleness:
             case Idleness.IDLE:
-                self.state, self._due, self._unknowns = LeaseState.HELD, now + PROBE_INTERVAL_S, 0
+                self.state, self._due, self._unknowns = LeaseState.HELD, self._asked_at + PROBE_INTERVAL_S, 0
                 return [Granted(self._claim.run)]
             case Idleness.BUSY:
                 return self._deny(_because("the node is busy", seen.why), now)
@@ -265,8 +267,8 @@ class Lease:
         assert self._claim is not None
         return [Denied(self._claim.run, detail), *self._end_claim(now)]
 
-    def _watch(self, seen: IdlenessSeen, now: float) -> list[Outcome]:
-        self._due = now + PROBE_INTERVAL_S
+    def _watch(self, seen: IdlenessSeen) -> list[Outcome]:
+        self._due = self._asked_at + PROBE_INTERVAL_S
         self._unknowns = self._unknowns + 1 if seen.idleness is Idleness.UNKNOWN else 0
         if seen.idleness is Idleness.BUSY:
             return self._preempt(_because("somebody else is at work on this node", seen.why))

@@ -1,4 +1,6 @@
-"""The resident child: one long-lived process for cheap checks, the inventory, the idle probes and the reservations.
+"""A resident child: a long-lived process that answers question after question.
+
+An agent has one for cheap checks and the inventory and, while it is needed, one for idle probes and reservations.
 
 It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
 hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
@@ -22,10 +24,15 @@ from muster_agent.process import out_of_memory_kills
 INVENTORY_TIMEOUT_S = 30.0
 """The first NVML call initialises the driver, which takes seconds per device without persistence mode."""
 
-PROBE_TIMEOUT_S = 1.0
+PROBE_TIMEOUT_S = 2.0
+"""The probes have a second, and the child sees to that; the rest is for a host under load."""
+
 RESERVATION_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
+LINGER_S = 0.8
+"""How long a child that is kept only while it is asked waits for the next question, at least. Probes are asked more often
+than that while a run holds the node."""
 
 _LEAVE_S = 1.0
 """How long a child that has hung up may take to end by itself, so that the way it ends can be told."""
@@ -71,7 +78,7 @@ class Unanswered(Exception):
 
 
 class Resident:
-    """Asks the resident child, one question at a time; a caller that is cancelled meanwhile has it killed.
+    """Asks a resident child, one question at a time; a caller that is cancelled meanwhile has it killed.
 
     `watched` names the checks whose watches the child shall keep; `alert` is called with the name of one that fires.
     """
@@ -91,6 +98,7 @@ class Resident:
         self._child: Spawned | None = None
         self._answers: asyncio.Queue[Json | Garbage | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
         self._failures = 0
         self._not_before = 0.0
         self._kills_before = 0
@@ -139,6 +147,16 @@ class Resident:
         question: Json = {"assignment": assignment.model_dump(mode="json")}
         return (await self._ask(question, MeasureReply, assignment.timeout_s, progress)).result
 
+    async def keep_only_while_asked(self) -> None:
+        """Ends the child whenever it has not been asked for LINGER_S: an agent at rest has no memory for it."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            await asyncio.sleep(LINGER_S)
+            async with self._turn:
+                if not self._asked.is_set():
+                    await self.close()
+
     async def close(self) -> None:
         """Ends the child, whatever it does."""
         if self._child:
@@ -166,6 +184,7 @@ class Resident:
     ) -> Reply:
         """The child's reply. The deadline counts from when the child is free to hear."""
         async with self._turn:
+            self._asked.set()
             resident = await self._started()
             try:
                 async with asyncio.timeout(timeout_s):

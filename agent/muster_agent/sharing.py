@@ -1,26 +1,36 @@
 """What this node shares with others, seen from the resident child: its idle probes and its reservations.
 
-Whatever the plugins' callables raise ends as words for people.
+Whatever the plugins' callables raise ends as words for people. The probes are asked side by side, each in a thread of
+its own, so that one which waits for somebody far away does not keep the others from telling what they see.
 """
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from muster.check import Idleness, IdleProbe, Reservation
+
+ANSWER_WITHIN_S = 0.9
+"""Of the second that probes have. What is not said by then is UNKNOWN."""
 
 _MOST_CHARACTERS = 300
 
 
-@dataclass(slots=True)
 class _Asked:
     """An idle probe, and until when it wants to be left alone because it has said IDLE."""
 
-    probe: IdleProbe
-    rests_until: float = 0.0
+    def __init__(self, probe: IdleProbe) -> None:
+        self.probe = probe
+        self.rests_until = 0.0
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=probe.name)
 
-    def ask(self, own: frozenset[int], now: float) -> tuple[Idleness, str]:
+    def ask(self, own: frozenset[int]) -> Future[tuple[Idleness, str]]:
+        """Asks the probe as soon as it has answered whatever it was asked before."""
+        return self._thread.submit(self._answer, own)
+
+    def _answer(self, own: frozenset[int]) -> tuple[Idleness, str]:
         """What the probe says, with its name and the reason if it has one."""
+        now = time.monotonic()
         try:
             idleness, why = Idleness(self.probe.probe(own)), ""
         except Exception as error:
@@ -38,16 +48,27 @@ class Sharing:
         self._reservations = tuple(reservations)
 
     def idleness(self, own: frozenset[int], *, afresh: bool) -> tuple[Idleness, str]:
-        """IDLE only if every probe says so, BUSY if any does; with the probes that say this, and why.
+        """IDLE only if every probe says so, BUSY as soon as one does; with the probes that say this, and why.
 
         Unless it is asked `afresh`, a probe that has said IDLE is left alone for its interval.
         """
         now = time.monotonic()
-        answers = [asked.ask(own, now) for asked in self._probes if afresh or now >= asked.rests_until]
-        for idleness in (Idleness.BUSY, Idleness.UNKNOWN):
-            if who := [name for said, name in answers if said is idleness]:
-                return idleness, "; ".join(who)
-        return Idleness.IDLE, ""
+        silent = {one.ask(own): one.probe.name for one in self._probes if afresh or now >= one.rests_until}
+        unknown = []
+        try:
+            for question in as_completed([*silent], ANSWER_WITHIN_S):
+                idleness, who = question.result()
+                del silent[question]
+                if idleness is Idleness.BUSY:
+                    return idleness, who
+                if idleness is Idleness.UNKNOWN:
+                    unknown.append(who)
+        except TimeoutError:
+            unknown += [f"{name}: no answer within {ANSWER_WITHIN_S:g} s" for name in silent.values()]
+        finally:
+            for question in silent:
+                question.cancel()
+        return (Idleness.UNKNOWN, "; ".join(unknown)) if unknown else (Idleness.IDLE, "")
 
     def reserve(self, purpose: str) -> str | None:
         """Makes every reservation; the first that cannot be made says why, and those made before stay."""

@@ -120,6 +120,10 @@ class Fleet:
         node = self._roster.nodes.get(name)
         return None if node is None else self._roster.view(node, now)
 
+    def places(self, names: Iterable[str]) -> dict[str, Topology]:
+        """Where these nodes stand, as far as they are known."""
+        return {name: node.topology for name in names if (node := self._roster.nodes.get(name)) is not None}
+
     @property
     def running(self) -> int:
         """How many sweeps go on."""

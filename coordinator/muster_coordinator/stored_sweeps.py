@@ -1,8 +1,10 @@
 """How sweeps lie in the database: each as a record without its groups, and every group as a row of its own."""
 
+import asyncio
+from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster_coordinator.events import SaveGroup
@@ -34,14 +36,14 @@ def group_row(saved: SaveGroup) -> dict[str, Any]:
 async def read_sweep(connection: AsyncConnection, sweep: str) -> SweepRecord | None:
     """The sweep with all its groups; None when there is none with this id."""
     body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
-    return None if body is None else await _complete(connection, SweepRecord.model_validate_json(body))
+    return None if body is None else await _complete(connection, sweep, body)
 
 
 async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepRecord, ...]:
     """The sweeps that have not ended, with all their groups, the oldest first."""
     live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
-    bodies = await connection.scalars(select(SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
-    return tuple([await _complete(connection, SweepRecord.model_validate_json(body)) for body in bodies.all()])
+    rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+    return tuple([await _complete(connection, sweep, body) for sweep, body in rows.all()])
 
 
 async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple[SweepRecord, ...]:
@@ -50,16 +52,22 @@ async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple
     return tuple(map(SweepRecord.model_validate_json, bodies.all()))
 
 
-async def _complete(connection: AsyncConnection, record: SweepRecord) -> SweepRecord:
-    """With the groups of each round, in the order in which they were formed."""
+async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:
+    """With the groups of each round, in the order in which they were formed: those of one moment are numbered."""
+    in_order = (GROUPS.c.round, GROUPS.c.started_at, func.length(GROUPS.c.id), GROUPS.c.id)
     rows = await connection.execute(
-        select(GROUPS.c.round, GROUPS.c.body)
-        .where(GROUPS.c.sweep == record.id)
-        .order_by(GROUPS.c.round, GROUPS.c.started_at, GROUPS.c.id)
+        select(GROUPS.c.round, GROUPS.c.body).where(GROUPS.c.sweep == sweep).order_by(*in_order)
     )
+    # Of thousands of nodes, reading it takes seconds in which the coordinator has others to answer.
+    return await asyncio.to_thread(_read, body, [(number, group) for number, group in rows])
+
+
+def _read(body: str, rows: Iterable[tuple[int, str]]) -> SweepRecord:
+    """The sweep with its groups, each of which comes with the number of its round."""
+    record = SweepRecord.model_validate_json(body)
     groups: dict[int, list[GroupRecord]] = {}
-    for number, body in rows:
-        groups.setdefault(number, []).append(GroupRecord.model_validate_json(body))
+    for number, group in rows:
+        groups.setdefault(number, []).append(GroupRecord.model_validate_json(group))
     if not groups:  # a sweep of the time when a record held its groups itself
         return record
     rounds = (stage.model_copy(update={"groups": tuple(groups.get(stage.number, ()))}) for stage in record.rounds)

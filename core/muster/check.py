@@ -216,7 +216,8 @@ class IdleProbe:
 
     `probe` gets the process ids of muster's own runs, which do not count as work. It is called in a child process, anew
     before each run that needs idleness and about twice a second while one holds the node, and must answer within a
-    second. What it raises is UNKNOWN, for the reason that the error's text gives.
+    second. What it raises is UNKNOWN, for the reason that the error's text gives. The probes of a node are asked side
+    by side, each in a thread of its own and always the same while its process lives.
 
     A probe whose question costs others something has an `interval_s`: while a run holds the node, it is asked again
     only so many seconds after it has said IDLE.

@@ -54,21 +54,22 @@ def run_program(
     argv: Sequence[str | Path],
     *,
     timeout_s: float,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     cwd: Path | None = None,
 ) -> Completed:
     """Runs `argv` to its end; NotRun when it does not start, TimedOut when it does not end.
 
-    `env` is added to the environment of this process.
+    `env` is added to the environment of this process; None takes a variable away.
     """
     start = time.monotonic()
+    environment = {**os.environ, **(env or {})}
     try:
         process = subprocess.Popen(  # noqa: S603  no shell, and the callers take programs from the configuration only
             [str(part) for part in argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **(env or {})},
+            env={name: value for name, value in environment.items() if value is not None},
             cwd=cwd,
             start_new_session=True,
         )

@@ -220,12 +220,13 @@ def test_denied_passes_the_question_on():
 
 
 def test_the_holder_is_watched_about_twice_a_second():
-    """The next question comes an interval after the last answer."""
+    """The next question comes an interval after the last one, however long the answer took."""
     lease = lease_in(LeaseState.HELD)
     assert lease.next_due() == PROBE_INTERVAL_S
-    assert lease.handle(Ticked(), PROBE_INTERVAL_S) == [ASKED_AGAIN]
-    lease.handle(IDLE, 0.5)
-    assert lease.next_due() == 0.5 + PROBE_INTERVAL_S
+    for asked, answered in ((1.0, 1.1), (2.0, 2.9)):
+        assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
+        lease.handle(IDLE, answered)
+        assert lease.next_due() == asked + PROBE_INTERVAL_S
 
 
 def test_unknown_preempts_only_when_it_is_said_again_and_again():
@@ -241,12 +242,12 @@ def test_unknown_preempts_only_when_it_is_said_again_and_again():
 
 
 def test_a_probe_that_does_not_answer_counts_as_unknown():
-    """While the node is held, it is asked again after the patience is over."""
+    """While the node is held, it is asked again at once when the patience is over."""
     lease = lease_in(LeaseState.HELD)
     lease.handle(Ticked(), 1.0)
     assert lease.next_due() == 1.0 + PATIENCE_S
     assert lease.handle(Ticked(), 1.0 + PATIENCE_S) == []
-    assert lease.next_due() == 1.0 + PATIENCE_S + PROBE_INTERVAL_S
+    assert lease.handle(Ticked(), 1.0 + PATIENCE_S) == [ASKED_AGAIN]
 
 
 def test_nothing_is_due_while_it_is_free():
@@ -267,8 +268,8 @@ ANSWER_S = 0.1
 
 
 @pytest.mark.parametrize("arrival", [step / 20 for step in range(20)])
-def test_work_is_answered_within_an_interval_and_two_answers_whenever_it_arrives(arrival):
-    """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.35 are left to kill."""
+def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(arrival):
+    """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.45 are left to kill."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
     outcomes: list[Outcome] = []
     while not outcomes:
@@ -276,7 +277,7 @@ def test_work_is_answered_within_an_interval_and_two_answers_whenever_it_arrives
         assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
         outcomes = lease.handle(BUSY if asked >= arrival else IDLE, asked + ANSWER_S)
     assert outcomes == [Preempted("a", AT_WORK)]
-    assert asked + ANSWER_S - arrival < 0.65
+    assert asked + ANSWER_S - arrival < 0.55
 
 
 # Reservations

@@ -1,11 +1,15 @@
 """Idle probes and reservations of many plugins, each called as one."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from threading import Event
 
 import pytest
 
 from muster.check import Idleness, IdleProbe, Reservation
-from muster_agent.sharing import Sharing
+from muster_agent import sharing as sharing_module
+from muster_agent.sharing import ANSWER_WITHIN_S, Sharing
 
 IDLE, BUSY = Idleness.IDLE, Idleness.BUSY
 OWN = frozenset({1})
@@ -44,6 +48,59 @@ def test_a_probe_that_is_left_alone_hides_no_other():
     sharing = Sharing([Counted(IDLE, 60.0).probe(), Counted(BUSY, 0.0).probe()], [])
     assert sharing.idleness(OWN, afresh=True) == (BUSY, "counted")
     assert sharing.idleness(OWN, afresh=False) == (BUSY, "counted")
+
+
+@dataclass
+class Waiting:
+    """A probe that waits for somebody far away, and then says that nobody is here."""
+
+    answered: Event = field(default_factory=Event)
+    asked: int = 0
+
+    def ask(self, _own: frozenset[int]) -> Idleness:
+        self.asked += 1
+        self.answered.wait(60)
+        return IDLE
+
+    def probe(self) -> IdleProbe:
+        return IdleProbe(name="far", probe=self.ask)
+
+
+@pytest.fixture
+def far() -> Iterator[Waiting]:
+    """One that gets its answer at the end of the test."""
+    waiting = Waiting()
+    yield waiting
+    waiting.answered.set()
+
+
+def test_a_probe_that_waits_keeps_no_other_from_telling(far):
+    """Work is told as soon as one has seen it, wherever that one stands."""
+    for probes in ([far.probe(), Counted(BUSY, 0.0).probe()], [Counted(BUSY, 0.0).probe(), far.probe()]):
+        began = time.monotonic()
+        assert Sharing(probes, []).idleness(OWN, afresh=True) == (BUSY, "counted")
+        assert time.monotonic() - began < ANSWER_WITHIN_S
+
+
+def test_a_probe_that_does_not_answer_is_named(far, monkeypatch):
+    """Whatever the others say, and every time; it is not asked again before it has answered."""
+    monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 0.05)
+    unknown = Counted(Idleness.UNKNOWN, 0.0)
+    sharing = Sharing([far.probe(), Counted(IDLE, 0.0).probe(), unknown.probe()], [])
+    for _ in range(3):
+        assert sharing.idleness(OWN, afresh=True) == (Idleness.UNKNOWN, "counted; far: no answer within 0.05 s")
+    assert (far.asked, unknown.asked) == (1, 3)
+
+
+def test_an_answer_that_comes_late_answers_nothing(far, monkeypatch):
+    """The question that comes after it is asked anew."""
+    monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 0.05)
+    sharing = Sharing([far.probe()], [])
+    assert sharing.idleness(OWN, afresh=True)[0] is Idleness.UNKNOWN
+    monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 30.0)
+    far.answered.set()
+    assert sharing.idleness(OWN, afresh=True) == (IDLE, "")
+    assert far.asked == 2
 
 
 @dataclass

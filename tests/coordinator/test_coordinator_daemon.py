@@ -64,8 +64,8 @@ async def test_a_sweep_names_the_bad_node(coordinator, nodes, eventually):
     assert len(ended["rounds"]) == 2
 
 
-async def test_everything_is_there_after_kill_and_an_interrupted_sweep_is_aborted(coordinator, nodes, eventually):
-    """After kill -9 nodes, runs and stories are known; the sweep that ran is ended with what it had."""
+async def test_everything_is_there_after_kill_and_an_interrupted_sweep_can_be_aborted(coordinator, nodes, eventually):
+    """After kill -9 nodes, runs and stories are known; the sweep that ran is ended with what it had, if so set."""
     async with nodes(coordinator, "n1", "n2", finishes=False) as them:
         await them["n1"].report("gemm", "FAIL")
         await eventually(lambda: not them["n1"].kept)
@@ -74,6 +74,7 @@ async def test_everything_is_there_after_kill_and_an_interrupted_sweep_is_aborte
         await eventually(lambda: coordinator.get(path)["rounds"])
         story = coordinator.get("/api/v1/nodes/n1/story")["items"]
         coordinator.end(signal.SIGKILL)
+    coordinator.settings["MUSTER_SWEEPS__AFTER_RESTART"] = "abort"
     coordinator.start()
     aborted = await eventually(lambda: (it := coordinator.get(path))["ended_at"] and it)
     assert aborted["state"] == "aborted"
@@ -84,6 +85,22 @@ async def test_everything_is_there_after_kill_and_an_interrupted_sweep_is_aborte
     assert [it["id"] for it in coordinator.get("/api/v1/nodes/n1/story")["items"]][-len(story) :] == [
         it["id"] for it in story
     ]
+
+
+async def test_an_interrupted_sweep_goes_on_after_kill(coordinator, nodes, eventually):
+    """Once its nodes are heard of again, in groups of the new coordinator."""
+    async with nodes(coordinator, "n1", "n2", finishes=False):
+        _, sweep = coordinator.ask("POST", "/api/v1/sweeps", SWEEP)
+        path = f"/api/v1/sweeps/{sweep['id']}"
+        await eventually(lambda: coordinator.get(path)["rounds"][0]["groups"][0]["state"] == "READY")
+    coordinator.end(signal.SIGKILL)
+    coordinator.start()
+    async with nodes(coordinator, "n1", "n2"):
+        ended = await eventually(lambda: (it := coordinator.get(path))["ended_at"] and it)
+    assert (ended["state"], ended["verdict"], ended["cleared_nodes"]) == ("finished", "PASS", ["n1", "n2"])
+    first, second = [stage["groups"][0] for stage in ended["rounds"]]
+    assert (first["ending"], second["ending"]) == ("INTERRUPTED", "FINISHED")
+    assert first["id"] != second["id"]
 
 
 async def test_runs_that_were_not_acknowledged_come_again_after_a_restart(coordinator, nodes, eventually):

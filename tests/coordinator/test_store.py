@@ -1,5 +1,6 @@
 import contextlib
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -13,11 +14,12 @@ from muster.config import Settings, StoreSettings
 from muster.errors import Refused, SettingsError, Unavailable
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.references import Reference
+from muster_coordinator import stored_sweeps
 from muster_coordinator.database import open_database
-from muster_coordinator.events import EraseReference, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
+from muster_coordinator.events import EraseReference, SaveGroup, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry
 from muster_coordinator.store import RunFilter, Store
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.tables import METADATA
 
 START = 1_800_000_000.0
@@ -241,6 +243,47 @@ async def test_sweeps_are_listed_latest_first(store):
     second = await store.sweeps(2, first.next_cursor)
     assert [sweep.id for sweep in second.items] == ["a"]
     assert second.next_cursor is None
+
+
+def make_round(groups: int) -> RoundRecord:
+    """A round of one moment, as all groups that are formed at once have it."""
+    records = (
+        GroupRecord(id=f"a-1.{number}", members=("n1", "n2"), state=GroupState.ENDED, started_at=START)
+        for number in range(1, groups + 1)
+    )
+    return RoundRecord(number=1, groups=tuple(records))
+
+
+async def test_groups_come_back_in_the_order_in_which_they_were_formed(store):
+    """The tenth of one moment after the ninth."""
+    stage = make_round(12)
+    outline = stage.model_copy(update={"groups": ()})
+    sweep = make_sweep("a").model_copy(update={"rounds": (outline,)})
+    await store.write([SaveSweep(sweep), *(SaveGroup("a", 1, group) for group in reversed(stage.groups))])
+    assert (await store.sweep("a")).rounds == (stage,)
+    assert (await store.saved()).sweeps[0].rounds == (stage,)
+
+
+async def test_the_coordinator_goes_on_while_a_sweep_is_read(store, monkeypatch):
+    """What thousands of nodes have reported takes seconds to be read."""
+    read, threads = stored_sweeps._read, []
+
+    def noted(*given):
+        threads.append(threading.get_ident())
+        return read(*given)
+
+    monkeypatch.setattr(stored_sweeps, "_read", noted)
+    await store.write([SaveSweep(make_sweep("a"))])
+    assert await store.sweep("a") == make_sweep("a")
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
+
+
+async def test_a_sweep_that_holds_its_groups_itself_keeps_them(store):
+    """As those do that were stored before groups had a table."""
+    sweep = make_sweep("a").model_copy(update={"rounds": (make_round(2),)})
+    await store.write([SaveSweep(sweep)])
+    assert await store.sweep("a") == sweep
 
 
 async def test_a_story_keeps_its_order(store):

@@ -46,6 +46,14 @@ def test_agent_is_watched():
     assert "\nWatchdogSec=" in text
 
 
+def test_agent_can_reserve_its_node_and_deletes_nobodys_mark():
+    """The directory of the leases guide is there for it, and systemd empties it at no restart."""
+    text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
+    assert "\nRuntimeDirectory=muster\n" in text
+    assert "\nRuntimeDirectoryPreserve=yes\n" in text
+    assert 'path = "/run/muster/' in (ROOT / "docs" / "guides" / "leases.md").read_text(encoding="utf-8")
+
+
 def test_example_settings_are_valid():
     """The example is accepted as it stands, and so is each of its settings that is commented out."""
     path = ROOT / "systemd" / "muster.toml"

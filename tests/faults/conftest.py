@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,13 +25,14 @@ from muster_coordinator.local import processes
 
 HERE = Path(__file__).parent
 NODES = ("n1", "n2", "n3", "n4")
+SIXTEEN = tuple(f"n{number}" for number in range(1, 17))
 TIGHT = "n4"
 """The node whose runs may take little memory."""
 
 BACKGROUND = "simulated"
 """The check that every node runs all the time."""
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 T = TypeVar("T")
 
@@ -162,19 +163,22 @@ def counter(exposition: str, name: str, labels: dict[str, str]) -> float:
 
 
 class Fleet:
-    """Mosquitto, a coordinator and four agents, each a real process."""
+    """Mosquitto, a coordinator and agents, each a real process; the agents run a check every `background_s`."""
 
-    def __init__(self, directory: Path, broker: Any, plugin: Path) -> None:
+    def __init__(
+        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 0.5
+    ) -> None:
         self.broker = broker
         self._directory = directory
         self._plugin = plugin
+        self._background_s = background_s
         settings = {
             "data_dir": str(directory / "coordinator"),
             "broker": {"url": broker.url},
             "http": {"listen": "127.0.0.1:0"},
         }
         self.coordinator = Part("coordinator", directory / "coordinator.log", settings, {})
-        self.agents = {node: self.agent(node) for node in NODES}
+        self.agents = {node: self.agent(node) for node in nodes}
         self.agents[TIGHT].settings["agent"]["memory_limit_gib"] = 0.25
 
     def agent(self, node: str, env: dict[str, str] | None = None, **settings: Any) -> Agent:
@@ -184,7 +188,11 @@ class Fleet:
             "data_dir": str(self._directory / node),
             "broker": {"url": self.broker.url},
             "agent": {"listen": "127.0.0.1:0"},
-            "checks": {BACKGROUND: {"interval_s": 0.5}, "gemm": {"enabled": False}, "training": {"enabled": False}},
+            "checks": {
+                BACKGROUND: {"interval_s": self._background_s},
+                "gemm": {"enabled": False},
+                "training": {"enabled": False},
+            },
             "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
         }
         return Agent(
@@ -351,6 +359,36 @@ def fleet(the_fleet: Fleet) -> Fleet:
     """A fleet in which everything runs and every node is free, whatever the test before did to it."""
     the_fleet.set_right()
     return the_fleet
+
+
+@pytest.fixture(scope="session")
+def reservations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory in which each of the sixteen agents has a file of its node's name for as long as it is leased."""
+    return tmp_path_factory.mktemp("reservations")
+
+
+@pytest.fixture(scope="session")
+def sixteen_agents(
+    tmp_path_factory: pytest.TempPathFactory,
+    new_mosquitto: Callable[[], AbstractContextManager[Any]],
+    mischief: Path,
+    reservations: Path,
+) -> Iterator[Fleet]:
+    """A fleet of its own with sixteen agents, which are quiet; to be had through `sixteen`."""
+    with new_mosquitto() as broker:
+        directory = tmp_path_factory.mktemp("sixteen")
+        fleet = Fleet(directory, broker, mischief, nodes=SIXTEEN, background_s=60.0)
+        for node, agent in fleet.agents.items():
+            agent.settings["plugins"]["reservation_file"] = {"path": str(reservations / node)}
+        yield fleet
+        fleet.end()
+
+
+@pytest.fixture
+def sixteen(sixteen_agents: Fleet) -> Fleet:
+    """As `fleet`, with sixteen agents."""
+    sixteen_agents.set_right()
+    return sixteen_agents
 
 
 @pytest.fixture(scope="session")

@@ -189,15 +189,16 @@ DEEDS = {
 
 
 class MeetingParams(Params):
-    """Where the members sign in, and whom the meeting waits for.
+    """Where the members sign in, whom the meeting waits for, and who is slow in it.
 
     `door`: nobody comes to the rendezvous before the book has an entry `open`. `hosts`: when rank 0 is on one of these
-    nodes, the meeting goes on until the book has an entry `over`.
+    nodes, the meeting goes on until the book has an entry `over`, or one with the node's name: `over-n1`.
     """
 
     book: Path = NOWHERE
     door: Literal["open", "closed"] = "open"
     hosts: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()
 
 
 def meeting(params: MeetingParams, context: Context) -> Measurement:
@@ -211,7 +212,8 @@ def meeting(params: MeetingParams, context: Context) -> Measurement:
         _host(params, context, place)
     else:
         _attend(params, context, place)
-    return Measurement(metrics={"rate": 1.0}, facts={"rank": place.rank})
+    rate = 0.4 if context.node in params.slow else 1.0
+    return Measurement(metrics={"rate": rate}, facts={"rank": place.rank})
 
 
 def _host(params: MeetingParams, context: Context, place: Rendezvous) -> None:
@@ -223,7 +225,8 @@ def _host(params: MeetingParams, context: Context, place: Rendezvous) -> None:
             if peer.recv(1) == b"!":  # an agent that only tried whether it can connect says nothing
                 peers.append(guests.enter_context(peer))
         sign(params.book, f"met-{context.node}")
-        while context.node in params.hosts and not (params.book / "over").exists():
+        ends = (params.book / "over", params.book / f"over-{context.node}")
+        while context.node in params.hosts and not any(end.exists() for end in ends):
             for peer in peers:
                 _refuse_lost(peer)
             time.sleep(POLL_S)

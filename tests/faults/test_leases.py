@@ -96,6 +96,20 @@ def test_work_that_arrives_has_the_node_within_a_second(fleet, held, book, event
     eventually(held.is_free, "the node to be free")
 
 
+def test_a_check_that_hangs_hides_no_work_that_arrives(fleet, held, book, eventually):
+    """The probes do not wait for it, although it shares its process with others."""
+    start_meeting(fleet, book)
+    body = {"check": "resident_mischief", "params": {"do": "hang", "book": str(book)}}
+    hanging = fleet.api.post("nodes", NODE, "runs", body=body)["id"]
+    eventually(lambda: hanging in held.agent.health["running"], "the check to hang")
+    held.busy.touch()
+    ended_at = eventually(held.end_of_meeting, "the end of the run")
+    assert ended_at - held.busy.stat().st_mtime < 1.0
+    assert hanging in held.agent.health["running"]
+    fleet.wait_until_free("n1")
+    eventually(held.is_free, "the node to be free")
+
+
 def test_aborting_gives_everything_back_within_three_seconds(fleet, held, book, eventually):
     """Ranks, ports, leases and the reservation."""
     sweep = start_meeting(fleet, book)

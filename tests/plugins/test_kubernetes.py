@@ -24,13 +24,20 @@ IDLE, BUSY = Idleness.IDLE, Idleness.BUSY
 OWN: frozenset[int] = frozenset()
 
 
-def pod(uid: str, *requests: dict[str, str], node: str = "n1", phase: str = "Running", init: bool = False) -> Any:
+def pod(
+    uid: str,
+    *requests: dict[str, str],
+    node: str = "n1",
+    phase: str = "Running",
+    init: bool = False,
+    claims: Any = None,
+) -> Any:
     """A pod as the API server tells of it, as far as that matters, with a container for each of `requests`."""
     containers = [{"name": f"c{index}", "resources": {"requests": asked}} for index, asked in enumerate(requests)]
     kinds = {"initContainers": containers, "containers": [{"name": "main"}]} if init else {"containers": containers}
     return {
         "metadata": {"uid": uid, "name": uid, "namespace": "default"},
-        "spec": {"nodeName": node, **kinds},
+        "spec": {"nodeName": node, **kinds, **({"resourceClaims": claims} if claims else {})},
         "status": {"phase": phase},
     }
 
@@ -66,8 +73,8 @@ class Cluster:
 
     def probe(self, **settings: Any) -> Idleness:
         """What the plugin's probe says."""
-        table = {"enabled": True, "api": self.api, "service_account": str(self.directory), "node": "n1", **settings}
-        (probe,) = probes(**table)
+        table = {"enabled": True, "api": self.api, "service_account": str(self.directory), "node": "n1"}
+        (probe,) = probes(**{**table, "pod_uid": "own", **settings})
         return probe.probe(OWN)
 
 
@@ -90,8 +97,8 @@ def certificate(tmp_path_factory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def cluster(tmp_path, certificate) -> Iterator[Cluster]:
-    """A cluster without pods, and a service account for it."""
-    cluster = Cluster(tmp_path)
+    """A cluster with no pod but the agent's, and a service account for it."""
+    cluster = Cluster(tmp_path, pods=[OWN_POD])
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -129,9 +136,9 @@ def cluster(tmp_path, certificate) -> Iterator[Cluster]:
 
 
 GPU = {"nvidia.com/gpu": "8", "cpu": "4"}
+OWN_POD = pod("own", GPU)
 
 PODS = {
-    "none at all": ([], IDLE),
     "without a GPU": ([pod("a", {"cpu": "4"}, {})], IDLE),
     "with GPUs": ([pod("a", {"cpu": "1"}, GPU)], BUSY),
     "with no GPU": ([pod("a", {"nvidia.com/gpu": "0"})], IDLE),
@@ -143,21 +150,29 @@ PODS = {
     "that nobody hears of": ([pod("a", GPU, phase="Unknown")], BUSY),
     "that has ended": ([pod("a", GPU, phase="Succeeded"), pod("b", GPU, phase="Failed")], IDLE),
     "on another node": ([pod("a", GPU, node="n2")], IDLE),
-    "of the agent": ([pod("own", GPU)], IDLE),
-    "of the agent and another": ([pod("own", GPU), pod("a", GPU)], BUSY),
+    "of the agent": ([], IDLE),
+    "with a claim": ([pod("a", claims=[{"name": "gpu", "resourceClaimTemplateName": "one"}])], BUSY),
 }
 
 
 @pytest.mark.parametrize(("pods", "expected"), PODS.values(), ids=PODS)
 def test_a_node_is_busy_while_a_pod_there_has_gpus(cluster, pods, expected):
     """Pods of this node that have not ended count, except for the agent's own."""
-    cluster.pods = pods
-    assert cluster.probe(pod_uid="own") is expected
+    cluster.pods = [OWN_POD, *pods]
+    assert cluster.probe() is expected
+
+
+@pytest.mark.parametrize(("uid", "said"), [("own", "no pods at all"), (None, "no pods at all"), ("x", "without pod x")])
+def test_a_node_of_another_name_is_not_idle(cluster, uid, said):
+    """The server takes any name, and knows no pods of a node that is not there."""
+    node = "n1" if uid == "x" else "n3"
+    with pytest.raises(Unanswered, match=f"{said} on node {node}: is this its name in Kubernetes"):
+        cluster.probe(pod_uid=uid, node=node)
 
 
 def test_what_stands_for_a_gpu_can_be_set(cluster):
     """Other vendors have other names for theirs."""
-    cluster.pods = [pod("a", {"amd.com/gpu": "1"})]
+    cluster.pods += [pod("a", {"amd.com/gpu": "1"})]
     assert cluster.probe() is IDLE
     assert cluster.probe(gpu_resources=["amd.com/*"]) is BUSY
 
@@ -192,6 +207,12 @@ def test_a_server_that_is_not_there_is_unknown(cluster):
     """Nobody listens."""
     with pytest.raises(Unanswered, match="ConnectionRefusedError"):
         cluster.probe(api="https://127.0.0.1:1")
+
+
+def test_an_address_of_ipv6_is_no_host_with_a_port(cluster):
+    """Nobody listens there, which only who takes it for what it is can find out."""
+    with pytest.raises(Unanswered, match=r"ConnectionRefusedError|Errno (97|99)\b"):
+        cluster.probe(api="https://[::1]")
 
 
 def test_a_server_of_another_authority_does_not_get_the_token(cluster, tmp_path_factory):
@@ -235,6 +256,7 @@ def test_an_answer_that_is_none_is_unknown(cluster, body, said):
         ("token", "sécret", "does not hold a token"),
         ("ca.crt", None, "ca.crt"),
         ("ca.crt", "none", "SSLError"),
+        ("ca.crt", "", "ca.crt does not hold a certificate"),
     ],
 )
 def test_a_service_account_that_is_none_is_named(cluster, file, content, said):
@@ -267,7 +289,16 @@ def test_it_is_off_unless_it_is_enabled():
 
 
 @pytest.mark.parametrize(
-    "table", [{"api": "http://10.0.0.1"}, {"api": "https://"}, {"node": "n1,metadata.name=x"}, {"gpu_resources": []}]
+    "table",
+    [
+        {"api": "http://10.0.0.1"},
+        {"api": "https://"},
+        {"api": "https://10.0.0.1/k8s/clusters/c1"},
+        {"api": "https://10.0.0.1:70000"},
+        {"api": "https://me:secret@10.0.0.1"},
+        {"node": "n1,metadata.name=x"},
+        {"gpu_resources": []},
+    ],
 )
 def test_wrong_settings_are_refused(table):
     """At the start."""

@@ -33,6 +33,12 @@ def test_a_program_gets_its_arguments_as_they_are_and_the_added_environment(scri
     assert done.stdout == f"a; exit 9|yes|{os.environ['PATH']}\n"
 
 
+def test_a_variable_can_be_taken_away(script, monkeypatch):
+    """The program does not see it at all."""
+    monkeypatch.setenv("EXTRA", "yes")
+    assert run_program([script('echo "${EXTRA-none}"')], timeout_s=20, env={"EXTRA": None}).stdout == "none\n"
+
+
 def test_a_program_ended_by_a_signal_has_a_negative_exit_code(script):
     """As subprocess tells it."""
     assert run_program([script("kill -9 $$")], timeout_s=20).exit_code == -9

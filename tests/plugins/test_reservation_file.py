@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from muster import Reservation
+from muster import Idleness, Reservation
 from muster.config import Config, Settings
 from muster_plugins.reservation_file.mark import Mark, Taken
-from muster_plugins.reservation_file.plugin import muster_reservations
+from muster_plugins.reservation_file.plugin import muster_idle_probes, muster_reservations
 
 OURS = "muster on node n1 of fleet blue"
 
@@ -23,9 +23,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "reserved"
 
 
-def reservations(**settings) -> list[Reservation]:
+def config(**settings) -> Config:
     table = {"node": "n1", "fleet": "blue", "plugins": {"reservation_file": settings}}
-    return [*muster_reservations(Config(Settings.model_validate(table)))]
+    return Config(Settings.model_validate(table))
+
+
+def reservations(**settings) -> list[Reservation]:
+    return [*muster_reservations(config(**settings))]
 
 
 @pytest.fixture
@@ -100,6 +104,41 @@ def test_the_file_of_somebody_else_is_respected(path, reservation, content, whos
     assert path.read_text() == content
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     assert [*path.parent.iterdir()] == [path]
+
+
+def idleness(path: Path) -> Idleness:
+    """What the plugin's idle probe says."""
+    (probe,) = muster_idle_probes(config(path=str(path)))
+    return probe.probe(frozenset())
+
+
+@pytest.mark.parametrize("content", [content for content, _ in FOREIGN.values()], ids=FOREIGN)
+def test_a_node_is_busy_while_somebody_else_has_the_file(path, content):
+    """So that runs which reserve nothing stay away as well."""
+    assert idleness(path) is Idleness.IDLE
+    path.write_text(content)
+    assert idleness(path) is Idleness.BUSY
+
+
+def test_a_node_is_idle_while_the_file_is_ours(path, reservation):
+    """Nobody is in his own way."""
+    reservation.reserve("mine")
+    assert idleness(path) is Idleness.IDLE
+
+
+def test_without_a_path_nobody_is_asked():
+    """The probe comes with the file."""
+    assert [*muster_idle_probes(config())] == []
+
+
+def test_the_file_has_its_content_on_disk_before_it_appears(path, reservation, monkeypatch):
+    """An empty one would be nobody's, and nobody would remove it."""
+    on_disk: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: on_disk.append(Path(f"/proc/self/fd/{fd}").read_text()))
+    link = os.link
+    monkeypatch.setattr(os, "link", lambda *paths: link(*paths) if on_disk else None)
+    reservation.reserve("mine")
+    assert on_disk == [path.read_text()]
 
 
 def test_what_is_no_file_is_respected_as_well(path, reservation):

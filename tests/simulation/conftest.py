@@ -1,7 +1,8 @@
 """A simulation of a whole fleet: models of agents, a bad network and the real, pure `Fleet`, in virtual time.
 
 Nothing here is an agent or a broker: the models speak the wire's messages as design and `messages` say, and the network
-loses, repeats and reorders them as a seed decides. What the simulated coordinator stores survives its crashes.
+loses, repeats and reorders them as a seed decides. What the simulated coordinator stores survives its crashes. After
+every step `Promises` looks whether what always has to hold still does.
 """
 
 import heapq
@@ -10,13 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import pytest
 
 from muster.check import CheckInfo, Needs, Scope
-from muster.model import Finding, Inventory, RankResult, Run, Severity, Verdict
+from muster.model import Device, Finding, Inventory, RankResult, Run, Severity, Topology, Verdict
 from muster.wire.messages import (
     Abort,
     Accepted,
@@ -46,12 +46,15 @@ from muster_coordinator.events import (
     SendAck,
     SendCommand,
     StoreRuns,
+    SweepAbortRequested,
     SweepRequested,
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.records import NodeRecord, Saved
 from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
+from muster_coordinator.sweeps.recovery import AfterRestart
+from muster_coordinator.sweeps.sweep import Sweep
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -63,7 +66,7 @@ COLLECTIVE = CheckInfo(
     objective="busbw_gbps",
     params={"type": "object", "properties": {}, "additionalProperties": False},
 )
-HEALTHY_GBPS, BAD_GBPS, NOISE = 1.5, 0.1, 0.2
+HEALTHY_GBPS, BAD_GBPS = 1.5, 0.1
 RUN_S = 3.0
 HELD_AT_MOST_S = 60.0
 """When a simulated agent that hears nothing more leaves a group by itself."""
@@ -71,8 +74,9 @@ HELD_AT_MOST_S = 60.0
 
 @dataclass(frozen=True)
 class Faults:
-    """What is wrong with the simulated hardware."""
+    """What is wrong with the simulated hardware, and by which share at most a measurement is off."""
 
+    noise: float = 0.2
     slow: frozenset[str] = frozenset()
     crashing: frozenset[str] = frozenset()
     links: frozenset[frozenset[str]] = frozenset()
@@ -80,28 +84,53 @@ class Faults:
 
 @dataclass(frozen=True)
 class Weather:
-    """What the simulated network and processes do, as probabilities for each message or second."""
+    """What the simulated network and processes do, as probabilities for each message, invitation or second.
+
+    `declining` is for an invitation, as well as for what follows it. `echoes` are old messages that come once more.
+    """
 
     loss: float = 0.0
     duplication: float = 0.0
     delay_s: float = 0.05
+    declining: float = 0.0
+    echoes: float = 0.0
     agent_crashes: float = 0.0
     coordinator_crashes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Build:
+    """How the simulated fleet is built: nodes, devices of each, and nodes of a rack, which share a leaf.
+
+    0 devices or nodes of a rack are not known ones.
+    """
+
+    nodes: int = 8
+    devices: int = 0
+    rack: int = 0
+
+    def inventory(self, number: int) -> Inventory:
+        devices = tuple(Device(index=it, uuid=f"{number}-{it}", model="simulated") for it in range(self.devices))
+        place = f"{number // self.rack}" if self.rack else None
+        topology = Topology(rack=place and f"rack-{place}", leaf=place and f"leaf-{place}")
+        return Inventory(devices=devices, topology=topology)
 
 
 class World:
     """Time, the network, the agents and the coordinator."""
 
-    def __init__(self, seed: int, nodes: Iterable[str], faults: Faults, weather: Weather) -> None:
+    def __init__(self, seed: int, build: Build, faults: Faults, weather: Weather, after_restart: AfterRestart) -> None:
         self.random = random.Random(seed)
         self.now = 1_000_000.0
         self.faults = faults
         self.weather = weather
+        self.said: list[GroupReplySeen] = []
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._scheduled = 0
         self.ids = 0
-        self.agents = {name: Agent(self, name) for name in nodes}
-        self.coordinator = Coordinator(self)
+        agents = (Agent(self, f"node-{number}", build.inventory(number)) for number in range(build.nodes))
+        self.agents = {agent.name: agent for agent in agents}
+        self.coordinator = Coordinator(self, after_restart)
         for agent in self.agents.values():
             agent.boot()
         self.at(0.5, self._second)
@@ -128,22 +157,27 @@ class World:
         self.ids += 1
         return f"sim-{self.ids}"
 
-    def sweep(self, strategy: str) -> str:
-        """Asks for a sweep over whoever is there."""
+    def sweep(self, strategy: str, **more: Any) -> str:
+        """Asks for a sweep, over whoever is there if nothing else is said."""
         name = self.new_id()
-        self.coordinator.take(SweepRequested(name, SweepRequest(check="collective", strategy=strategy)))
+        self.coordinator.take(SweepRequested(name, SweepRequest(check="collective", strategy=strategy, **more)))
         return name
+
+    def abort(self, sweep: str) -> None:
+        self.coordinator.take(SweepAbortRequested(sweep, "enough"))
 
     def bandwidth(self, members: Iterable[str]) -> float:
         names = set(members)
-        bad = names & self.faults.slow or any(frozenset(p) in self.faults.links for p in combinations(names, 2))
-        return (BAD_GBPS if bad else HEALTHY_GBPS) * self.random.uniform(1 - NOISE, 1 + NOISE)
+        bad = names & self.faults.slow or any(link <= names for link in self.faults.links)
+        return (BAD_GBPS if bad else HEALTHY_GBPS) * self.random.uniform(1 - self.faults.noise, 1 + self.faults.noise)
 
     def _second(self) -> None:
         self.at(1.0, self._second)
         self.coordinator.take(Ticked())
         if self.random.random() < self.weather.coordinator_crashes:
             self.coordinator.crash()
+        if self.said and self.random.random() < self.weather.echoes:
+            self.coordinator.take(self.random.choice(self.said))
         for agent in self.agents.values():
             agent.tick()
             if self.random.random() < self.weather.agent_crashes:
@@ -151,23 +185,28 @@ class World:
 
 
 class Coordinator:
-    """The real `Fleet`, with a store that survives it, and the invariants of both after every step."""
+    """The real `Fleet`, with a store that survives it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, after_restart: AfterRestart) -> None:
         self._world = world
-        self.epoch = 1
+        self._after_restart = after_restart
+        self.epoch = 0
         self.nodes: dict[str, NodeRecord] = {}
         self.runs: dict[tuple[str, str, int], Run] = {}
         self.streams: dict[tuple[str, str], int] = {}
         self._sweeps: dict[str, SweepRecord] = {}
         self._groups: dict[str, SaveGroup] = {}
-        self._ended: dict[str, GroupRecord] = {}
-        self.fleet = Fleet(name="simulated", epoch=self.epoch)
+        self._promises = Promises()
+        self.fleet = self._next_leader()
 
     @property
     def sweeps(self) -> dict[str, SweepRecord]:
         """Every sweep with its groups, as the store puts them together."""
         return {name: self._complete(record) for name, record in self._sweeps.items()}
+
+    def summary(self, sweep: str) -> SweepRecord:
+        """A sweep without its groups."""
+        return self._sweeps[sweep]
 
     def _complete(self, record: SweepRecord) -> SweepRecord:
         groups = [saved for saved in self._groups.values() if saved.sweep == record.id]
@@ -177,10 +216,13 @@ class Coordinator:
         )
         return record.model_copy(update={"rounds": tuple(rounds)})
 
+    def _next_leader(self) -> Fleet:
+        self.epoch += 1
+        return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart)
+
     def crash(self) -> None:
         """Forgets everything but the store, and starts again as the next leader."""
-        self.epoch += 1
-        self.fleet = Fleet(name="simulated", epoch=self.epoch)
+        self.fleet = self._next_leader()
         unfinished = [sweep for sweep in self.sweeps.values() if sweep.ended_at is None]
         saved = Saved(
             nodes=tuple(self.nodes.values()),
@@ -188,46 +230,114 @@ class Coordinator:
             streams=dict(self.streams),
             sweeps=tuple(unfinished),
         )
-        self._carry_out(self.fleet.restore(saved, self._world.now))
+        commands = self.fleet.restore(saved, self._world.now)
+        self._store(commands)
+        self._send(commands)
 
     def take(self, event: Event) -> None:
-        self._carry_out(self.fleet.handle(event, self._world.now))
-        self._check_groups_are_disjoint()
+        before = self._promises.about(event, self.fleet)
+        commands = self.fleet.handle(event, self._world.now)
+        self._promises.check(self.fleet, commands)
+        assert before is None or self._promises.about(event, self.fleet) == before, "a late message has changed a sweep"
+        self._store(commands)
+        if len(commands) > 1 and self._world.random.random() < self._world.weather.coordinator_crashes / 10:
+            self.crash()  # when it has stored what it was about to say
+        else:
+            self._send(commands)
 
-    def _carry_out(self, commands: list[Command]) -> None:
+    def _store(self, commands: list[Command]) -> None:
         for command in commands:
             match command:
                 case StoreRuns(node, stream, through, runs):
-                    self._store(node, stream, runs)
+                    for run in runs:
+                        assert (node, stream, run.seq) not in self.runs, "a run was stored twice"
+                        self.runs[node, stream, run.seq] = run
                     self.streams[node, stream] = through
                 case SaveNode(record):
                     self.nodes[record.name] = record
                 case SaveSweep(sweep):
+                    self._promises.check_saved_sweep(sweep)
                     self._sweeps[sweep.id] = sweep
                 case SaveGroup():
+                    self._promises.check_saved_group(command.record)
                     self._groups[command.record.id] = command
-                    self._check_what_ended_stays(command.record)
-        for command in commands:  # what is said is said after everything is stored
+
+    def _send(self, commands: list[Command]) -> None:
+        for command in commands:
             match command:
                 case SendAck(node, ack):
                     self._world.send(partial(self._world.agents[node].acked, ack))
                 case SendCommand(node, order):
                     self._world.send(partial(self._world.agents[node].obey, order))
 
-    def _store(self, node: str, stream: str, runs: Iterable[Run]) -> None:
-        for run in runs:
-            assert (node, stream, run.seq) not in self.runs, "a run was stored twice"
-            self.runs[node, stream, run.seq] = run
 
-    def _check_groups_are_disjoint(self) -> None:
-        live = [group for sweep in self.fleet._sweeps.values() for group in sweep.live.values()]
-        taking_part = Counter(node for group in live for node in group.members)
-        assert all(count == 1 for count in taking_part.values()), taking_part
+class Promises:
+    """What always holds, over all leaders of a fleet."""
 
-    def _check_what_ended_stays(self, group: GroupRecord) -> None:
+    def __init__(self) -> None:
+        self._invited: dict[str, int] = {}  # by group, in which step
+        self._ended_groups: dict[str, GroupRecord] = {}
+        self._ended_sweeps: dict[str, SweepRecord] = {}
+        self._steps = 0
+
+    def about(self, event: Event, fleet: Fleet) -> SweepRecord | None:
+        """What a message about a group that has ended must not change; None for any other."""
+        if not isinstance(event, GroupReplySeen) or event.message.group not in self._ended_groups:
+            return None
+        was_missing = event.message.node in fleet._unheard  # then groups can be formed because it is back
+        return None if was_missing else fleet.sweep(event.message.group.rpartition("-")[0])
+
+    def check(self, fleet: Fleet, commands: list[Command]) -> None:
+        """After a step of the fleet."""
+        self._steps += 1
+        new = self._formed(commands)
+        sweeps = list(fleet._sweeps.values())
+        taking_part = Counter(node for sweep in sweeps for group in sweep.live.values() for node in group.members)
+        assert all(count == 1 for count in taking_part.values()), "a node is in two groups"
+        for sweep in sweeps:
+            self._check_limit(sweep)
+        if new:
+            self._check_priority(sweeps, new)
+
+    def check_saved_group(self, group: GroupRecord) -> None:
         if group.state is GroupState.ENDED:
             facts = group.model_copy(update={"verdict": None, "slow": None})  # the sweep may judge it again
-            assert self._ended.setdefault(group.id, facts) == facts, "an ended group has changed"
+            assert self._ended_groups.setdefault(group.id, facts) == facts, "an ended group has changed"
+
+    def check_saved_sweep(self, sweep: SweepRecord) -> None:
+        assert sweep.id not in self._ended_sweeps, "an ended sweep was saved again"
+        if sweep.ended_at is not None:
+            self._ended_sweeps[sweep.id] = sweep
+
+    def _formed(self, commands: list[Command]) -> set[str]:
+        """The groups that this step has begun."""
+        joins = [it.command for it in commands if isinstance(it, SendCommand) and isinstance(it.command, Join)]
+        for join in joins:
+            assert self._invited.setdefault(join.group, self._steps) == self._steps, "a group was formed twice"
+        return {join.group for join in joins}
+
+    def _check_limit(self, sweep: Sweep) -> None:
+        limit, live = sweep.plan.limits.nodes, sweep.live.values()
+        taken = sum(len(group.members) for group in live)
+        assert limit is None or taken <= limit or len(live) == 1, f"{taken} nodes in groups, {limit} were allowed"
+
+    def _check_priority(self, sweeps: list[Sweep], new: set[str]) -> None:
+        for urgent in sweeps:
+            wanted = self._wanted(urgent)
+            for other in sweeps:
+                if other.plan.priority < urgent.plan.priority:
+                    taken = {node for it in new & other.live.keys() for node in other.live[it].members}
+                    assert not taken & wanted, "a sweep was given nodes for which a more urgent one waits"
+
+    def _wanted(self, sweep: Sweep) -> set[str]:
+        """The nodes that a sweep waits for and could use now."""
+        wanted: set[str] = set()
+        for formation in [] if sweep._round is None else sweep._round.waiting:
+            limit, taken = sweep.plan.limits.nodes, sum(len(group.members) for group in sweep.live.values())
+            if limit is not None and taken and taken + len(formation.members) > limit:
+                break
+            wanted.update(formation.members)
+        return wanted
 
 
 @dataclass
@@ -236,6 +346,7 @@ class Agent:
 
     world: World
     name: str
+    inventory: Inventory
     up: bool = False
     epoch: int = 0
     group: str | None = None
@@ -247,9 +358,7 @@ class Agent:
 
     def boot(self) -> None:
         self.up, self.group, self.beat = True, None, self.world.now
-        inventory = InventoryReport(
-            id=self.world.new_id(), sent_at=self.world.now, node=self.name, inventory=Inventory(), checks=(COLLECTIVE,)
-        )
+        inventory = InventoryReport(**self._head(), inventory=self.inventory, checks=(COLLECTIVE,))
         self.world.send(lambda: self.world.coordinator.take(InventorySeen(inventory)), reliable=True)
         self._presence(online=True)
 
@@ -283,6 +392,9 @@ class Agent:
         match order:
             case Join():
                 self._join(order)
+            case Prepare(group=group) if group == self.group and self._declines():
+                self.group = None
+                self._reply(Declined(**self._head(group), reason="not_idle", detail="work has come"))
             case Prepare(group=group) if group == self.group:
                 self.world.at(self.world.random.uniform(0.5, 1.5), partial(self._ready, group))
             case Start(group=group) if group == self.group:
@@ -296,14 +408,26 @@ class Agent:
             self._report(self.outbox[:50])
 
     def _join(self, order: Join) -> None:
-        if self.group not in (None, order.group):
-            self._reply(Declined(**self._head(order.group), reason="busy"))
+        if self.group not in (None, order.group) or self._declines():
+            reason = "busy" if self.group else self.world.random.choice(("busy", "too_few_devices"))
+            self._reply(Declined(**self._head(order.group), reason=reason))
             return
         self.group, self.held_since = order.group, self.world.now
-        self._reply(Accepted(**self._head(order.group), address=self.name, port=4000, ranks=1))
+        self._reply(Accepted(**self._head(order.group), address=self.name, port=4000, ranks=self._ranks))
+
+    @property
+    def _ranks(self) -> int:
+        return len(self.inventory.devices) or 1
+
+    def _declines(self) -> bool:
+        return self.world.random.random() < self.world.weather.declining
 
     def _finish(self, group: str) -> None:
         if group != self.group or not self.up:
+            return
+        if self._declines():
+            self._fail_peers()
+            self._end(group, Verdict.SKIPPED, "run.preempted", {})
             return
         members = self._members(group)
         if self.name in self.world.faults.crashing:
@@ -322,12 +446,14 @@ class Agent:
     def _end(self, group: str, verdict: Verdict, code: str | None, metrics: dict[str, float]) -> None:
         if group != self.group or not self.up:
             return
-        finding = Finding(code=code, summary=f"{code} happened", severity=Severity.UNKNOWN) if code else None
-        result = RankResult(
-            rank=0, verdict=verdict, findings=(finding,) if finding else (), metrics={**metrics}, duration_s=RUN_S
+        severity = Severity.SKIPPED if verdict is Verdict.SKIPPED else Severity.UNKNOWN
+        findings = (Finding(code=code, summary=f"{code} happened", severity=severity),) if code else ()
+        results = (
+            RankResult(rank=rank, verdict=verdict, findings=findings, metrics={**metrics}, duration_s=RUN_S)
+            for rank in range(self._ranks)
         )
         self.group = None
-        self._reply(Finished(**self._head(group), ranks=(result,)))
+        self._reply(Finished(**self._head(group), ranks=tuple(results)))
         self._record(verdict, group)
 
     def _members(self, group: str) -> tuple[str, ...]:
@@ -367,7 +493,9 @@ class Agent:
             self._reply(Ready(**self._head(group)))
 
     def _reply(self, message: AnyGroupReply) -> None:
-        self.world.send(lambda: self.world.coordinator.take(GroupReplySeen(message)))
+        event = GroupReplySeen(message)
+        self.world.said.append(event)
+        self.world.send(lambda: self.world.coordinator.take(event))
 
     def _head(self, group: str | None = None) -> dict[str, Any]:
         head = {"id": self.world.new_id(), "sent_at": self.world.now, "node": self.name}
@@ -385,13 +513,17 @@ def simulate() -> Simulate:
         seed: int,
         *,
         nodes: int = 8,
+        devices: int = 0,
+        rack: int = 0,
+        noise: float = 0.2,
         slow: Iterable[str] = (),
         crashing: Iterable[str] = (),
         links: Iterable[tuple[str, str]] = (),
+        after_restart: AfterRestart = AfterRestart.RESUME,
         **weather: float,
     ) -> World:
-        faults = Faults(frozenset(slow), frozenset(crashing), frozenset(frozenset(link) for link in links))
-        world = World(seed, [f"node-{number}" for number in range(nodes)], faults, Weather(**weather))
+        faults = Faults(noise, frozenset(slow), frozenset(crashing), frozenset(frozenset(link) for link in links))
+        world = World(seed, Build(nodes, devices, rack), faults, Weather(**weather), after_restart)
         world.run(10)
         return world
 

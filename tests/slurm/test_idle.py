@@ -76,6 +76,32 @@ def test_a_suspended_job_keeps_its_node(at, job_on, slurm, wait_for):
     assert at("gpu1") is BUSY
 
 
+def test_a_job_that_its_user_has_stopped_keeps_its_node(at, job_on, slurm, wait_for):
+    """It still runs for Slurm, with a flag, and can go on at any time."""
+    job = slurm.sbatch("--nodelist=gpu1", "--wrap", "srun sleep 600")
+    wait_for(lambda: slurm.run("squeue", "-h", "-s", "-j", job).stdout.count("sleep"), "a step that runs")
+    slurm.run("scancel", "--signal=STOP", job)
+    wait_for(lambda: slurm.job(job)["JobState"] == "STOPPED", "a stopped job")
+    assert at("gpu1") is BUSY
+
+
+def test_a_job_that_was_put_back_into_the_line_has_no_node(at, job_on, slurm, wait_for):
+    """Where it ran before is of no interest."""
+    job = job_on("gpu1", "--requeue")
+    slurm.scontrol("requeuehold", job)
+    wait_for(lambda: at("gpu1") is IDLE, "an idle node")
+    assert slurm.job(job)["JobState"] == "PENDING"
+
+
+def test_what_people_like_to_see_hides_no_job(at, job_on, monkeypatch):
+    """Filters for squeue come from the environment as well."""
+    job_on("gpu1")
+    for name, value in (("USERS", "nobody"), ("NAMES", "none"), ("STATES", "PENDING"), ("FORMAT", "%j")):
+        monkeypatch.setenv(f"SQUEUE_{name}", value)
+    monkeypatch.setenv("SLURM_CLUSTERS", "elsewhere")
+    assert at("gpu1") is BUSY
+
+
 def test_elements_of_an_array_count_each(at, job_on, slurm, wait_for, monkeypatch):
     """The agent's own is one of them only."""
     array = slurm.sbatch("--nodelist=gpu1", "--array=1-2", "--wrap", "sleep 600")

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from muster.errors import Unavailable
 from muster_coordinator.client import Client
 from muster_coordinator.reports.progress import Progress
 from muster_coordinator.sweep_records import SweepRecord
@@ -18,7 +19,10 @@ _BUSY_SHARE = 0.2
 
 
 def follow(client: Client, answer: Any) -> Any:
-    """Asks for the sweep until it has ended; the last answer. Ctrl-C ends the command and not the sweep."""
+    """Asks for the sweep until it has ended; the last answer. Ctrl-C ends the command and not the sweep.
+
+    Unavailable when the coordinator does not answer any more.
+    """
     sweep = SweepRecord.model_validate(answer)
     progress = Progress(sys.stderr)
     try:
@@ -32,6 +36,9 @@ def follow(client: Client, answer: Any) -> Any:
                 return answer
             took_s = time.monotonic() - asked_at
             time.sleep(max(POLL_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+    except Unavailable:
+        progress.leave()
+        raise
     except KeyboardInterrupt:
         progress.leave()
         print(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)

@@ -14,6 +14,7 @@ from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption,
 from muster_coordinator.commands.following import follow
 from muster_coordinator.commands.sweep_reports import export, show
 from muster_coordinator.reports.forecast_text import forecast_text
+from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
@@ -70,7 +71,7 @@ def start(
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     plan = client.post("sweeps", "plan", body=body)
-    print(json.dumps(plan) if as_json else forecast_text(Forecast.model_validate(plan)))
+    print(json.dumps(plan) if as_json else for_terminal(forecast_text(Forecast.model_validate(plan))))
 
 
 def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> None:
@@ -81,7 +82,7 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> N
     if as_json:
         print(json.dumps(answer))
     elif wait:
-        print(sweep_report(sweep))
+        print(for_terminal(sweep_report(sweep)))
     else:
         print(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
     if wait:
@@ -114,7 +115,7 @@ def abort(
 ) -> None:
     """End a sweep now; what it has found so far is kept."""
     answer = connect(url, token_file, config).delete("sweeps", id)
-    print(json.dumps(answer) if as_json else sweep_report(SweepRecord.model_validate(answer)))
+    print(json.dumps(answer) if as_json else for_terminal(sweep_report(SweepRecord.model_validate(answer))))
 
 
 def _row(sweep: SweepRecord) -> tuple[str, ...]:

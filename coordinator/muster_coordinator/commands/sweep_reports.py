@@ -14,6 +14,7 @@ from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption,
 from muster_coordinator.reports.explained import Explanation
 from muster_coordinator.reports.explanation_text import explanation_text
 from muster_coordinator.reports.exports import Format
+from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.reports.rounds import sweep_rounds
 from muster_coordinator.sweep_records import SweepRecord
@@ -40,7 +41,7 @@ def show(
         print(json.dumps(answer))
         return
     sweep = SweepRecord.model_validate(answer)
-    print(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
+    print(for_terminal(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}"))
 
 
 def export(
@@ -71,4 +72,4 @@ def export(
 
 def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
     answer = client.get("sweeps", sweep, "explain", node=node)
-    print(json.dumps(answer) if as_json else explanation_text(Explanation.model_validate(answer)))
+    print(json.dumps(answer) if as_json else for_terminal(explanation_text(Explanation.model_validate(answer))))

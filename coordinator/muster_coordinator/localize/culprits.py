@@ -9,7 +9,7 @@
   rails when they were tried apart and others were well; otherwise the link, of a node that passes alone. Where a run
   alone tells nothing, node and link cannot be told apart, and the node is named.
 - A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad several times
-  and never good although all nodes on it pass otherwise.
+  and never good although all nodes on it pass otherwise; between two nodes, also since then.
 
 Where nobody said who shares a leaf, a bad switch or path may be what looks like bad nodes. Then a node has to fail with
 one partner more; on several sides of the fabric, as far as it is known who passes with whom; and at both ends of
@@ -205,8 +205,19 @@ class Judgement:
         return {
             path: self._culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
             for path, trials in self.impassable.items()
-            if len(trials) >= self.bad_runs_of_path
+            if len(trials) >= self.bad_runs_of_path and not self.lacks_control(path)
         }
+
+    def lacks_control(self, path: Path) -> bool:
+        """Whether a link between two nodes might be slow only because everything has become slower meanwhile.
+
+        So neither of its ends has passed with others since it was bad for the second time.
+        """
+        if path.of_leaves or len(bad := self.impassable[path]) < 2:
+            return False
+        order = {trial.group: place for place, trial in enumerate(self.evidence.trials)}
+        passed = [trial for end in path.ends for trial in self.evidence.histories[end].good if len(trial.members) > 1]
+        return all(order[trial.group] < order[bad[1].group] for trial in passed)
 
     @cached_property
     def failed(self) -> frozenset[str]:
@@ -265,15 +276,17 @@ class Judgement:
         return not any(node in self.nodes for node in trial.crashed or trial.members)
 
     def partners_needed(self, node: str) -> int:
-        """With how many partners a stuck node has to fail; one more where its bad runs came to different things.
+        """With how many partners a stuck node has to fail, but not more than there are.
 
-        One more, too, where no other is known to be at its leaf, but not more than there are: who has failed with
-        everybody has been tried across every path.
+        It is one more where its bad runs came to different things, or where no other is known to be at its leaf and
+        there are too many sides to try all.
         """
-        needed = partners_beyond_chance(len(self.evidence.sites))
-        if self.evidence.neighbours(node):
-            return needed + (not are_alike(self.stuck[node]))
-        return min(needed + 1, len(self.evidence.sites.keys() - self.nodes.keys()) - 1)
+        unknown = not self.evidence.neighbours(node) and len(self._sides) > FEW_SIDES
+        more = unknown or not are_alike(self.stuck[node])
+        return min(
+            partners_beyond_chance(len(self.evidence.sites)) + more,
+            len(self.evidence.sites.keys() - self.nodes.keys()) - 1,
+        )
 
     def _is_cut_off(self, node: str, trials: list[Trial]) -> bool:
         """Whether only what is the node's own explains that it has failed with so many."""

@@ -1,6 +1,5 @@
 """Which way a node is slow: to send, to receive, or both."""
 
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,19 +17,18 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """What a node could send and receive by itself in the middle of its bad runs, in GB/s, and what others can."""
+    """What a node could send and receive by itself in each of its bad runs, in GB/s, and what others can."""
 
-    sends: float
-    receives: float
+    sends: tuple[float, ...]
+    receives: tuple[float, ...]
     level: Level
 
     @property
     def slow(self) -> Direction | None:
-        """None when both are slow, or neither is."""
-        sends_slowly, receives_slowly = self.sends < self.level.slow_below, self.receives < self.level.slow_below
-        if sends_slowly is receives_slowly:
-            return None
-        return Direction.SEND if sends_slowly else Direction.RECEIVE
+        """None unless one way was slow and the other well in every run."""
+        if max(self.sends) < self.level.slow_below <= min(self.receives):
+            return Direction.SEND
+        return Direction.RECEIVE if max(self.receives) < self.level.slow_below <= min(self.sends) else None
 
 
 def level_one_way(trials: Iterable[Trial]) -> Level | None:
@@ -44,6 +42,6 @@ def one_way(node: str, bad: Sequence[Trial], level: Level | None) -> OneWay | No
     both = [trial for trial in bad if len(trial.members) == 2 and trial.sent.keys() >= {*trial.members}]
     if level is None or not both:
         return None
-    sends = statistics.median(trial.sent[node] for trial in both)
-    receives = statistics.median(trial.sent[other] for trial in both for other in trial.others(node))
+    sends = tuple(trial.sent[node] for trial in both)
+    receives = tuple(trial.sent[other] for trial in both for other in trial.others(node))
     return OneWay(sends, receives, level)

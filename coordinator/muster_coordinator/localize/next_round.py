@@ -1,4 +1,4 @@
-"""The next round of an adaptive sweep, from what the last ones have shown: which groups, and why."""
+"""The next round of a sweep, from what the last ones have shown: which groups, and why."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from muster_coordinator.localize.probe import Probe
 from muster_coordinator.localize.tournament import across_leaves
 
 ALONE_TRIES = 3
-"""How often a node that was bad for no known reason runs alone, for each pass in which it was.
+"""How often a node that was bad for no known reason runs alone, for each pass that was asked for.
 
 So often two of three faults show that do in three runs of ten.
 """
@@ -31,6 +31,7 @@ STRANGERS = "{} and {} were bad with others, and nobody has passed yet"
 ALIKE = "{} and {} fail alike, and pass together if a switch before both is bad"
 FRESH = "{} meets {}, which has passed"
 ONCE_MORE = "every node that has passed once more, across other paths"
+SINCE = "{} and {} show whether what was bad between {} and {} is bad elsewhere by now"
 PATH = "between {} and {} one run was bad although its nodes are well"
 
 
@@ -132,9 +133,20 @@ class NextRound:
 
     def _try_paths(self) -> None:
         for path, trials in self._judgement.impassable.items():
+            if self._judgement.lacks_control(path):
+                self._try_control(path)
+                continue
             lacking = self._judgement.bad_runs_of_path - len(trials)
             for _ in range(lacking if len(trials) > 1 else 1):  # most paths are good the second time
                 self._try_path(path)
+
+    def _try_control(self, path: Path) -> None:
+        """An end of a bad link with somebody else: if that is slow as well by now, the link is not to blame."""
+        for end, other in (path.ends, path.ends[::-1]):
+            partner = self._partners.take_near(end, {end, other}, set()) if self._is_free(end) else None
+            if partner is not None:
+                self._add((end, partner), SINCE.format(end, partner, *path.ends))
+                return
 
     def _try_path(self, path: Path) -> None:
         if path.of_leaves:
@@ -152,8 +164,7 @@ class NextRound:
         for path in self._judgement.passable:
             for trial in self._judgement.unexplained[path]:
                 for node in filter(self._is_free, trial.members):
-                    tries = ALONE_TRIES * min(self._passes, len(self._judgement.stuck[node]))
-                    if self._evidence.histories[node].tried_alone < tries:
+                    if self._evidence.histories[node].tried_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
 
     def _add_controls(self) -> None:
@@ -167,12 +178,13 @@ class NextRound:
         done = {node: self._evidence.histories[node].passed for node in self._partners.rest()}
         lacking = [node for node, passes in done.items() if passes < self._passes]
         if len(lacking) > 1:
-            passes = min(done[node] for node in lacking)
+            passes = max(done[node] for node in lacking)
             groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
             self.probes += [Probe(group, ONCE_MORE) for group in groups]
 
     def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
         self._used.update(members)
+        self._partners.withdraw(members)
         self.probes.append(Probe(members, reason, by_rail))
 
     def _is_partner(self, node: str) -> bool:

@@ -40,4 +40,4 @@ class Pairs:
         if left := still_to_run(rounds, trials, absent):
             return in_rank_order(left, self.sites)
         judgement = Judgement(Evidence(self.sites, tuple(trials)), self.abilities)
-        return settling(judgement, absent, seed=self.seed, passes=1)
+        return settling(judgement, absent, seed=self.seed, passes=self.passes)

@@ -47,6 +47,10 @@ class Partners:
         """A partner at `leaf`."""
         return self._take(self._leaf(leaf))
 
+    def withdraw(self, nodes: Iterable[str]) -> None:
+        """Hands out none of these any more."""
+        self._free.difference_update(nodes)
+
     def rest(self) -> list[str]:
         """Who is still free."""
         return [node for node in self._all if node in self._free]

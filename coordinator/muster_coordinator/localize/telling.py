@@ -1,5 +1,6 @@
 """How a judgement is told: in records, and in sentences with the numbers that speak for it."""
 
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,7 @@ class Telling:
     def node(self, culprit: Culprit) -> FailedNode:
         """A node of which something is at fault."""
         (node,) = culprit.of
-        ways = one_way(node, culprit.trials, self._level_one_way)
+        ways = one_way(node, culprit.trials, self._level_one_way) if culprit.slow else None
         reasons = (
             *self._reasons(culprit),
             *_directions(ways),
@@ -135,6 +136,7 @@ def _directions(ways: OneWay | None) -> Iterable[str]:
     if ways is None or ways.slow is None:
         return
     yield (
-        f"{ONE_WAY[ways.slow]}: one way at a time it sends {ways.sends:.3g} GB/s and receives {ways.receives:.3g} GB/s;"
+        f"{ONE_WAY[ways.slow]}: one way at a time it sends {statistics.median(ways.sends):.3g} GB/s"
+        f" and receives {statistics.median(ways.receives):.3g} GB/s;"
         f" typical here is {ways.level.typical:.3g} GB/s, and less than {ways.level.slow_below:.3g} GB/s is slow"
     )

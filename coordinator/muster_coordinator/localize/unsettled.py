@@ -51,7 +51,7 @@ def _partners_missing(judgement: Judgement, node: str) -> str:
         1,
     )
     times = "one more run" if lacking == 1 else f"{lacking} more runs, each"
-    return f"it needs {times} {_company(judgement, node)}"
+    return f"it needs at least {times} {_company(judgement, node)}"
 
 
 def _partners(judgement: Judgement, node: str) -> Iterator[str]:

@@ -1,11 +1,9 @@
 """What the groups of a sweep are compared by, and what is typical of those that went well."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.model import Metric
-from muster_coordinator.localize.level import level_of, spread_of
-from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.wording import amount
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.sweeps.showing import trial_of
@@ -30,18 +28,12 @@ class Amounts:
 
 def amounts_of(record: SweepRecord) -> Amounts:
     """The amounts of a complete record, typical by the same measure as the localisation's."""
-    groups = [group for stage in record.rounds for group in stage.groups]
-    together, alone = _reached(groups, alone=False), _reached(groups, alone=True)
-    spread = spread_of(together)  # there are many of them, and few that ran alone
-    levels = [level_of(values, spread) for values in (together, alone)]
+    trials = tuple(trial_of(group) for stage in record.rounds for group in stage.groups)
+    evidence = Evidence({}, trials)  # where the nodes stand changes nothing about what is typical
+    levels = (evidence.level_together, evidence.level_alone)
     return Amounts(record.metric, *(None if level is None else level.typical for level in levels))
 
 
 def numbers(metric: Metric) -> list[float]:
     """The numbers of a metric, one or one for each device, as far as they are known."""
     return [number for number in (metric if isinstance(metric, list) else [metric]) if number is not None]
-
-
-def _reached(groups: Iterable[GroupRecord], *, alone: bool) -> list[float]:
-    well = (group for group in groups if trial_of(group).outcome is Outcome.GOOD and (len(group.members) == 1) is alone)
-    return [group.objective for group in well if group.objective is not None]

@@ -5,33 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-from muster.model import Topology, Verdict
+from muster.model import Topology
 from muster_coordinator.reports.amounts import Amounts, amounts_of
 from muster_coordinator.reports.naming import fabric, names
-from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode, GroupRecord, SweepRecord
+from muster_coordinator.reports.runs import RunInRound, runs_of
+from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode, SweepRecord
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-
-
-class RunInRound(NamedTuple):
-    """A group that has run, or was to run, in a round."""
-
-    round: int
-    group: GroupRecord
-
-    @property
-    def passed(self) -> bool:
-        return self.group.verdict in (Verdict.PASS, Verdict.WARN)
-
-    @property
-    def failed(self) -> bool:
-        return self.group.verdict is Verdict.FAIL
-
-    def others(self, node: str) -> tuple[str, ...]:
-        """The members besides `node`."""
-        return tuple(member for member in self.group.members if member != node)
 
 
 @dataclass(frozen=True)
@@ -49,7 +30,12 @@ class CaseFile:
     @cached_property
     def runs(self) -> tuple[RunInRound, ...]:
         """Every group that the node was in."""
-        return tuple(run for run in _runs(self.record) if self.node in run.group.members)
+        return tuple(run for run in runs_of(self.record) if self.node in run.group.members)
+
+    @cached_property
+    def bad_runs(self) -> tuple[RunInRound, ...]:
+        """The runs that speak against the node and that nothing else explains."""
+        return tuple(run for run in self.runs if self.node in run.charged and {*self.culprits(run)} <= {self.node})
 
     @cached_property
     def conviction(self) -> FailedNode | None:
@@ -68,8 +54,10 @@ class CaseFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sweep's notes that name the node, and why it was not to be had."""
-        found = [note for note in self.record.notes if self.node in _NAME.findall(note)]
+        """The sweep's notes that name the node, apart from those about another one, and why it was not to be had."""
+        others = {*self.record.inconclusive} - {self.node}
+        named = (note for note in self.record.notes if self.node in note and self.node in _NAME.findall(note))
+        found = [note for note in named if note.partition(": ")[0] not in others]
         absent = self.record.absent.get(self.node)
         if absent is not None and not any(absent in note for note in found):
             found.append(f"{self.node} was not to be had: {absent}")
@@ -79,15 +67,18 @@ class CaseFile:
     def proofs(self) -> Mapping[str, RunInRound]:
         """By node, the first run with others that it passed without this one."""
         found: dict[str, RunInRound] = {}
-        for run in _runs(self.record):
+        for run in runs_of(self.record):
             if run.passed and self.node not in run.group.members and len(run.group.members) > 1:
                 for member in run.group.members:
                     found.setdefault(member, run)
         return found
 
     def culprits(self, run: RunInRound) -> Iterator[str]:
-        """What is at fault of what a run depended on: nodes, links, leaves and paths."""
+        """What explains a bad run: nodes whose ranks crashed, or whatever is at fault of what it depended on."""
         members = frozenset(run.group.members)
+        if run.charged < members:
+            yield from (node for node in run.group.members if node in run.charged)
+            return
         leaves = Counter(self.places[node].leaf for node in members if node in self.places)
         yield from (failed.node for failed in self.record.failed_nodes if failed.node in members)
         links = (failed.between for failed in self.record.failed_links)
@@ -100,7 +91,3 @@ class CaseFile:
         company = f"with {names(others)}" if others else "alone"
         reached = "" if run.group.objective is None else f" at {self.amounts.words(run.group.objective)}"
         return f"{company}{reached} in round {run.round}"
-
-
-def _runs(record: SweepRecord) -> Iterator[RunInRound]:
-    return (RunInRound(stage.number, group) for stage in record.rounds for group in stage.groups)

@@ -10,16 +10,16 @@ from muster_coordinator.reports.naming import MOST_NAMES, names
 def excluded(case: CaseFile) -> tuple[str, ...]:
     """A sentence for each other explanation that some run excludes."""
     if case.conviction is None:
-        return tuple(_held_against_others(case))
+        return tuple(_explained_by_others(case))
     return (*_node_itself(case), *_fabric(case), *_partners(case))
 
 
-def _held_against_others(case: CaseFile) -> Iterator[str]:
-    """Bad runs of a node that is not convicted, as far as somebody else in them is."""
+def _explained_by_others(case: CaseFile) -> Iterator[str]:
+    """Bad runs of a node that is not convicted, as far as something else explains them."""
     for run in case.runs:
-        culprits = list(case.culprits(run)) if run.failed else []
-        if culprits:
-            yield f"the bad run {case.how(run, case.node)} is held against {names(culprits)} alone"
+        culprits = [*case.culprits(run)] if run.charged else []
+        if culprits and case.node not in culprits:
+            yield f"the bad run {case.how(run, case.node)} is explained by {names(culprits)}"
 
 
 def _node_itself(case: CaseFile) -> Iterator[str]:
@@ -31,18 +31,17 @@ def _node_itself(case: CaseFile) -> Iterator[str]:
 
 def _fabric(case: CaseFile) -> Iterator[str]:
     """A run alone crosses nothing, and several partners are not behind one link."""
-    bad = [run for run in case.runs if run.failed]
-    alone = next((run for run in bad if len(run.group.members) == 1), None)
+    alone = next((run for run in case.bad_runs if len(run.group.members) == 1), None)
     if alone is not None:
         yield f"no partner, link or switch is to blame: it was bad {case.how(alone, case.node)}"
-    partners = list(dict.fromkeys(run.others(case.node)[0] for run in bad if len(run.group.members) == 2))
+    partners = list(dict.fromkeys(run.others(case.node)[0] for run in case.bad_runs if len(run.group.members) == 2))
     if len(partners) > 1:
         yield f"no single link or partner is to blame: it was bad with each of {names(partners)}"
 
 
 def _partners(case: CaseFile) -> Iterator[str]:
     """The partners in its bad runs that passed without it."""
-    partners = dict.fromkeys(node for run in case.runs if run.failed for node in run.others(case.node))
+    partners = dict.fromkeys(node for run in case.bad_runs for node in run.others(case.node))
     cleared = set(case.record.cleared_nodes)
     proven = [(node, case.proofs[node]) for node in partners if node in cleared and node in case.proofs]
     for node, proof in proven[:MOST_NAMES]:

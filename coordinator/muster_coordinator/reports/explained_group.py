@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from muster_coordinator.reports.amounts import Amounts, numbers
 from muster_coordinator.reports.explained import ExplainedGroup
+from muster_coordinator.reports.lines import blame_lines
 from muster_coordinator.reports.naming import names
-from muster_coordinator.reports.rounds import blame_words
 from muster_coordinator.sweep_records import Ending, GroupRecord, MemberRecord
 
 _ENDINGS = {
@@ -56,7 +56,7 @@ def _outcome(group: GroupRecord, amounts: Amounts) -> Iterator[str]:
         return
     if group.ending in _ENDINGS:
         yield _ENDINGS[group.ending] + (", and was formed again" if group.formed_again else "")
-        yield from map(blame_words, group.blamed)
+    yield from blame_lines(group.blamed)
     if group.objective is not None and not group.slow:  # which tells the amounts as well
         yield f"reached {amounts.words(group.objective)}, {_compared(group, amounts)}"
     yield f"verdict {group.verdict}" + (f": {group.slow}" if group.slow else "")

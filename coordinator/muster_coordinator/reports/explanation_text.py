@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from muster_coordinator.reports.explained import ExplainedGroup, ExplainedRound, Explanation
-from muster_coordinator.reports.rounds import indented
+from muster_coordinator.reports.lines import indented
 
 
 def explanation_text(it: Explanation) -> str:

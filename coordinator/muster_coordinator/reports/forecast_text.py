@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from muster_coordinator.reports.naming import count, names
-from muster_coordinator.reports.rounds import indented
+from muster_coordinator.reports.lines import indented
+from muster_coordinator.reports.naming import by_value, count, names
 from muster_coordinator.sweeps.forecast import Cost, Forecast, ForecastGroup
 
 MOST_GROUPS = 20
@@ -27,8 +27,8 @@ def forecast_text(forecast: Forecast) -> str:
 
 
 def _absent(forecast: Forecast) -> Iterator[str]:
-    for why in dict.fromkeys(forecast.absent.values()):
-        yield f"without {names(node for node in forecast.absent if forecast.absent[node] == why)}: {why}"
+    for why, nodes in by_value(forecast.absent).items():
+        yield f"without {names(nodes)}: {why}"
 
 
 def _round(forecast: Forecast) -> Iterator[str]:

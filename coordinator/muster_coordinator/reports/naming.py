@@ -1,6 +1,6 @@
 """How nodes and the parts of them that failed are named in reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster_coordinator.localize.culprits import Part
 from muster_coordinator.sweep_records import FailedFabric, FailedNode
@@ -17,6 +17,14 @@ def names(nodes: Iterable[str], separator: str = ", ") -> str:
     if len(every) <= MOST_NAMES + 1:  # counting a single one would not be shorter
         return separator.join(every)
     return f"{separator.join(every[:MOST_NAMES])} and {len(every) - MOST_NAMES} others"
+
+
+def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
+    """By what is said, all of whom it is said, in their order."""
+    found: dict[str, list[str]] = {}
+    for name, what in said.items():
+        found.setdefault(what, []).append(name)
+    return found
 
 
 def count(number: int, what: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from muster.model import Json
 from muster_coordinator.reports.amounts import numbers
-from muster_coordinator.reports.rounds import blame_words
+from muster_coordinator.reports.lines import blame_lines, for_terminal
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord
 
 _HEADINGS = (
@@ -31,13 +31,13 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def nccl_tests_text(record: SweepRecord) -> str:
     """The complete record; the groups in the order in which they were formed."""
     groups = [_group(record, stage.number, group) for stage in record.rounds for group in stage.groups]
-    return "\n".join(line for lines in groups for line in (*lines, ""))
+    return for_terminal("\n".join(line for lines in groups for line in (*lines, "")))
 
 
 def _group(record: SweepRecord, number: int, group: GroupRecord) -> Iterator[str]:
     yield f"# sweep {record.id}, round {number}, group {group.id}: {group.verdict or group.state}"
     yield f"# {record.check} {json.dumps(record.params, sort_keys=True)}"
-    yield from (f"# {blame_words(blame)}" for blame in group.blamed)
+    yield from (f"# {line}" for line in blame_lines(group.blamed))
     yield "#"
     yield "# Using devices"
     for place in group.places:
@@ -80,5 +80,5 @@ def _values(group: GroupRecord, metric: str) -> list[float]:
 
 def _asked_size(params: Json) -> int | None:
     """The one message size in bytes that was asked for, with the units of nccl-tests; None when there was none."""
-    found = re.fullmatch(r"(?P<number>\d+(\.\d+)?)(?P<unit>[KMG]?)", str(params.get("size_bytes")).upper())
+    found = re.fullmatch(r"(?P<number>\d{1,15}(\.\d+)?)(?P<unit>[KMG]?)", str(params.get("size_bytes")).upper())
     return None if found is None else math.floor(float(found["number"]) * _UNITS[found["unit"]])

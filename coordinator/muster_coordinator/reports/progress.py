@@ -1,10 +1,11 @@
 """How a sweep that runs is followed: a line for every round, and one for every group that did not plainly pass."""
 
-import shutil
+import os
 from collections import Counter
 from typing import TextIO
 
 from muster.model import Verdict
+from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.naming import count
 from muster_coordinator.reports.rounds import group_line
 from muster_coordinator.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
@@ -22,6 +23,8 @@ _IN_ORDER = ("passed", "failed", "without result", "running", "forming", "waitin
 
 _STEPS = 10
 """Where lines stay, a round has its line again when another tenth of its groups has ended."""
+
+_USUAL_COLUMNS = 80
 
 _FROM_THE_START = "\r\x1b[K"
 """Clears the line of a terminal that the cursor is in."""
@@ -88,7 +91,7 @@ class Progress:
         if self._in_place:
             self._redraw(sweep)
         else:
-            self._out.writelines(f"{line}\n" for line in self._news.lines(sweep))
+            self._out.writelines(f"{for_terminal(line)}\n" for line in self._news.lines(sweep))
         self._out.flush()
 
     def leave(self) -> None:
@@ -97,11 +100,18 @@ class Progress:
             self._out.write("\n")
 
     def _redraw(self, sweep: SweepRecord) -> None:
-        self._out.writelines(f"{_FROM_THE_START}{line}\n" for line in self._news.groups(sweep))
+        self._out.writelines(f"{_FROM_THE_START}{for_terminal(line)}\n" for line in self._news.groups(sweep))
         over = len(sweep.rounds) - (sweep.ended_at is None)
         for stage in sweep.rounds[self._rounds_over : max(over, 0)]:
             self._out.write(f"{_FROM_THE_START}{round_line(stage)}\n")
         self._rounds_over = max(over, 0)
         for stage in sweep.rounds[self._rounds_over :]:
-            width = shutil.get_terminal_size().columns - 1
-            self._out.write(_FROM_THE_START + round_line(stage)[:width])
+            self._out.write(_FROM_THE_START + round_line(stage)[: _columns(self._out) - 1])
+
+
+def _columns(terminal: TextIO) -> int:
+    """How wide the terminal is now; what usual ones are where it does not say."""
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or _USUAL_COLUMNS
+    except OSError:
+        return _USUAL_COLUMNS

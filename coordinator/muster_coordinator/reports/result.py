@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from muster_coordinator.reports.naming import count, fabric, failed_part
-from muster_coordinator.reports.rounds import indented
+from muster_coordinator.reports.lines import indented
+from muster_coordinator.reports.naming import by_value, count, fabric, failed_part
 from muster_coordinator.sweep_records import SweepRecord
 
 
@@ -47,9 +47,8 @@ def _open(sweep: SweepRecord) -> Iterator[str]:
             why[node] = sentence
         else:
             other.append(note)
-    for sentence in dict.fromkeys(why.values()):
-        nodes = ", ".join(node for node in why if why[node] == sentence)
-        yield f"inconclusive: {nodes}" + (f" ({sentence})" if sentence else "")
+    for sentence, nodes in by_value(why).items():
+        yield f"inconclusive: {', '.join(nodes)}" + (f" ({sentence})" if sentence else "")
     yield from (f"note: {note}" for note in other)
 
 

@@ -1,9 +1,8 @@
 """The rounds of a sweep with a line for every group."""
 
-from collections.abc import Iterable
-
+from muster_coordinator.reports.lines import blame_lines, indented
 from muster_coordinator.reports.naming import names
-from muster_coordinator.sweep_records import Blame, GroupRecord, SweepRecord
+from muster_coordinator.sweep_records import GroupRecord, SweepRecord
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:
@@ -18,17 +17,6 @@ def group_line(group: GroupRecord) -> str:
     """One line: the members in rank order, what came of them, the number they are compared by."""
     outcome = group.verdict or group.ending or group.state
     objective = "" if group.objective is None else f" {group.objective:.4g}"
-    blamed = "".join(f"; {blame_words(blame)}" for blame in group.blamed)
+    blamed = "".join(f"; {line}" for line in blame_lines(group.blamed))
     again = "; formed again" if group.formed_again else ""
     return f"{names(group.members, ' + ')}: {outcome}{objective}{blamed}{again}"
-
-
-def blame_words(blame: Blame) -> str:
-    """Who kept a group from forming or finishing, and how, in one line."""
-    detail = " ".join(blame.detail.split())
-    return f"{blame.node}: {blame.reason}" + (f" ({detail})" if detail else "")
-
-
-def indented(lines: Iterable[str]) -> list[str]:
-    """The lines, two spaces further to the right."""
-    return [f"  {line}" for line in lines]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from muster_coordinator.sweep_records import Ending, GroupRecord
 from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import Task
+from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task
 
 RECENT = 100
 """Groups from which the duration of the next ones is told."""
@@ -21,12 +21,19 @@ class Expense:
         self._durations: deque[float] = deque(maxlen=RECENT)
 
     def add(self, record: GroupRecord) -> None:
-        """Counts a group that has ended."""
+        """Counts a group that has ended.
+
+        The clock may have been set meanwhile, and one that was interrupted ended only when the next coordinator came.
+        """
         assert record.ended_at is not None
-        duration_s = max(record.ended_at - record.started_at, 0.0)  # the clock may have been set back meanwhile
+        duration_s = min(max(record.ended_at - record.started_at, 0.0), self._longest_s)
         self.spent_node_s += duration_s * len(record.members)
         if record.ending is Ending.FINISHED:
             self._durations.append(duration_s)
+
+    @property
+    def _longest_s(self) -> float:
+        return FORMING_S + PREPARING_S + self._task.timeout_s + RUN_GRACE_S
 
     @property
     def expected_s(self) -> float:

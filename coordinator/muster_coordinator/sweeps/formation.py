@@ -37,17 +37,20 @@ def form_again(formation: Formation, blamed: Iterable[Blame], spares: Spares) ->
     """How to form a group that the blamed members kept from forming; None when it shall rest there."""
     why = {blame.node: blame.reason for blame in blamed}
     first, *others = formation.members
-    if why.get(first) == UNREACHABLE and not formation.turned:
+    if others and why.get(first) == UNREACHABLE and not formation.turned:
         reason = f"nobody could reach {first} as rank 0"
         return replace(formation, members=(*others, first), reason=reason, turned=True)
     if len(formation.members) == 2 and UNREACHABLE in why.values():
         return None  # tried both ways, it is evidence about what lies between the two
-    return without(formation, why, spares)
+    if formation.reformed == MAX_REFORMED:
+        return None
+    again = without(formation, why, spares)
+    return again and replace(again, reason=f"formed again {again.reason}", reformed=formation.reformed + 1)
 
 
 def without(formation: Formation, missing: Mapping[str, str], spares: Spares) -> Formation | None:
     """The group without the nodes that are `missing`, with spares in their place; None when that is no group."""
-    if len(formation.members) < 2 or formation.reformed >= MAX_REFORMED:
+    if len(formation.members) < 2:
         return None
     stand_ins = {node: spares(node) for node in missing}
     members = tuple(there for node in formation.members if (there := stand_ins.get(node, node)) is not None)
@@ -55,5 +58,4 @@ def without(formation: Formation, missing: Mapping[str, str], spares: Spares) ->
         return None
     lost = ", ".join(f"{node} ({reason})" for node, reason in missing.items())
     found = [f"{spare} stands in for {node}" for node, spare in stand_ins.items() if spare is not None]
-    reason = "; ".join((f"formed again without {lost}", *found))
-    return replace(formation, members=members, reason=reason, reformed=formation.reformed + 1)
+    return replace(formation, members=members, reason="; ".join((f"without {lost}", *found)))

@@ -30,10 +30,14 @@ class Occupancy:
         """Takes all the nodes, or waits for them when one is not free."""
         wanted = tuple(nodes)
         if not all(self.is_free(node, now) for node in wanted):
-            self._waited_for.update(wanted)
+            self.wait_for(wanted)
             return False
         self._until.update(dict.fromkeys(wanted, math.inf))
         return True
+
+    def wait_for(self, nodes: Iterable[str]) -> None:
+        """Keeps nodes from whoever comes later in this turn."""
+        self._waited_for.update(nodes)
 
     def release(self, nodes: Iterable[str], at: float) -> None:
         """Lets nodes be taken from `at` on, a time in seconds since the epoch."""

@@ -25,9 +25,6 @@ START_UP_S = 20.0
 USUAL_RUN_S = 15.0
 """What a run takes whose check does not say it."""
 
-LARGE_GROUPS = frozenset({Strategy.WHOLE, Strategy.BISECT})
-"""Strategies that begin with a group of all nodes, or of half of them."""
-
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -39,7 +36,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
         raise Refused(unknown("check", request.check, offered))
     meant = _meant(request, nodes, declared)
     members = in_topology_order(nodes[name] for name, obstacle in meant.items() if obstacle is None)
-    strategy = _strategy(request, members)
+    strategy = _strategy(request, nodes.values())
     if len(members) < least_nodes(strategy):
         raise Refused(
             f"strategy {strategy} needs at least {least_nodes(strategy)} nodes that are online and have the check"
@@ -103,10 +100,10 @@ def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
     return Abilities(alone=min(counts) > 1, by_rail=by_rail and len(counts) == 1 and min(counts) > 1)
 
 
-def _strategy(request: SweepRequest, members: Iterable[Node]) -> Strategy:
+def _strategy(request: SweepRequest, nodes: Iterable[Node]) -> Strategy:
     if request.strategy is not None:
         return _choice(Strategy, "strategy", request.strategy)
-    alone = all(node.checks[request.check].scope is Scope.NODE for node in members)
+    alone = all(node.checks[request.check].scope is Scope.NODE for node in nodes if request.check in node.checks)
     return Strategy.SINGLE if alone else Strategy.ADAPTIVE
 
 
@@ -134,16 +131,17 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 
 def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> Limits:
     """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
-    least, least_node_s = least_nodes(strategy), least_nodes(strategy) * run_s
+    least = least_nodes(strategy)
+    smallest = count if strategy is Strategy.WHOLE else least
     parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count, least)
     if parallel is not None and parallel < least:
         raise Refused(f"max_parallel {request.max_parallel} is too few: {strategy} needs {least} nodes at once")
-    if parallel is not None and parallel < count and strategy in LARGE_GROUPS:
+    if parallel is not None and parallel < smallest:
         raise Refused(f"max_parallel {request.max_parallel} contradicts strategy {strategy}: its groups are larger")
-    if request.max_node_s is not None and request.max_node_s < least_node_s:
+    if request.max_node_s is not None and request.max_node_s < smallest * run_s:
         raise Refused(
-            f"max_node_s {request.max_node_s:g} is less than the {least_node_s:g} node-seconds that one group of"
-            f" {least} takes"
+            f"max_node_s {request.max_node_s:g} is less than the {smallest * run_s:g} node-seconds that one group of"
+            f" {smallest} takes"
         )
     return Limits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
 

@@ -29,14 +29,16 @@ def interrupted(record: SweepRecord, now: float) -> SweepRecord:
 
 
 def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
-    """A sweep that cannot be taken up, as aborted: what it had found stays, whoever it had not settled is inconclusive."""
+    """A sweep that cannot be taken up, as aborted: what it had found stays, whom it had not settled is inconclusive."""
     failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
+    rounds = tuple(stage.model_copy(update={"waiting": 0}) for stage in record.rounds)
     return record.model_copy(
         update={
             "state": SweepState.ABORTED,
             "verdict": Verdict.FAIL if failed else Verdict.UNKNOWN,
             "inconclusive": tuple(node for node in record.nodes if node not in settled),
+            "rounds": rounds,
             "ended_at": now,
             "reason": reason,
         }

@@ -9,7 +9,6 @@ first, otherwise without the members that were to blame, for which spares from t
 any. Whoever vanished, declined or stayed silent is absent from then on, and inconclusive unless it was cleared before.
 """
 
-import math
 from collections.abc import Mapping
 from functools import partial
 
@@ -18,7 +17,15 @@ from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, T
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.trial import Outcome
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.sweep_records import (
+    Blame,
+    Ending,
+    GroupRecord,
+    GroupState,
+    RoundRecord,
+    SweepRecord,
+    SweepState,
+)
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation, form_again, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
@@ -56,7 +63,7 @@ class Sweep:
         self._ruling = self._inquiry.rule()
         self._expense = Expense(plan.task)
         self._ledger = Ledger()
-        self._rounds = 0  # that were not interrupted
+        self._rounds = 0  # that were run in full
         self._round: Round | None = None
         self._sites = {node: Site(node) for node in plan.nodes} | {site.node: site for site in plan.sites}
 
@@ -87,7 +94,7 @@ class Sweep:
             self._ledger.take_up(stage)
             for group in stage.groups:
                 self._take_up(group)
-            self._rounds += all(group.ending is not Ending.INTERRUPTED for group in stage.groups)
+            self._rounds += _was_run_in_full(stage)
         self._ruling = self._inquiry.rule()
         self._ledger.note_slow(self._ruling.why_slow)
 
@@ -116,7 +123,9 @@ class Sweep:
         for formation in [*self._round.waiting]:
             if not self._has_room(self._round, formation):
                 break
-            if self._occupancy.take(formation.members, now):
+            if not self._may_invite(self._round, formation):
+                self._occupancy.wait_for(formation.members)
+            elif self._occupancy.take(formation.members, now):
                 commands += self._form(self._round, formation, now)
         if not commands:
             return []
@@ -218,9 +227,12 @@ class Sweep:
 
     def _has_room(self, stage: Round, formation: Formation) -> bool:
         """Whether there is room for a group. One that is larger than the limits is formed alone."""
-        more, invited, taken = len(formation.members), stage.nodes_invited, stage.nodes_in_groups
-        most = self.plan.limits.nodes or math.inf
-        return (not invited or invited + more <= MOST_INVITED) and (not taken or taken + more <= most)
+        limit, taken = self.plan.limits.nodes, stage.nodes_in_groups
+        return limit is None or not taken or taken + len(formation.members) <= limit
+
+    def _may_invite(self, stage: Round, formation: Formation) -> bool:
+        invited = stage.nodes_invited
+        return not invited or invited + len(formation.members) <= MOST_INVITED
 
     def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
         self.state = SweepState.RUNNING
@@ -327,6 +339,12 @@ class Sweep:
             for node, ahead_s in self._ledger.wrong_clocks().items()
         )
         return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen, *clocks)
+
+
+def _was_run_in_full(stage: RoundRecord) -> bool:
+    """Whether an earlier coordinator had run all groups of a round when it ended."""
+    endings = {group.ending for group in stage.groups}
+    return bool(endings) and Ending.INTERRUPTED not in endings and not stage.waiting
 
 
 def _is_gone(blame: Blame, record: GroupRecord) -> bool:

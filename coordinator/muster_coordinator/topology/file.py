@@ -20,7 +20,7 @@ def read_topology(path: Path | None) -> dict[str, Topology]:
     if path is None:
         return {}
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark of their own
     except OSError as error:
         raise SettingsError(f"topology_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ leave nodes out, `key!=value,value`; a list of names alone stands for `name=…`
 Slurm writes them (`node-[01-16]`), or a pattern with `*` and `?`.
 """
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +14,12 @@ from dataclasses import dataclass
 from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster_coordinator.topology.hostlist import expand
-from muster_coordinator.topology.term import KEYS, LABEL, STATES, Candidate, Term
+from muster_coordinator.topology.term import KEYS, LABEL, STATES, Candidate, Term, is_pattern
 
 EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"
+
+MOST_TERMS, MOST_PATTERNS = 32, 100
+"""More are a slip such as `node-[1-5000]*`: every pattern is tried on every node, and meanwhile the fleet waits."""
 
 _SHOWN = 10
 _SPACE_AT_COMMA = re.compile(r"\s*,\s*")
@@ -61,11 +65,15 @@ def parse_selection(text: str) -> Selection:
     lexer = shlex.shlex(_SPACE_AT_COMMA.sub(",", text), posix=True)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r\n;", True, ""
     try:
-        terms = tuple(map(_term, lexer))
+        terms = tuple(map(_term, itertools.islice(lexer, MOST_TERMS + 1)))
     except ValueError as error:  # of the lexer: quotes that do not close
         raise Refused(f"selection {text[:80]!r}: {str(error).lower()}") from None
     if not terms:
         raise Refused(f"the selection is empty: leave it out to mean all nodes, or write one, {EXAMPLE}")
+    if len(terms) > MOST_TERMS:
+        raise Refused(f"the selection has more than {MOST_TERMS} terms: give names between commas, without spaces")
+    if (patterns := sum(map(is_pattern, (value for term in terms for value in term.values)))) > MOST_PATTERNS:
+        raise Refused(f"the selection makes {patterns} patterns, at most {MOST_PATTERNS} are taken: leave out * and ?")
     return Selection(terms)
 
 

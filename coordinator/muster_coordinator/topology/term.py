@@ -82,7 +82,7 @@ class Term:
     def unmet(self, existing: frozenset[str]) -> tuple[str, ...]:
         """Those of `values` that fit nothing that exists."""
         absent = (value for value in self.values if value not in existing)
-        return tuple(value for value in absent if not (_is_pattern(value) and fnmatch.filter(existing, value)))
+        return tuple(value for value in absent if not (is_pattern(value) and fnmatch.filter(existing, value)))
 
     def _is_meant(self, value: str) -> bool:
         return value in self._literal or (self._pattern is not None and self._pattern.match(value) is not None)
@@ -93,9 +93,10 @@ class Term:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        patterns = [fnmatch.translate(value) for value in self.values if _is_pattern(value)]
+        patterns = [fnmatch.translate(value) for value in self.values if is_pattern(value)]
         return re.compile("|".join(patterns)) if patterns else None
 
 
-def _is_pattern(value: str) -> bool:
+def is_pattern(value: str) -> bool:
+    """Whether a value stands for all that look like it."""
     return "*" in value or "?" in value

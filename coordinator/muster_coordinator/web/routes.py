@@ -13,7 +13,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from muster.errors import unknown
-from muster.model import Topology
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.events import (
@@ -161,7 +160,7 @@ class Api:
         sweep = new_id()
         await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
-        return _answer(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
+        return await _answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
     async def plan_sweep(self, request: web.Request) -> web.Response:
         """What a sweep would do and cost; starts nothing."""
@@ -172,7 +171,7 @@ class Api:
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep as it stands."""
         query(request, NoQuery)
-        return _answer(await self._sweep(request.match_info["sweep"]))
+        return await _answer_large(await self._sweep(request.match_info["sweep"]))
 
     async def abort_sweep(self, request: web.Request) -> web.Response:
         """Ends a sweep now; what it has found is kept. Answers with it."""
@@ -180,19 +179,19 @@ class Api:
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
             await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
-        return _answer(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
+        return await _answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
         """Why a sweep convicted, cleared or left open a node: its runs in order, in words and with the numbers."""
         wanted = query(request, ExplainQuery)
         sweep = await self._sweep(request.match_info["sweep"])
-        return _answer(await asyncio.to_thread(explain, sweep, wanted.node, self._places(sweep)))
+        return _answer(await asyncio.to_thread(explain, sweep, wanted.node, self.pipeline.fleet.places(sweep.nodes)))
 
     async def export_sweep(self, request: web.Request) -> web.Response:
         """A whole sweep as a file: `json`, `csv`, text as of `nccl-tests`, or the `matrix` of its pairs as SVG."""
         form = FORMS[query(request, ExportQuery).format]
         sweep = await self._sweep(request.match_info["sweep"])
-        text = await asyncio.to_thread(form.made, sweep, self._places(sweep))
+        text = await asyncio.to_thread(form.made, sweep, self.pipeline.fleet.places(sweep.nodes))
         headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep.id}.{form.suffix}"'}
         return web.Response(text=text, content_type=form.content_type, headers=headers)
 
@@ -276,11 +275,6 @@ class Api:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
         return record
 
-    def _places(self, sweep: SweepRecord) -> dict[str, Topology]:
-        """Where the nodes of a sweep stand, as far as they are still known."""
-        fleet, now = self.pipeline.fleet, self.pipeline.clock()
-        return {name: view.topology for name in sweep.nodes if (view := fleet.node(name, now)) is not None}
-
 
 def _page(items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery) -> Page[Item]:
     """A page of items in memory that are sorted by `key`, which is of this kind."""
@@ -293,4 +287,13 @@ def _page(items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wa
 
 
 def _answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
-    return web.Response(text=data.model_dump_json(), status=status, content_type="application/json", headers=headers)
+    return _json(data.model_dump_json(), status, headers)
+
+
+async def _answer_large(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
+    """The same for what may be many megabytes, while others are answered."""
+    return _json(await asyncio.to_thread(data.model_dump_json), status, headers)
+
+
+def _json(text: str, status: HTTPStatus, headers: dict[str, str]) -> web.Response:
+    return web.Response(text=text, status=status, content_type="application/json", headers=headers)

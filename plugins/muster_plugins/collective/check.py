@@ -13,7 +13,7 @@ from pydantic import Field
 
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.model import Json
-from muster_plugins.collective import table
+from muster_plugins.collective import resent, table
 from muster_plugins.collective.direction import send_one_way
 from muster_plugins.collective.exchange import Told, run_sizes, tell
 from muster_plugins.collective.judgement import FINDS, JUDGED, judge_results
@@ -58,8 +58,12 @@ class GroupParams(CollectiveParams):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Wrong elements and the wrong transport are errors; bandwidth and latency are judged against references."""
-    return [*judge_results(NAME, measurement, references), *_judge_hosts(measurement.facts)]
+    """Wrong elements and the wrong transport are errors; speed and what was sent again have references."""
+    return [
+        *judge_results(NAME, measurement, references),
+        *resent.judge_resent(NAME, measurement, references),
+        *_judge_hosts(measurement.facts),
+    ]
 
 
 def _judge_hosts(facts: Json) -> list[Finding]:
@@ -100,8 +104,8 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             objective="busbw_gbps",
             by_rail="rail_busbw_gbps",
             quick={"iterations": 3, "warmup": 1},
-            judged=JUDGED,
-            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | _FINDS).items()},
+            judged=(*JUDGED, resent.METRIC),
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | resent.FINDS | _FINDS).items()},
             cost_s=15.0,
             precedent="nccl-tests, Google cluster-health-scanner, Azure node health checks",
         )
@@ -142,6 +146,7 @@ def _measure_group(
     """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
     if group.backend == "gloo":
         place = replace(place, torch_name="cpu")
+    before = resent.look()
     rails = rails_of(group.nodes, group.local_ranks) if params.by_rail else []
     sizes = params.sizes(_DEFAULT_BYTES[place.backend])
     seen = run_sizes(params, sizes, place, context.progress, everyone(group.rank, len(group.nodes)))
@@ -151,7 +156,8 @@ def _measure_group(
     seen.add_wrong(apart.wrong + sent.wrong)
     transports = transport.connections(context.scratch)
     told = tell(group, seen, transports)
-    known |= group.facts(place) | table.facts(seen.rows)
+    again = resent.sent_again(before, group, told.transports)
+    known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, told.transports)
     known |= {"arrived_last": list(told.latest(group.nodes)), "environment": dict(shown(os.environ))}
@@ -159,7 +165,7 @@ def _measure_group(
     if group.rank == 0:
         known |= _outputs(params, seen.rows, told, peak)
     metrics = table.metrics(seen.rows, len(group.nodes), peak) | seen.times()
-    return Measurement(metrics=metrics | apart.metrics | sent.metrics, facts=known)
+    return Measurement(metrics=metrics | apart.metrics | sent.metrics | again.metrics, facts=known)
 
 
 def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:

@@ -3,7 +3,7 @@
 import os
 import ssl
 from collections.abc import Mapping
-from http.client import HTTPException, HTTPSConnection
+from http.client import HTTPS_PORT, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -63,19 +63,27 @@ class ApiServer:
 
     def _connection(self) -> HTTPSConnection:
         host, port = self._address()
-        authority = self._service_account.joinpath("ca.crt").read_text(encoding="ascii")
-        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context(cadata=authority))
+        context = ssl.create_default_context(cadata=self._authority())
+        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
 
-    def _address(self) -> tuple[str, int | None]:
+    def _address(self) -> tuple[str, int]:
         if self._api is not None:
             parts = urlsplit(self._api)
-            return parts.hostname or "", parts.port
+            return parts.hostname or "", parts.port or HTTPS_PORT
         host, port = (os.environ.get(f"KUBERNETES_SERVICE_{what}", "") for what in ("HOST", "PORT"))
         if not host or not port.isdigit():
             raise Unanswered(
                 "this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not say who to ask"
             )
         return host, int(port)
+
+    def _authority(self) -> str:
+        """The certificates. Without any, everybody whom the host trusts would be given the token."""
+        path = self._service_account / "ca.crt"
+        certificates = path.read_bytes().decode("ascii", errors="ignore")
+        if not certificates:
+            raise Unanswered(f"{path} does not hold a certificate")
+        return certificates
 
     def _token(self) -> str:
         """One word; anything else must not get into an error's text, as it may still hold a secret."""

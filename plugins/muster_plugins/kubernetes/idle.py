@@ -1,11 +1,15 @@
 """The idle probe `kubernetes`: whether a pod on this node has GPUs.
 
 A pod has what its containers request from the moment that it is bound to the node, also while it waits for its images
-or is being deleted, until it has succeeded or failed. GPUs that a pod uses without requesting them are for the idle
-probe of NVML to see.
+or is being deleted, until it has succeeded or failed. A pod with a resource claim counts, since what the claim is for
+stands elsewhere. GPUs that a pod uses without requesting them are for the idle probe of NVML to see.
+
+The API server knows no pods of a node that is not there, and says so as if it were idle. But a node that serves GPUs is
+never without any pod, and certainly not without the one in which the agent runs.
 """
 
 from fnmatch import fnmatchcase
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -30,6 +34,7 @@ class _Container(BaseModel):
 class _Spec(BaseModel):
     containers: list[_Container]
     init_containers: list[_Container] = Field([], alias="initContainers")
+    resource_claims: list[Any] = Field([], alias="resourceClaims")
 
 
 class _Metadata(BaseModel):
@@ -42,7 +47,8 @@ class _Pod(BaseModel):
 
     def has_any(self, patterns: tuple[str, ...]) -> bool:
         containers = (*self.spec.containers, *self.spec.init_containers)
-        return any(container.resources.has_any(patterns) for container in containers)
+        asks = any(container.resources.has_any(patterns) for container in containers)
+        return asks or bool(self.spec.resource_claims)
 
 
 class _PodList(BaseModel):
@@ -55,7 +61,11 @@ def probe(
     server: ApiServer, node: str, gpu_resources: tuple[str, ...], own_pod: str | None, _own: frozenset[int]
 ) -> Idleness:
     """BUSY while a pod other than our own requests one of the resources; Unanswered when the server does not tell."""
-    others = (pod for pod in _pods_on(node, server) if pod.metadata.uid != own_pod)
+    pods = {pod.metadata.uid: pod for pod in _pods_on(node, server)}
+    if not pods or (own_pod is not None and own_pod not in pods):
+        missing = f"without pod {own_pod}" if pods else "no pods at all"
+        raise Unanswered(f"{missing} on node {node}: is this its name in Kubernetes?")
+    others = (pod for uid, pod in pods.items() if uid != own_pod)
     return Idleness.BUSY if any(pod.has_any(gpu_resources) for pod in others) else Idleness.IDLE
 
 

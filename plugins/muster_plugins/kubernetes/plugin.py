@@ -1,5 +1,6 @@
 """The plugin `kubernetes`: nodes that Kubernetes schedules."""
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ from muster import Config, IdleProbe, Section, hookimpl
 
 NAME = "kubernetes"
 
+_API = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
+
 
 class KubernetesSettings(Section):
     """The table `[plugins.kubernetes]`. A pod's own names come from the downward API, through the environment."""
@@ -21,7 +24,9 @@ class KubernetesSettings(Section):
         pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
         description="The node's name in Kubernetes (spec.nodeName); unset: its name in muster",
     )
-    pod_uid: str | None = Field(None, description="The agent's own pod (metadata.uid), which does not count")
+    pod_uid: str | None = Field(
+        None, description="The agent's own pod (metadata.uid): it does not count, and must be there"
+    )
     gpu_resources: tuple[str, ...] = Field(
         ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
         min_length=1,
@@ -40,7 +45,7 @@ class KubernetesSettings(Section):
     @field_validator("api")
     @classmethod
     def _is_https(cls, value: str | None) -> str | None:
-        if value is not None and (urlsplit(value).scheme != "https" or not urlsplit(value).hostname):
+        if value is not None and not (_API.fullmatch(value) and urlsplit(value).port != 0):
             raise ValueError("must be https://host[:port], as the token is not for others to read")
         return value
 

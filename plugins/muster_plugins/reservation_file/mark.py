@@ -46,7 +46,9 @@ class Mark:
         draft.unlink(missing_ok=True)
         with draft.open("x", encoding="utf-8") as file:
             file.write(self._content(why))
+            file.flush()
             os.fchmod(file.fileno(), 0o644)  # whatever the umask says: others are to read it
+            os.fsync(file.fileno())  # a host that crashes under its test must not come back with an empty file
         try:
             os.link(draft, self._path)  # which fails where a file is, unlike a rename
         except FileExistsError:
@@ -60,6 +62,11 @@ class Mark:
         """Removes the file if it is ours."""
         if self._is_ours(self._holder()):
             self._path.unlink(missing_ok=True)
+
+    def is_anothers(self) -> bool:
+        """Whether there is a file that is not ours."""
+        holder = self._holder()
+        return holder is not None and not self._is_ours(holder)
 
     def _content(self, why: str) -> str:
         since = datetime.now(UTC).isoformat(timespec="seconds")

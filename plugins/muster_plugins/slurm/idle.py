@@ -2,8 +2,10 @@
 
 A job has it from the moment that Slurm chooses the node until its epilog has ended there: while the node boots for it
 (CONFIGURING), runs it, keeps it suspended with all that it has in the GPUs' memory, and cleans up after it
-(COMPLETING). The job in which the agent runs itself, if it does, is no foreign work: whoever started it there gave it
-the node.
+(COMPLETING). squeue is not asked for these states by name: it would leave out a running job that is stopped, resized or
+signalled. Unasked it shows all but those that have ended, and of these a node is given to none that waits.
+
+The job in which the agent runs itself, if it does, is no foreign work: whoever started it there gave it the node.
 
 Where users see only their own jobs (PrivateData=jobs), the agent's must be one who sees all: squeue leaves out the
 others without a word.
@@ -13,8 +15,6 @@ import os
 
 from muster import Idleness
 from muster_plugins.programs import Completed, TimedOut, run_program
-
-_STATES = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 
 _TIMEOUT_S = 0.8
 """A probe has a second. slurmctld may take longer when it is very busy, and then nobody knows."""
@@ -31,15 +31,20 @@ def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
 
 def _jobs_on(node: str, squeue: str) -> set[str]:
     """The ids of the jobs that have the node, each element of an array by its own."""
-    question = ["--all", "--local", f"--nodelist={node}", f"--states={_STATES}", "--noheader", "--format=%A"]
+    question = ["--all", "--local", f"--nodelist={node}", "--noheader", "--format=%A"]
     try:
-        done = run_program([squeue, *question], timeout_s=_TIMEOUT_S)
+        done = run_program([squeue, *question], timeout_s=_TIMEOUT_S, env=_no_preferences())
     except TimedOut:
         raise Unanswered(f"slurmctld did not answer within {_TIMEOUT_S:g} s") from None
     jobs = done.stdout.split()
     if done.exit_code != 0 or done.truncated or not all(job.isdigit() for job in jobs):
         raise Unanswered(_what_it_said(done))
     return set(jobs)
+
+
+def _no_preferences() -> dict[str, None]:
+    """Takes away the variables by which people have squeue show less, such as SQUEUE_USERS, or ask other clusters."""
+    return {name: None for name in os.environ if name.startswith("SQUEUE_") or name == "SLURM_CLUSTERS"}
 
 
 def _what_it_said(done: Completed) -> str:

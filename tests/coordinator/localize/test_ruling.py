@@ -67,7 +67,7 @@ def test_a_path_is_told_by_its_leaves_and_a_link_by_its_nodes() -> None:
     told = ruling(*good, *(ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3, 4)))
     assert [part.leaves for part in told.failed_fabric] == [("a", "c")]
     four_times = tuple(Trial(group=f"g{n}", members=("a1", "c1"), outcome=Outcome.BAD, detail="hung") for n in range(4))
-    told = ruling(*good, *four_times, sites=NOWHERE)
+    told = ruling(*good, *four_times, ran("a1", "b1"), sites=NOWHERE)
     assert [link.between for link in told.failed_links] == [("a1", "c1")]
     assert told.failed_links[0].reasons[0] == "between a1 (which passed) and c1 (which passed): hung"
 

@@ -8,7 +8,7 @@ def test_single_nodes_are_compared_with_single_nodes(bad_link):
     """The unit is that of the metric by which groups are compared."""
     amounts = amounts_of(bad_link)
     first, second, *_ = bad_link.rounds
-    assert amounts.words(amounts.typical(first.groups[0])) == "10 GB/s"
+    assert amounts.words(amounts.typical(first.groups[0])) == "10.1 GB/s"
     assert amounts.words(amounts.typical(second.groups[0])) == "90.8 GB/s"
 
 
@@ -19,6 +19,13 @@ def test_groups_that_failed_do_not_say_what_is_typical(group, sweep):
     failed = failed.model_copy(update={"places": places})
     assert amounts_of(sweep([failed, group("n3", "n4", at=10.0)])).together is None
     assert amounts_of(sweep([failed, group("n3", "n4", at=10.0), group("n5", "n6", at=10.0)])).together == 10.0
+
+
+def test_who_is_slow_and_tried_often_does_not_say_what_is_typical(group, sweep):
+    """Its runs are told beside the same amount by which they were judged."""
+    slow = [group("n1", f"n{number}", at=1.0 + number / 100) for number in range(2, 8)]
+    well = [group("n2", "n3", at=10.0), group("n4", "n5", at=10.0), group("n6", "n7", at=10.0)]
+    assert amounts_of(sweep(well, *([it] for it in slow))).together == 10.0
 
 
 @pytest.mark.parametrize("metric", [None, "points"])

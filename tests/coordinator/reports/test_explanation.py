@@ -5,6 +5,7 @@ from muster.model import Finding, Severity, Topology, Verdict
 from muster_coordinator.reports.explained import Explanation, Standing
 from muster_coordinator.reports.explanation import explain
 from muster_coordinator.reports.explanation_text import explanation_text
+from muster_coordinator.reports.matrix.pairs import pairs
 from muster_coordinator.sweep_records import Blame, Ending, FailedLink, FailedNode, GroupState
 
 CONCLUSIONS = {
@@ -48,18 +49,83 @@ def test_a_node_that_is_bad_alone_clears_what_lies_around_it(group, sweep):
     )
 
 
-def test_bad_runs_of_a_cleared_node_are_held_against_others(bad_link):
-    """And against whom."""
+def test_bad_runs_of_a_cleared_node_are_explained(bad_link):
+    """By what is at fault."""
     it = explain(bad_link, "n2", {})
     assert it.against == ()
-    assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is held against n1 alone",)
+    assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is explained by n1",)
+
+
+CRASHED = {"verdict": Verdict.UNKNOWN, "blamed": (Blame(node="n2", reason="run.killed", detail="signal 9"),)}
+
+
+def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, sweep):
+    """Neither does one of which another convicted node may be the cause, one interrupted or one formed again."""
+    record = sweep(
+        [group("n1", "n2", **CRASHED), group("n3", "n4", at=10.0)],
+        [group("n1", "n5", at=1.0, verdict=Verdict.FAIL), group("n2", at=90.0)],
+        [group("n1", "n3", verdict=Verdict.FAIL, ending=Ending.INTERRUPTED)],
+        [group("n1", "n4", verdict=Verdict.FAIL, ending=Ending.NOT_FORMED, formed_again=True)],
+        [group("n1", "n3", at=1.0, verdict=Verdict.FAIL)],
+        failed_nodes=(
+            FailedNode(node="n1", confidence=0.75, reasons=()),
+            FailedNode(node="n5", confidence=0.75, reasons=()),
+        ),
+        cleared_nodes=("n2", "n3", "n4"),
+    )
+    assert explain(record, "n1", {}).excluded == ("n3 is not to blame: it passed with n4 at 10 GB/s in round 1",)
+    crashed = explain(record, "n2", {})
+    assert crashed.excluded == ()
+    assert "n2: run.killed (signal 9)" in crashed.rounds[0].groups[0].told
+
+
+def test_a_run_that_speaks_against_others_is_explained_by_them(group, sweep):
+    """Who crashed once explains it, also when it was well ever since."""
+    record = sweep([group("n1", "n2", **CRASHED)], [group("n1", "n2", at=10.0)], cleared_nodes=("n1", "n2"))
+    assert explain(record, "n1", {}).excluded == ("the bad run with n2 in round 1 is explained by n2",)
+
+
+def test_what_broke_without_a_verdict_was_bad(group, sweep):
+    """Ranks that fail on both ends report no failure of the hardware and speak against the node all the same."""
+    broken = Blame(node="n2", reason="run.raised", detail="peer closed")
+    unknown = {"verdict": Verdict.UNKNOWN, "blamed": (broken,)}
+    bad = [group("n1", other, at=5.0, **unknown) for other in ("n2", "n3")]
+    bad = [it.model_copy(update={"places": tuple(_unknown(place) for place in it.places)}) for it in bad]
+    record = sweep(*([it] for it in bad), failed_nodes=(FailedNode(node="n1", confidence=0.75, reasons=()),))
+    assert explain(record, "n1", {}).excluded == (
+        "no single link or partner is to blame: it was bad with each of n2, n3",
+    )
+
+
+def _unknown(place):
+    return place.model_copy(update={"verdict": Verdict.UNKNOWN})
+
+
+def test_a_run_that_made_way_for_work_clears_nobody(group, sweep):
+    """One member measured and passed, the other was not there to say; the matrix has no such pair."""
+    preempted = (Blame(node="n2", reason="run.preempted", detail="a job began"),)
+    void = group("n1", "n2", at=10.0, blamed=preempted)
+    first, second = void.places
+    void = void.model_copy(update={"places": (first, second.model_copy(update={"verdict": Verdict.SKIPPED}))})
+    record = sweep([void], [group("n1", "n3", at=10.0)], cleared_nodes=("n1", "n3"))
+    it = explain(record, "n1", {})
+    assert it.conclusion == "n1 is cleared: it passed with n3 at 10 GB/s in round 2"
+    assert "n2: run.preempted (a job began)" in it.rounds[0].groups[0].told
+    assert [pair.nodes for pair in pairs(record)] == [("n1", "n3")]
+
+
+def test_nothing_is_concluded_from_a_run_that_measured_nothing(group, sweep):
+    """One rank alone has nobody to exchange with."""
+    link = FailedNode(node="n1", part="node_link", confidence=0.75, reasons=())
+    record = sweep([group("n1", "n2", at=1.0, verdict=Verdict.FAIL)], [group("n1", at=0.0)], failed_nodes=(link,))
+    assert explain(record, "n1", {}).excluded == ()
 
 
 def test_every_group_is_told_in_order(bad_link):
     """With whom, as which ranks, why it was formed, what was measured, what came of it, what was judged then."""
     first, second, *_ = explain(bad_link, "n1", {}).rounds
     (told,) = first.groups
-    assert (told.others, told.first_rank, told.objective, told.typical) == (("n2",), 0, 1.0, 10.0)
+    assert (told.others, told.first_rank, told.objective, told.typical) == (("n2",), 0, 1.0, 10.1)
     assert told.told == (
         "with n2; n1 had ranks 0 to 1 of 4",
         "formed because: every node once",
@@ -113,7 +179,7 @@ def test_a_node_behind_its_leaf(bad_leaf, places):
     assert it.against == ("none passes",)
     assert it.notes == bad_leaf.notes
     assert explain(bad_leaf, "n1", places).excluded == (
-        "the bad run with n3 at 1 GB/s in round 1 is held against leaf l2 alone",
+        "the bad run with n3 at 1 GB/s in round 1 is explained by leaf l2",
     )
 
 
@@ -137,7 +203,7 @@ def test_a_link_of_a_cleared_node(group, sweep):
     assert it.standing is Standing.CLEARED
     assert it.conclusion.endswith("; its link to n1 is at fault")
     assert it.against == ("bad four times",)
-    assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is held against link n1 - n2 alone",)
+    assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is explained by link n1 - n2",)
 
 
 def test_while_the_sweep_runs(group, sweep):
@@ -152,6 +218,27 @@ def test_a_cleared_node_that_has_left(bad_link):
     left = bad_link.model_copy(update={"absent": {"n4": "busy: another run", "n6": "lost: its agent has vanished"}})
     assert explain(left, "n4", {}).notes[-1] == "n4 was not to be had: busy: another run"
     assert explain(left, "n6", {}).notes == ("n6: lost: its agent has vanished",)
+
+
+def test_notes_about_others_are_left_out(group, sweep):
+    """Whoever has passed is named as the partner that a thousand others still need."""
+    others = [f"m{number}" for number in range(1000)]
+    notes = (
+        *(f"{other}: it needs a good run with a node that has passed, such as n1" for other in others),
+        "n1 is late",
+    )
+    record = sweep([group("n1", "n2", at=1.0)], nodes=("n1", "n2", *others), inconclusive=tuple(others), notes=notes)
+    assert explain(record, "n1", {}).notes == ("n1 is late",)
+    assert explain(record, "m7", {}).notes == (notes[7],)
+
+
+def test_of_whom_the_same_is_said_share_a_line(group, sweep):
+    """However large the group was."""
+    nodes = [f"n{number}" for number in range(512)]
+    silent = tuple(Blame(node=node, reason="silent", detail="said nothing\nwhile FORMING") for node in nodes[1:])
+    lost = {"ending": Ending.NOT_FORMED, "verdict": Verdict.UNKNOWN, "blamed": silent}
+    told = explain(sweep([group(*nodes, **lost)]), "n0", {}).rounds[0].groups[0].told
+    assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (said nothing while FORMING)"
 
 
 def test_hundreds_of_members_are_counted(group, sweep):

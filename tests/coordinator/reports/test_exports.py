@@ -70,6 +70,7 @@ def test_a_sweep_without_groups_is_a_header(sweep):
         ({"size_bytes": "1M"}, "1048576", "131.07"),
         ({"size_bytes": "1.5k"}, "1536", "0.19"),
         ({}, "N/A", "N/A"),
+        ({"size_bytes": "9" * 400}, "N/A", "N/A"),
         ({"begin_bytes": "1M", "end_bytes": "1G"}, "N/A", "N/A"),
     ],
 )

@@ -1,10 +1,12 @@
 import io
+import os
+import termios
 
 import pytest
 
 from muster.model import Verdict
 from muster_coordinator.reports.progress import News, Progress, round_line
-from muster_coordinator.sweep_records import Ending, GroupState, RoundRecord
+from muster_coordinator.sweep_records import Blame, Ending, GroupState, RoundRecord
 
 FORMING = {"state": GroupState.FORMING, "ending": None, "verdict": None}
 RUNNING = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
@@ -82,6 +84,36 @@ def test_on_a_terminal_the_line_changes_in_its_place(stages):
     kept = [line.rsplit("\r\x1b[K", 1)[-1] for line in out.getvalue().split("\n")[:-1]]
     assert kept == ["round 1: a7 + b7: FAIL", "round 1: 8 groups: 7 passed, 1 failed"]
     assert "\r\x1b[Kround 1: 8 groups: 3 passed, 5 running\r" in out.getvalue()
+
+
+class Pty(Terminal):
+    def __init__(self, descriptor):
+        super().__init__()
+        self._descriptor = descriptor
+
+    def fileno(self):
+        return self._descriptor
+
+
+def test_a_line_is_cut_where_the_terminal_that_shows_it_ends(stages):
+    """That of the progress, not that of stdout, which may be a file; what wraps could not be overwritten."""
+    ours, theirs = os.openpty()
+    try:
+        termios.tcsetwinsize(theirs, (24, 20))
+        out = Pty(theirs)
+        Progress(out).show(stages[3])
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert out.getvalue() == "\r\x1b[K" + "round 1: 8 groups: 3 passed, 5 running"[:19]
+
+
+def test_what_nodes_report_does_not_command_the_terminal(group, sweep):
+    """Their programs may print colours."""
+    blame = Blame(node="n1", reason="run.exited", detail="\x1b[31mfailed")
+    for out in (Terminal(), io.StringIO()):
+        Progress(out).show(sweep([group("n1", "n2", verdict=Verdict.UNKNOWN, blamed=(blame,))]))
+        assert "(\ufffd[31mfailed)" in out.getvalue()
 
 
 def test_a_finished_round_keeps_its_line(group, sweep):

@@ -1,5 +1,8 @@
+import time
+
 import pytest
 
+from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.naming import failed_part
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.reports.rounds import sweep_rounds
@@ -38,6 +41,23 @@ def test_nodes_that_are_open_for_the_same_reason_share_a_line(bad_leaf):
     lines = sweep_report(bad_leaf.model_copy(update={"notes": notes})).splitlines()
     assert "inconclusive: n3, n4 (no partner could tell)" in lines
     assert "inconclusive: n3, n4" in sweep_report(bad_leaf.model_copy(update={"notes": ()})).splitlines()
+
+
+def test_thousands_of_open_nodes_are_told_in_no_time(sweep):
+    """Also when each is open for a reason of its own."""
+    nodes = tuple(f"n{number}" for number in range(20_000))
+    record = sweep(nodes=nodes, inconclusive=nodes, notes=tuple(f"{node}: lost at {node}" for node in nodes))
+    began = time.process_time()
+    assert len(sweep_report(record).splitlines()) == 20_003
+    assert time.process_time() - began < 5.0
+
+
+def test_what_programs_printed_does_not_command_a_terminal():
+    """Lines stay lines; what moves, colours or names a window is replaced."""
+    assert (
+        for_terminal("n1: \x1b[2Jgone\r\x9b1m\x07\n\tn2: für ⟨x⟩")
+        == "n1: \ufffd[2Jgone\ufffd\ufffd1m\ufffd\n\tn2: für ⟨x⟩"
+    )
 
 
 def test_a_sweep_that_runs_has_no_cost_yet(bad_link):

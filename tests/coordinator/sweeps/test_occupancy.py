@@ -33,3 +33,12 @@ def test_it_tells_whether_anything_was_released_since_the_last_turn() -> None:
     assert occupancy.has_released
     occupancy.new_turn()
     assert not occupancy.has_released
+
+
+def test_nodes_can_be_waited_for_without_taking_any() -> None:
+    """Whoever could have them but may not form a group yet keeps its turn."""
+    occupancy = Occupancy()
+    occupancy.wait_for(("a",))
+    assert not occupancy.take(("a", "b"), 0.0)
+    occupancy.new_turn()
+    assert occupancy.take(("a",), 0.0)

@@ -12,15 +12,35 @@ from muster_coordinator.events import Command, SaveGroup, SaveSweep, SendCommand
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupRecord, SweepRecord, SweepRequest, SweepState
+from muster_coordinator.sweep_records import (
+    Blame,
+    Ending,
+    GroupRecord,
+    GroupState,
+    RoundRecord,
+    SweepRecord,
+    SweepRequest,
+    SweepState,
+)
 from muster_coordinator.sweeps.formation import MAX_REFORMED
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost, Task
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import Limits, Plan
 from muster_coordinator.sweeps.recovery import interrupted
-from muster_coordinator.sweeps.sweep import SAVE_EVERY_S, Sweep
+from muster_coordinator.sweeps.sweep import MOST_INVITED, SAVE_EVERY_S, Sweep
 
 TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="s")
+
+NOT_FORMED = GroupRecord(
+    id="s-7.1",
+    members=("n0", "n1", "n2"),
+    state=GroupState.ENDED,
+    ending=Ending.NOT_FORMED,
+    blamed=(Blame(node="n3", reason="busy"),),
+    formed_again=True,
+    started_at=0.0,
+    ended_at=1.0,
+)
 
 
 def plan(strategy: Strategy, count: int, **more: Any) -> Plan:
@@ -313,10 +333,41 @@ def test_a_group_waits_for_nodes_that_others_have() -> None:
     assert other.form(play.now)
     (group,) = other.live.values()
     assert group.members == ("n0", "n1")
-    assert group.reasons == ("formed again without n2 (lost)",)
+    assert group.reasons == ("without n2 (lost)",)
+
+
+def test_who_is_not_invited_yet_is_kept_from_others() -> None:
+    """So many are invited at once; the nodes of the next wave go to nobody who comes later in the turn."""
+    play = Play(plan(Strategy.PAIRS, MOST_INVITED + 4))
+    assert sum(len(group.members) for group in play.sweep.live.values()) == MOST_INVITED
+    other = Sweep(plan(Strategy.WHOLE, MOST_INVITED + 4), Orders(7), play.occupancy, 0.0)
+    other.begin(0.0)
+    invited = {node for group in play.sweep.live.values() for node in group.members}
+    assert not any(play.occupancy.is_free(node, 0.0) for node in set(other.plan.nodes) - invited)
 
 
 # After a restart
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        RoundRecord(number=1, waiting=1),
+        RoundRecord(number=1, waiting=1, groups=(NOT_FORMED,)),
+        RoundRecord(number=1, groups=(NOT_FORMED.model_copy(update={"ending": Ending.INTERRUPTED}),)),
+    ],
+)
+def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> None:
+    """Whether its group waited for nodes, waited to be formed again, or was interrupted."""
+    play = Play(plan(Strategy.WHOLE, 3, limits=Limits(rounds=1)))
+    record = play.sweep.record().model_copy(update={"rounds": (stage,)})
+    play.occupancy = Occupancy()
+    play.sweep = Sweep(play.sweep.plan, Orders(8), play.occupancy, 0.0)
+    play.groups = {}
+    play.sweep.take_up(record)
+    play._note(play.sweep.begin(0.0))
+    play.form()
+    assert play.to_end().verdict is Verdict.PASS
 
 
 def test_an_interrupted_sweep_goes_on_with_the_next_round() -> None:
@@ -339,3 +390,18 @@ def test_an_interrupted_sweep_goes_on_with_the_next_round() -> None:
     ids = [group.id for stage in record.rounds for group in stage.groups]
     assert len(ids) == len(set(ids))
     assert {group.ending for group in record.rounds[1].groups} == {Ending.INTERRUPTED}
+
+
+def test_an_interrupted_sweep_can_end_with_what_it_had_found() -> None:
+    """The verdicts of its groups stand, also of those that count as slow, and so does whom it has cleared."""
+    play = Play(plan(Strategy.PAIRS, 6), n3=0.1)
+    while len(play.sweep.summary().rounds) < 2:
+        play.step()
+    before = play.sweep.record()
+    after = Sweep(plan(Strategy.PAIRS, 6), Orders(8), Occupancy(), 50.0)
+    after.take_up(interrupted(before, 50.0))
+    after.give_up("enough", 50.0)
+    record = after.record()
+    assert (record.state, record.reason, record.ended_at) == (SweepState.ABORTED, "enough", 50.0)
+    assert (record.rounds[0], record.cleared_nodes) == (before.rounds[0], before.cleared_nodes)
+    assert any(group.slow for group in record.rounds[0].groups)

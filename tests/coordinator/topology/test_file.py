@@ -181,6 +181,13 @@ def test_a_file_is_read_by_its_ending(tmp_path):
     assert read_topology(None) == {}
 
 
+@pytest.mark.parametrize(("name", "text"), [("topology.conf", TREE), ("racks.toml", TOML)])
+def test_files_of_any_editor_are_read(tmp_path, name, text):
+    """Also with Windows' ends of lines, and with the mark that some put before all text."""
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    assert read_topology(tmp_path / name) == parse_topology(text, tmp_path / name)
+
+
 @pytest.mark.parametrize(("content", "reason"), [(None, "cannot read "), (b"\xff\xfe", "is not text: ")])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, reason):
     """With its path."""

@@ -80,6 +80,22 @@ def test_without_terms_every_node_is_meant():
     assert everything.never_heard_of == ("node-90", "node-91")
 
 
+@pytest.mark.parametrize(
+    ("text", "rack"),
+    [
+        ("rack=a=b", "a=b"),
+        ("rack=a!=b", "a!=b"),
+        ('rack="row 7"', "row 7"),
+        ("rack=Zürich-é", "Zürich-é"),
+        ("rack=r?", "r?"),
+    ],
+)
+def test_places_of_any_name_can_be_meant(text, rack):
+    """As agents and labels may have them: with signs of our own, in quotes with spaces, in any script."""
+    nodes = [Candidate("n1", Topology(rack=rack)), Candidate("n2", Topology(rack="other"))]
+    assert parse_selection(text).choose(nodes, {}).nodes == ("n1",)
+
+
 def test_nodes_that_only_the_topology_file_knows_are_named():
     """Where some of a place were never heard of, the others are meant."""
     found = parse_selection("rack=r0").choose(NODES, DECLARED)
@@ -105,6 +121,8 @@ def test_nodes_that_only_the_topology_file_knows_are_named():
         ("node-01,node-99", "unknown node 'node-99'; did you mean 'node-09'?"),
         ("node-[14-17]", "unknown node 'node-16'"),
         ("node-[14-17]", "; and 1 more of name=node-14,node-15,node-16,node-17"),
+        ("node-[1-5000]*", "the selection makes 5000 patterns, at most 100 are taken: leave out * and ?"),
+        (" ".join(["node-01"] * 33), "the selection has more than 32 terms: give names between commas, without spaces"),
         ("health=well", "'health=well': unknown health 'WELL' (valid: DEGRADED, FAILED, HEALTHY, SUSPECT, UNKNOWN)"),
         ("service=fine", "unknown service 'FINE' (valid: ACCEPTING, CORDONED, HELD, IN_SERVICE, PROBATION)"),
         ("rack=r9", "rack 'r9' is in the topology file, but no agent was ever heard of from there: it names node-91"),

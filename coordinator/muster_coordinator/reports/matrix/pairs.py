@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.model import Verdict
-from muster_coordinator.sweep_records import GroupRecord, SweepRecord
+from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.reports.runs import RunInRound, runs_of
+from muster_coordinator.sweep_records import SweepRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +21,20 @@ class Pair:
 
 def pairs(record: SweepRecord) -> list[Pair]:
     """Every pair of the complete record that has shown anything; a run that was neither good nor bad shows nothing."""
-    found: dict[tuple[str, str], list[GroupRecord]] = {}
+    found: dict[tuple[str, str], list[RunInRound]] = {}
     places = {node: place for place, node in enumerate(record.nodes)}
-    for group in (group for stage in record.rounds for group in stage.groups):
-        if len(group.members) == 2 and group.verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
-            found.setdefault(_in_order(group, places), []).append(group)
-    return [_pair(nodes, groups) for nodes, groups in found.items()]
+    for run in runs_of(record):
+        if len(run.group.members) == 2 and run.outcome is not Outcome.VOID:
+            found.setdefault(_in_order(run, places), []).append(run)
+    return [_pair(nodes, runs) for nodes, runs in found.items()]
 
 
-def _in_order(group: GroupRecord, places: Mapping[str, int]) -> tuple[str, str]:
-    one, other = sorted(group.members, key=places.__getitem__)
+def _in_order(run: RunInRound, places: Mapping[str, int]) -> tuple[str, str]:
+    one, other = sorted(run.group.members, key=places.__getitem__)
     return one, other
 
 
-def _pair(nodes: tuple[str, str], groups: list[GroupRecord]) -> Pair:
-    reached = [group.objective for group in groups if group.objective is not None]
-    failed = sum(group.verdict is Verdict.FAIL for group in groups)
-    return Pair(nodes, statistics.median(reached) if reached else None, len(groups), failed)
+def _pair(nodes: tuple[str, str], runs: list[RunInRound]) -> Pair:
+    reached = [run.group.objective for run in runs if run.group.objective is not None]
+    failed = sum(run.outcome is Outcome.BAD for run in runs)
+    return Pair(nodes, statistics.median(reached) if reached else None, len(runs), failed)

@@ -1,0 +1,37 @@
+"""One round while it goes on."""
+
+from muster_coordinator.orders import Orders
+from muster_coordinator.sweeps.formation import Formation
+from muster_coordinator.sweeps.group import Group, MemberLost, Task
+from muster_coordinator.sweeps.round import Round
+
+TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
+PAIR, SOLO = Formation(("a", "b"), "by lot"), Formation(("c",), "alone")
+
+
+def group(formation: Formation) -> Group:
+    return Group("s-1.1", TASK, formation.members, (formation.reason,), Orders(1), 0.0)
+
+
+def test_a_round_is_over_when_nothing_waits_or_lives() -> None:
+    """What has waited lives, and what has ended may wait again, with other members."""
+    stage = Round([PAIR, SOLO])
+    living = group(PAIR)
+    stage.begin(living, PAIR)
+    assert (stage.waiting, stage.nodes_in_groups, stage.nodes_invited) == ([SOLO], 2, 2)
+    stage.waiting.remove(SOLO)
+    assert not stage.is_over
+    assert stage.end(living) is PAIR
+    assert stage.is_over
+    stage.wait(Formation(("a", "x"), "again"))
+    assert not stage.is_over
+    assert stage.used == {"a", "b", "c", "x"}
+
+
+def test_only_groups_that_are_being_formed_have_nodes_that_are_invited() -> None:
+    """One that has ended has none."""
+    stage = Round([PAIR])
+    living = group(PAIR)
+    stage.begin(living, PAIR)
+    living.handle(MemberLost("a"), 1.0)
+    assert (stage.nodes_invited, stage.nodes_in_groups) == (0, 2)

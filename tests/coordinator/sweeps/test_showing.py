@@ -1,0 +1,82 @@
+"""What a group that has ended showed, as evidence."""
+
+from typing import Any
+
+import pytest
+
+from muster.model import Finding, Severity, Verdict
+from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.sweep_records import Blame, GroupRecord, GroupState, MemberRecord
+from muster_coordinator.sweeps.showing import trial_of
+
+PASS, WARN, FAIL, UNKNOWN = Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN
+
+
+def group(said: list[Verdict | None], **blamed: str) -> GroupRecord:
+    places = tuple(MemberRecord(node=f"n{number}", verdict=verdict) for number, verdict in enumerate(said))
+    return GroupRecord(
+        id="s-1.1",
+        members=tuple(place.node for place in places),
+        state=GroupState.ENDED,
+        places=places,
+        blamed=tuple(Blame(node=node, reason=reason) for node, reason in blamed.items()),
+        started_at=0.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"),
+    [
+        pytest.param(group([PASS, WARN]), Outcome.GOOD, id="everybody says so"),
+        pytest.param(group([PASS, FAIL]), Outcome.BAD, id="one says so"),
+        pytest.param(group([None, FAIL], n0="lost"), Outcome.BAD, id="one says so and another vanished"),
+        pytest.param(group([PASS, None]), Outcome.VOID, id="called off"),
+        pytest.param(group([PASS, None], n1="lost"), Outcome.VOID, id="vanished"),
+        pytest.param(group([PASS, None], n1="silent"), Outcome.VOID, id="silent"),
+        pytest.param(group([None, None], n1="busy"), Outcome.VOID, id="declined"),
+        pytest.param(group([UNKNOWN, UNKNOWN], n1="run.killed"), Outcome.BAD, id="crashed"),
+        pytest.param(
+            group([None, UNKNOWN], n1="run.killed"), Outcome.BAD, id="crashed before the others said anything"
+        ),
+        pytest.param(group([UNKNOWN, UNKNOWN], n0="run.raised", n1="run.raised"), Outcome.BAD, id="all failed"),
+        pytest.param(group([None, UNKNOWN], n1="run.raised"), Outcome.VOID, id="may be an echo of the silent one"),
+        pytest.param(group([UNKNOWN, UNKNOWN], n0="run.preempted"), Outcome.VOID, id="work came"),
+        pytest.param(group([None, None], n0="unreachable"), Outcome.BAD, id="no connection"),
+        pytest.param(group([UNKNOWN], n0="run.raised"), Outcome.VOID, id="alone without a verdict"),
+        pytest.param(group([FAIL]), Outcome.BAD, id="alone with one"),
+    ],
+)
+def test_only_what_nobody_else_can_have_brought_about_counts(ended: GroupRecord, outcome: Outcome) -> None:
+    """Absence, silence and being called off say nothing."""
+    assert trial_of(ended).outcome is outcome
+
+
+def test_crashes_and_failed_verdicts_are_hard_evidence() -> None:
+    """Who crashed is named, and the detail says what happened for people."""
+    crashed = trial_of(group([UNKNOWN, UNKNOWN], n1="run.killed"))
+    assert (crashed.crashed, crashed.hard, crashed.detail) == (frozenset({"n1"}), True, "n1: run.killed")
+    finding = Finding(code="c.wrong", summary="elements are wrong", severity=Severity.ERROR)
+    wrong = GroupRecord(
+        id="s-1.1",
+        members=("n0",),
+        state=GroupState.ENDED,
+        places=(MemberRecord(node="n0", verdict=FAIL, findings=(finding,)),),
+        started_at=0.0,
+    )
+    assert (trial_of(wrong).hard, trial_of(wrong).detail) == (True, "n0: elements are wrong")
+    assert not trial_of(group([PASS, PASS])).hard
+
+
+@pytest.mark.parametrize(("by_rail", "rails"), [(True, (1.0, 2.0)), (False, ())])
+def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[float, ...]) -> None:
+    """Rails are told by the first rank that tells them all, and only where they were tried apart."""
+    measured: Any = (
+        {"sent_gbps": 3.0, "arrived_last": 0.1, "compute_s": 0.2, "rails_gbps": [1.0, None]},
+        {"sent_gbps": 2.0, "arrived_last": 0.7, "rails_gbps": [1.0, 2.0]},
+    )
+    ended = group([PASS, PASS]).model_copy(
+        update={"by_rail": by_rail, "places": (MemberRecord(node="n0", verdict=PASS, measured=measured),)}
+    )
+    trial = trial_of(ended, "rails_gbps")
+    assert (trial.sent, trial.latest, trial.work_s) == ({"n0": 2.0}, {"n0": 0.7}, {"n0": 0.2})
+    assert trial.rails == rails

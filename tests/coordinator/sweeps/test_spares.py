@@ -1,0 +1,32 @@
+"""Who can stand in for a node."""
+
+import pytest
+
+from muster_coordinator.localize.probe import Site
+from muster_coordinator.sweeps.spares import nearest
+
+PLACES = {
+    "a": ("r1", "l1"),
+    "b": ("r1", "l2"),
+    "c": ("r1", "l1"),
+    "d": ("r2", "l3"),
+    "x": (None, None),
+    "y": (None, None),
+}
+SITES = {node: Site(node, *place) for node, place in PLACES.items()}
+
+
+@pytest.mark.parametrize(
+    ("node", "idle", "spare"),
+    [
+        ("a", "bcd", "c"),
+        ("a", "bd", "b"),
+        ("a", "d", None),
+        ("a", "", None),
+        ("a", "xd", None),
+        ("x", "ay", "y"),
+    ],
+)
+def test_the_nearest_is_behind_the_same_leaf_or_in_the_same_rack(node: str, idle: str, spare: str | None) -> None:
+    """Never in another rack; nodes of which nobody said where they stand share a place."""
+    assert nearest(node, iter(idle), SITES) == spare
