@@ -8,7 +8,7 @@ from benchmarks.localisation_cases import Sites
 from benchmarks.localisation_scoring import Answer, Named
 
 from muster_coordinator.localize.adaptive import Adaptive
-from muster_coordinator.localize.culprits import Part
+from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.probe import Policy
 from muster_coordinator.localize.trial import Trial
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks.localisation_fabric import Fabric, Faults
 
-from muster_coordinator.localize.culprits import Part
+from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.probe import Policy, Probe, Site
 from muster_coordinator.localize.trial import Trial
 

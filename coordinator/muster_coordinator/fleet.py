@@ -4,11 +4,10 @@
 longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.counts import Counts
@@ -19,7 +18,6 @@ from muster_coordinator.events import (
     Event,
     GroupReplySeen,
     InventorySeen,
-    LogNotBegun,
     PresenceSeen,
     ReferenceRemoved,
     ReferenceSet,
@@ -38,20 +36,14 @@ from muster_coordinator.records import BaselineView, FleetFinding, FleetView, No
 from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.roster import Roster
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.forecast import Forecast, forecast
-from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
-from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.planning import plan_again, plan_sweep
-from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
+from muster_coordinator.sweeping import Sweeping
+from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.requests import check_run
-from muster_coordinator.sweeps.sweep import Sweep
-from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.sweeps.timetable import Timetable
 
 RUN_ORDER_TTL_S = 30.0
 """Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
-
-ENDED_SWEEPS_KEPT = 100
-"""Sweeps that have just ended are still answered from memory; older ones only by the store."""
 
 
 class Fleet:
@@ -72,15 +64,16 @@ class Fleet:
         self.counts = Counts()
         self._orders = Orders(epoch)
         self._roster = Roster(self._orders, heartbeat_s, declared)
-        self._declared = declared
-        self._after_restart = after_restart
-        self._timetable = timetable or Timetable()
         self._references = ReferenceBook(self._orders)
         self._streams: dict[tuple[str, str], int] = {}
-        self._sweeps: dict[str, Sweep] = {}
-        self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
-        self._occupancy = Occupancy()
-        self._unheard: set[str] = set()  # nodes of interrupted sweeps that have not been heard of since the start
+        self._sweeping = Sweeping(
+            self._roster,
+            self._orders,
+            self.counts,
+            declared=declared,
+            after_restart=after_restart,
+            timetable=timetable or Timetable(),
+        )
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
@@ -88,11 +81,7 @@ class Fleet:
         commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._streams = dict(saved.streams)
         commands += self._references.restore(saved.references, now)
-        for record in saved.sweeps:
-            commands += release(record, self._orders, now)
-            commands += self._take_up(interrupted(record, now), now)
-        self._timetable.resume(past, self._roster.nodes, now)
-        return commands
+        return [*commands, *self._sweeping.restore(saved.sweeps, past, now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
@@ -109,7 +98,9 @@ class Fleet:
                 commands = self._tick(event, now)
             case _:
                 commands = self._grant(event, now)
-        return [*commands, *self._form_groups(event, now)]
+        if self._sweeping.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
+            commands += self._sweeping.form_groups(now)
+        return commands
 
     def nodes(self, now: float) -> list[NodeView]:
         """Every node that was ever heard of, by name."""
@@ -127,20 +118,19 @@ class Fleet:
     @property
     def running(self) -> int:
         """How many sweeps go on."""
-        return len(self._sweeps)
+        return len(self._sweeping.running)
 
     def sweeps(self) -> list[SweepRecord]:
         """The sweeps that run, as they stand."""
-        return [sweep.record() for sweep in self._sweeps.values()]
+        return [sweep.record() for sweep in self._sweeping.running.values()]
 
     def sweep(self, id: str) -> SweepRecord | None:
         """A sweep that runs, with all its groups, or one that has ended lately, without them."""
-        running = self._sweeps.get(id)
-        return self._ended.get(id) if running is None else running.record()
+        return self._sweeping.record(id)
 
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
-        return forecast(plan_sweep(SweepRequested("forecast", request), self._roster.nodes, self._declared))
+        return self._sweeping.forecast(request)
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
@@ -208,51 +198,20 @@ class Fleet:
         return [*self._hear(message.node, message.id, now), *self._roster.equip(message, now)]
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
-        commands = self._hear(message.node, message.id, now)
-        sweep = self._sweeps.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
-        return commands if sweep is None else [*commands, *self._drive(sweep, message, now)]
+        return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
 
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
-        self._admit_again(name, now)
-        if name not in self._roster.nodes:
-            self._timetable.note_joined(name)
+        self._sweeping.hear(name, now)
         return self._roster.hear(name, cause, now)
-
-    def _admit_again(self, name: str, now: float) -> None:
-        """Lets groups have a node again that had not been heard of since the start."""
-        if name in self._unheard:
-            self._unheard.discard(name)
-            self._occupancy.release((name,), now)
 
     def _tick(self, event: Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
         for name in self._roster.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
-        for sweep in list(self._sweeps.values()):
-            commands += self._drive(sweep, event, now)
-        return [*commands, *self._begin_due(now)]
-
-    def _begin_due(self, now: float) -> list[Command]:
-        """Begins the sweeps whose time has come, or says why they do not begin."""
-        running = {sweep.plan.origin for sweep in self._sweeps.values()}
-        due = self._timetable.tick(self._roster.nodes, running, now)
-        return [command for it in due for command in self._begin_by_itself(it, now)]
-
-    def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
-        if isinstance(due, Due):
-            try:
-                return self._begin_sweep(SweepRequested(self._orders.new_id(), due.request, due.origin), now)
-            except Refused as refused:
-                due = PassedOver(due.origin, str(refused))
-        self.counts.sweeps_not_begun += 1
-        return [LogNotBegun(due.origin, due.reason)]
+        return [*commands, *self._sweeping.tick(event, now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
-        self._admit_again(name, now)
-        commands = self._roster.lose(name, text, cause, now)
-        for sweep in [sweep for sweep in self._sweeps.values() if sweep.concerns(name)]:
-            commands += self._drive(sweep, MemberLost(name), now)
-        return commands
+        return [*self._roster.lose(name, text, cause, now), *self._sweeping.lose(name, now)]
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
@@ -260,9 +219,9 @@ class Fleet:
             case RunRequested():
                 return self._request_run(request, now)
             case SweepRequested():
-                return self._begin_sweep(request, now)
+                return self._sweeping.begin(request, now)
             case SweepAbortRequested(sweep, reason):
-                return self._abort_sweep(sweep, reason, now)
+                return self._sweeping.abort(sweep, reason, now)
             case ReferenceSet() | ReferenceRemoved():
                 return self._change_references(request, now)
             case BaselineReset(baseline):
@@ -274,80 +233,8 @@ class Fleet:
         order = self._orders.send(event.node, RunCheck, now, ttl_s=RUN_ORDER_TTL_S, cause=event.run, **content)
         return [self._roster.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
 
-    def _begin_sweep(self, event: SweepRequested, now: float) -> list[Command]:
-        if event.sweep in self._sweeps or event.sweep in self._ended:
-            raise Refused(f"there is a sweep {event.sweep!r} already")
-        plan = plan_sweep(event, self._roster.nodes, self._declared)
-        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
-        self._timetable.note_swept(plan.nodes)
-        self.counts.sweeps += 1
-        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
-        told = [self._roster.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
-        return [*told, *sweep.begin(now), *self._settle(sweep, now)]
-
-    def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
-        """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
-        try:
-            plan = plan_again(record, self._roster.nodes)
-        except Refused as refused:
-            return self._close(aborted(record, now, f"{RESTARTED}: {refused}"), now)
-        sweep = self._sweeps[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
-        sweep.take_up(record)
-        resumes = self._after_restart is AfterRestart.RESUME
-        commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
-        return [*commands, *self._settle(sweep, now)]
-
-    def _resume(self, sweep: Sweep, now: float) -> list[Command]:
-        """Plans the next round, to be formed of nodes that have been heard of, and goes without those that are lost."""
-        commands = sweep.begin(now)
-        for node in sweep.plan.nodes:
-            if self._roster.nodes[node].online:
-                self._unheard.add(node)
-                self._occupancy.take((node,), now)
-            else:
-                commands += sweep.handle(MemberLost(node), now)
-        return commands
-
-    def _form_groups(self, event: Event, now: float) -> list[Command]:
-        """Lets the sweeps form what waits, the more urgent ones first, when nodes may have become free."""
-        if not (self._occupancy.has_released or isinstance(event, Ticked | SweepRequested)):
-            return []
-        self._occupancy.new_turn()
-        waiting = [sweep for sweep in self._sweeps.values() if sweep.is_waiting]
-        waiting.sort(key=lambda sweep: -sweep.plan.priority)
-        return [command for sweep in waiting for command in sweep.form(now)]
-
-    def _abort_sweep(self, id: str, reason: str, now: float) -> list[Command]:
-        if id in self._ended:
-            return []
-        if id not in self._sweeps:
-            raise Refused(unknown("sweep", id, self._sweeps))
-        return self._drive(self._sweeps[id], CalledOff(reason), now)
-
     def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
         if isinstance(event, ReferenceRemoved):
             return self._references.remove(event.key, now)
         require_use(event.reference, self._roster.nodes)
         return self._references.set(event.reference, now)
-
-    def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
-        return [*sweep.handle(event, now), *self._settle(sweep, now)]
-
-    def _settle(self, sweep: Sweep, now: float) -> list[Command]:
-        """Draws the conclusions from a sweep that has ended."""
-        if not sweep.is_over:
-            return []
-        del self._sweeps[sweep.plan.id]
-        self.counts.groups += sweep.groups
-        learned = self._roster.learn_leaves(sweep.pairs(), sweep.plan.id, now)
-        return [*learned, *self._conclude(sweep.summary(), now)]
-
-    def _close(self, record: SweepRecord, now: float) -> list[Command]:
-        """Ends a sweep that cannot go on."""
-        return [*saving(record), *self._conclude(record, now)]
-
-    def _conclude(self, record: SweepRecord, now: float) -> list[Command]:
-        self._ended[record.id] = record
-        if len(self._ended) > ENDED_SWEEPS_KEPT:
-            self._ended.popitem(last=False)
-        return self._roster.take_findings(record, now)

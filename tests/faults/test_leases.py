@@ -107,7 +107,7 @@ def test_a_check_that_hangs_hides_no_work_that_arrives(fleet, held, book, eventu
     assert ended_at - held.busy.stat().st_mtime < 1.0
     assert hanging in held.agent.health["running"]
     fleet.wait_until_free("n1")
-    eventually(held.is_free, "the node to be free")
+    eventually(lambda: not held.reserved.exists(), "the reservation to be given back")
 
 
 def test_aborting_gives_everything_back_within_three_seconds(fleet, held, book, eventually):

@@ -17,19 +17,17 @@ whatever is bad between others. Of several that fail all alike nobody is convict
 
 How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
 not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
-Who has passed with others is cleared; whoever is neither is open. Confidence: each bad run leaves half of the doubt,
-and one with hard evidence a fifth.
+Who has passed with others is cleared; whoever is neither is open.
 """
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
 
 from muster_coordinator.localize.chance import are_alike, partners_beyond_chance, runs_beyond_chance
+from muster_coordinator.localize.culprit import Culprit, Part
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.probe import Abilities
 from muster_coordinator.localize.sides import alike
@@ -46,38 +44,6 @@ REPRESENTATIVES = 4
 
 FEW_SIDES = 5
 """Where nobody said who shares a leaf and no more sides are known, a suspect has to fail on each of them."""
-
-SOFT_DOUBT, HARD_DOUBT = 0.5, 0.2
-
-
-class Part(StrEnum):
-    """What can be at fault: a path lies between leaves, a link between two nodes."""
-
-    NODE = "node"
-    RAIL = "rail"
-    NODE_LINK = "node_link"
-    LEAF = "leaf"
-    PATH = "path"
-    LINK = "link"
-
-
-@dataclass(frozen=True, slots=True)
-class Culprit:
-    """A part that is at fault. `of` names one node, one leaf, or the ends of a path or link; `rails` those of the node.
-
-    `slow` says that it works but is slow, `intermittent` that it was seen to work well too.
-    """
-
-    part: Part
-    of: tuple[str, ...]
-    trials: tuple[Trial, ...]
-    slow: bool
-    rails: tuple[int, ...] = ()
-    intermittent: bool = False
-
-    @property
-    def confidence(self) -> float:
-        return round(1 - math.prod(HARD_DOUBT if trial.hard else SOFT_DOUBT for trial in self.trials), 3)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster_coordinator.localize.culprits import Judgement, Part
+from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.telling import Telling
 from muster_coordinator.localize.unsettled import unsettled
 from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode

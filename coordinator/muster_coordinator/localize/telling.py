@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.culprits import Culprit, Judgement, Part
+from muster_coordinator.localize.culprit import Culprit, Part
+from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.direction import Direction, OneWay, level_one_way, one_way
 from muster_coordinator.localize.hints import hints_of, in_words
 from muster_coordinator.localize.level import Level

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muster_coordinator.localize.culprits import Part
+from muster_coordinator.localize.culprit import Part
 from muster_coordinator.reports.case_file import CaseFile
 from muster_coordinator.reports.naming import MOST_NAMES, names
 

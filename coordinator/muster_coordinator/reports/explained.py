@@ -39,9 +39,10 @@ class ExplainedRound(Data):
 
 
 class Explanation(Data):
-    """What a sweep judged about a node: what speaks `against` it, what is `excluded` by what, and round by round why.
+    """What a sweep judged about a node, and round by round why.
 
-    `confidence` is between 0 and 1, and only there for a node that is convicted. `notes` are those that name the node.
+    It tells what speaks `against` the node or what connects it, and what is `excluded` by what. `confidence` is between
+    0 and 1, and only there for a node that is convicted. `notes` are those that are about the node.
     """
 
     sweep: str

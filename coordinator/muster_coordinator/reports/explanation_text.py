@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.reports.explained import ExplainedGroup, ExplainedRound, Explanation
+from muster_coordinator.reports.explained import ExplainedGroup, ExplainedRound, Explanation, Standing
 from muster_coordinator.reports.lines import indented
 
 
 def explanation_text(it: Explanation) -> str:
     """The explanation for people."""
+    accused = "it" if it.standing is Standing.CONVICTED else "what connects it"
     lines = [
         it.conclusion,
-        *_section("what speaks against it", it.against),
+        *_section(f"what speaks against {accused}", it.against),
         *_section("what is excluded", it.excluded),
         *_section("notes", it.notes),
     ]

@@ -6,8 +6,11 @@ from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.ruling import Ruling, ruling_of
 from muster_coordinator.localize.strategy import policy_of
 from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, SweepRecord
 from muster_coordinator.sweeps.formation import Formation, formations
+from muster_coordinator.sweeps.member import SILENT, may_be_echo
 from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.showing import trial_of
 from muster_coordinator.topology.learned import Pair
 
 
@@ -29,6 +32,28 @@ class Inquiry:
             passes=plan.passes,
         )
 
+    def take(self, record: GroupRecord, again: Formation | None) -> None:
+        """Takes what an ended group showed as evidence, unless it is formed again, and notes who is not to be had."""
+        trial = trial_of(record, self._plan.task.rail_metric)
+        if again is None:
+            self.trials.append(trial)
+        for blame in record.blamed:
+            left_out = again is not None and blame.node not in again.members
+            gone = again is None and trial.outcome is Outcome.VOID and _is_gone(blame, record)
+            if left_out or gone:
+                self.miss(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+
+    def miss(self, node: str, why: str) -> None:
+        """Notes a node that is not to be had; the first reason counts."""
+        self.absent.setdefault(node, why)
+
+    def take_up(self, record: SweepRecord) -> None:
+        """Takes what groups had shown to the coordinator before this one, but not those that its end interrupted."""
+        self.absent.update(record.absent)
+        groups = (group for stage in record.rounds for group in stage.groups)
+        shown = (it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED)
+        self.trials += [trial_of(group, self._plan.task.rail_metric) for group in shown]
+
     def next_round(self, rounds: int) -> list[Formation]:
         """The groups that would tell most after so many rounds; none when nothing more can be learned."""
         if rounds >= self._policy.max_rounds:
@@ -44,3 +69,9 @@ class Inquiry:
         """What pairs of nodes have reached together."""
         good = (it for it in self.trials if it.outcome is Outcome.GOOD and len(it.members) == 2)
         return [Pair(it.members[0], it.members[1], it.objective) for it in good if it.objective is not None]
+
+
+def _is_gone(blame: Blame, record: GroupRecord) -> bool:
+    """Whether a member cannot be had any more, rather than may only have seen its peers fail, or had no time to say."""
+    had_no_time = blame.reason == SILENT and record.ending is Ending.ABORTED
+    return not had_no_time and not may_be_echo(blame.reason)

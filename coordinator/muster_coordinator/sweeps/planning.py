@@ -64,12 +64,13 @@ def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
 def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent: Mapping[str, str]) -> Plan:
     request = event.request
     checks = [node.checks[request.check] for node in members]
+    abilities = _abilities(members, by_rail=all(check.by_rail for check in checks))
     return Plan(
         id=event.sweep,
         asked=request,
         origin=event.origin,
         strategy=strategy,
-        pairing=_pairing(request, strategy),
+        pairing=_pairing(request, strategy, abilities),
         passes=request.passes,
         task=Task(
             check=request.check,
@@ -83,7 +84,7 @@ def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
-        abilities=_abilities(members, by_rail=all(check.by_rail for check in checks)),
+        abilities=abilities,
         limits=_limits(request, strategy, len(members), expected_s(checks[0])),
         priority=request.priority,
     )
@@ -112,12 +113,18 @@ def least_nodes(strategy: Strategy) -> int:
     return 1 if strategy is Strategy.SINGLE else 2
 
 
-def _pairing(request: SweepRequest, strategy: Strategy) -> Pairing:
+def _pairing(request: SweepRequest, strategy: Strategy, abilities: Abilities) -> Pairing:
     if request.pairing is None:
         return Pairing.RANDOM
     if strategy is not Strategy.PAIRS:
         raise Refused(f"pairing {request.pairing!r} is for strategy pairs; this sweep's strategy is {strategy}")
-    return _choice(Pairing, "pairing", request.pairing)
+    pairing = _choice(Pairing, "pairing", request.pairing)
+    if pairing is Pairing.RAIL and not abilities.by_rail:
+        raise Refused(
+            f"pairing rail needs a check that measures rails apart, and as many devices, two or more, on every node:"
+            f" {request.check!r} on these nodes is not so"
+        )
+    return pairing
 
 
 def _choice(kind: type[Choice], what: str, name: str) -> Choice:

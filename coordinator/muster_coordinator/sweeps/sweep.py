@@ -12,31 +12,21 @@ any. Whoever vanished, declined or stayed silent is absent from then on, and inc
 from collections.abc import Mapping
 from functools import partial
 
-from muster.model import Verdict
 from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.localize.probe import Site
-from muster_coordinator.localize.trial import Outcome
 from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import (
-    Blame,
-    Ending,
-    GroupRecord,
-    GroupState,
-    RoundRecord,
-    SweepRecord,
-    SweepState,
-)
+from muster_coordinator.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation, form_again, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
 from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.learning import learned
 from muster_coordinator.sweeps.ledger import Ledger
-from muster_coordinator.sweeps.member import LOST, SILENT, may_be_echo
+from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.outcome import notes, verdict_of_sweep
 from muster_coordinator.sweeps.plan import Plan
 from muster_coordinator.sweeps.round import Round
-from muster_coordinator.sweeps.showing import trial_of
 from muster_coordinator.sweeps.spares import nearest
 from muster_coordinator.topology.learned import Pair
 
@@ -89,20 +79,15 @@ class Sweep:
     def take_up(self, record: SweepRecord) -> None:
         """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
-        self._inquiry.absent.update(record.absent)
+        self._inquiry.take_up(record)
         for stage in record.rounds:
             self._ledger.take_up(stage)
-            for group in stage.groups:
-                self._take_up(group)
             self._rounds += _was_run_in_full(stage)
+            self.groups += len(stage.groups)
+            for group in stage.groups:
+                self._expense.add(group)
         self._ruling = self._inquiry.rule()
         self._ledger.note_slow(self._ruling.why_slow)
-
-    def _take_up(self, group: GroupRecord) -> None:
-        self.groups += 1
-        self._expense.add(group)
-        if not group.formed_again and group.ending is not Ending.INTERRUPTED:
-            self._inquiry.trials.append(trial_of(group, self.plan.task.rail_metric))
 
     def begin(self, now: float) -> list[Command]:
         """Plans the first round, or after an interruption the next one."""
@@ -167,7 +152,7 @@ class Sweep:
             nodes=self.plan.nodes,
             asked=self.plan.asked,
             origin=self.plan.origin,
-            verdict=self._verdict(unsettled),
+            verdict=verdict_of_sweep(self.state, ruling, unsettled),
             rounds=self._ledger.outline(waiting=0 if self._round is None else len(self._round.waiting)),
             suspects=ruling.suspects,
             failed_nodes=ruling.failed_nodes,
@@ -180,7 +165,7 @@ class Sweep:
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
-            notes=self._notes(unsettled),
+            notes=notes(unsettled, self._inquiry, ruling, self._ledger),
         )
 
     def pairs(self) -> list[Pair]:
@@ -269,24 +254,14 @@ class Sweep:
         self._expense.add(record)
         spares = partial(self._spare, stage, now)
         again = form_again(formation, record.blamed, spares) if record.ending is Ending.NOT_FORMED else None
-        if again is None:
-            self._ledger.end(record)
-            self._inquiry.trials.append(trial_of(record, self.plan.task.rail_metric))
-        else:
-            self._ledger.end(record.model_copy(update={"formed_again": True}))
+        self._inquiry.take(record, again)
+        self._ledger.end(record.model_copy(update={"formed_again": again is not None}))
+        if again is not None:
             stage.wait(again)
-        self._note_absent(record, again)
-
-    def _note_absent(self, record: GroupRecord, again: Formation | None) -> None:
-        for blame in record.blamed:
-            left_out = again is not None and blame.node not in again.members
-            gone = again is None and self._inquiry.trials[-1].outcome is Outcome.VOID and _is_gone(blame, record)
-            if left_out or gone:
-                self._inquiry.absent.setdefault(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
 
     def _miss(self, stage: Round, node: str, now: float) -> None:
         """Does without a lost node from now on, also in the groups that still wait for it."""
-        self._inquiry.absent.setdefault(node, "lost: its agent has vanished")
+        self._inquiry.miss(node, "lost: its agent has vanished")
         for formation in [it for it in stage.waiting if node in it.members]:
             stage.waiting.remove(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
@@ -321,33 +296,8 @@ class Sweep:
     def _is_stale(self, now: float) -> bool:
         return now >= self._saved_at + SAVE_EVERY_S
 
-    def _verdict(self, unsettled: list[str]) -> Verdict | None:
-        if not self.is_over:
-            return None
-        if self._ruling.anything_failed:
-            return Verdict.FAIL
-        return Verdict.UNKNOWN if unsettled or self.state is SweepState.ABORTED else Verdict.PASS
-
-    def _notes(self, unsettled: list[str]) -> tuple[str, ...]:
-        seen_last = {node: trial.detail for trial in self._inquiry.trials for node in trial.members if trial.detail}
-        missing = {
-            node: "; ".join(filter(None, (seen_last.get(node), self._ruling.unsettled[node]))) for node in unsettled
-        }
-        why = {**missing, **{node: absent for node, absent in self._inquiry.absent.items() if node in missing}}
-        clocks = (
-            f"the clock of {node} is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} the coordinator's"
-            for node, ahead_s in self._ledger.wrong_clocks().items()
-        )
-        return (*(f"{node}: {sentence}" for node, sentence in why.items()), *self._ruling.seen, *clocks)
-
 
 def _was_run_in_full(stage: RoundRecord) -> bool:
     """Whether an earlier coordinator had run all groups of a round when it ended."""
     endings = {group.ending for group in stage.groups}
     return bool(endings) and Ending.INTERRUPTED not in endings and not stage.waiting
-
-
-def _is_gone(blame: Blame, record: GroupRecord) -> bool:
-    """Whether a member cannot be had any more, rather than may only have seen its peers fail, or had no time to say."""
-    had_no_time = blame.reason == SILENT and record.ending is Ending.ABORTED
-    return not had_no_time and not may_be_echo(blame.reason)

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from muster_coordinator.localize.adaptive import Adaptive
-from muster_coordinator.localize.culprits import Judgement, Part
+from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.trial import Outcome, Trial
 

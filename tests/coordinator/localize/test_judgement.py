@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from muster_coordinator.localize.culprits import Judgement, Part, disjoint
+from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.culprits import Judgement, disjoint
 from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.settling import settling

@@ -203,6 +203,7 @@ def test_a_link_of_a_cleared_node(group, sweep):
     assert it.standing is Standing.CLEARED
     assert it.conclusion.endswith("; its link to n1 is at fault")
     assert it.against == ("bad four times",)
+    assert "\nwhat speaks against what connects it\n  bad four times\n" in explanation_text(it)
     assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is explained by link n1 - n2",)
 
 
