@@ -149,7 +149,8 @@ def api() -> str:
         "JSON throughout; times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the "
         "last page and the value of `cursor` for the next one otherwise. Errors are problem details (RFC 9457) whose "
         "`detail` says what would be right; only a request that is no HTTP at all gets plain text. A sweep is "
-        "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send `Authorization: Bearer TOKEN`.",
+        "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send "
+        "`Authorization: Bearer TOKEN`.",
         _table(rows, ("Method", "Path", "Answer")),
     ]
     asked: dict[str, type[BaseModel]] = {

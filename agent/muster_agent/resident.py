@@ -1,6 +1,6 @@
 """A resident child: a long-lived process that answers question after question.
 
-An agent has one for cheap checks and the inventory and, while it is needed, one for idle probes and reservations.
+An agent has one for cheap checks and the inventory and, as long as it is needed, one for idle probes and reservations.
 
 It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
 hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
@@ -30,9 +30,9 @@ PROBE_TIMEOUT_S = 2.0
 RESERVATION_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
-LINGER_S = 0.8
-"""How long a child that is kept only while it is asked waits for the next question, at least. Probes are asked more often
-than that while a run holds the node."""
+LINGER_S = 1.0
+"""How long a child that is kept only while it is asked waits for the next question, at least. While a run holds the
+node, probes are asked more often than that."""
 
 _LEAVE_S = 1.0
 """How long a child that has hung up may take to end by itself, so that the way it ends can be told."""
@@ -98,7 +98,7 @@ class Resident:
         self._child: Spawned | None = None
         self._answers: asyncio.Queue[Json | Garbage | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
-        self._asked = asyncio.Event()
+        self._answered = asyncio.Event()
         self._failures = 0
         self._not_before = 0.0
         self._kills_before = 0
@@ -150,11 +150,11 @@ class Resident:
     async def keep_only_while_asked(self) -> None:
         """Ends the child whenever it has not been asked for LINGER_S: an agent at rest has no memory for it."""
         while True:
-            await self._asked.wait()
-            self._asked.clear()
+            await self._answered.wait()
+            self._answered.clear()
             await asyncio.sleep(LINGER_S)
             async with self._turn:
-                if not self._asked.is_set():
+                if not self._answered.is_set():
                     await self.close()
 
     async def close(self) -> None:
@@ -184,7 +184,6 @@ class Resident:
     ) -> Reply:
         """The child's reply. The deadline counts from when the child is free to hear."""
         async with self._turn:
-            self._asked.set()
             resident = await self._started()
             try:
                 async with asyncio.timeout(timeout_s):
@@ -201,6 +200,7 @@ class Resident:
             if reply is None:
                 raise Unanswered(await self._give_up(resident, None))
             self._failures = 0
+            self._answered.set()
             return reply
 
     async def _started(self) -> Spawned:

@@ -6,7 +6,7 @@ from muster.conditions import in_words
 from muster.model import Metric
 from muster.references import Considered, Reference
 from muster.table import table
-from muster_coordinator.explanation import ExplainedMetric, ExplainedRun
+from muster_coordinator.reference_explanation import ExplainedMetric, ExplainedRun
 
 
 def reference_table(rows: Iterable[Reference]) -> str:

@@ -77,6 +77,11 @@ class GroupRecord(Data):
     started_at: Instant
     ended_at: Instant | None = None
 
+    @property
+    def is_evidence(self) -> bool:
+        """Whether it had its say: neither formed again under another id nor interrupted."""
+        return not self.formed_again and self.ending is not Ending.INTERRUPTED
+
 
 class RoundRecord(Data):
     """Disjoint groups, and what they changed about the judgement when all had ended; some may wait for their nodes."""

@@ -4,10 +4,12 @@ import json
 import threading
 import time
 import urllib.request
+from typing import Any
 
 import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt import publish
+from paho.mqtt.enums import CallbackAPIVersion
 
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.codec import encode
@@ -22,7 +24,7 @@ NODES = ("n1", "n2", "n3", "n4")
 def overheard(fleet):
     """Topic and payload of all that members say of their groups, in the order in which they say it."""
     heard, subscribed = [], threading.Event()
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
     client.on_message = lambda _client, _userdata, message: heard.append((message.topic, message.payload))
     client.on_subscribe = lambda *_: subscribed.set()
     client.connect("127.0.0.1", fleet.broker.port)
@@ -36,7 +38,7 @@ def overheard(fleet):
 
 def send(fleet, messages):
     """Publishes them, and returns when the coordinator has stored whatever it makes of them."""
-    published = [{"topic": topic, "payload": payload, "qos": 1} for topic, payload in messages]
+    published: list[Any] = [{"topic": topic, "payload": payload, "qos": 1} for topic, payload in messages]
     publish.multiple(published, hostname="127.0.0.1", port=fleet.broker.port)
     fleet.run("n1", "mischief")  # which it hears of, and stores, after that
 
@@ -45,7 +47,7 @@ def inventions(group):
     """All that any node of the fleet could say of `group`, with its topic; nothing of it is true."""
     finding = Finding(code="meeting.failed", summary="it is bad", severity=Severity.ERROR)
     result = RankResult(rank=0, verdict=Verdict.FAIL, findings=(finding,), metrics={"rate": 0.1}, duration_s=0.1)
-    said = (
+    said: tuple[tuple[Any, dict[str, Any]], ...] = (
         (Accepted, {"address": "192.0.2.1", "port": 1, "ranks": 8}),
         (Ready, {}),
         (Progress, {"text": "going on"}),

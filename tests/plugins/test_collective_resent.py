@@ -142,7 +142,7 @@ def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports,
 
 
 @pytest.mark.parametrize(
-    ("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (20, "WARNING"), (21, "ERROR")]
+    ("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (40, "WARNING"), (41, "ERROR")]
 )
 def test_a_lossy_link_is_told(resent, severity):
     """In words and with the numbers, by the reference that comes with muster."""

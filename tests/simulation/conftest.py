@@ -64,6 +64,7 @@ COLLECTIVE = CheckInfo(
     cadence_s=None,
     timeout_s=20.0,
     objective="busbw_gbps",
+    by_rail="rail_busbw_gbps",
     params={"type": "object", "properties": {}, "additionalProperties": False},
 )
 HEALTHY_GBPS, BAD_GBPS = 1.5, 0.1

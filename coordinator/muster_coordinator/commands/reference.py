@@ -16,7 +16,7 @@ from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
 from muster_coordinator.commands.connection import DEFAULT_URL, OptionalUrlOption, TokenFileOption, UrlOption, connect
-from muster_coordinator.explanation import explain_run
+from muster_coordinator.reference_explanation import explain_run
 from muster_coordinator.reference_text import described, explanation, reference_table
 
 app = typer.Typer(

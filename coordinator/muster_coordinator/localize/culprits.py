@@ -95,6 +95,11 @@ class Judgement:
         return found
 
     @cached_property
+    def of_suspected_leaves(self) -> frozenset[str]:
+        """The nodes of these leaves."""
+        return frozenset(node for leaf in self.suspected_leaves for node in self.evidence.leaves[leaf])
+
+    @cached_property
     def leaves(self) -> Mapping[str, Culprit]:
         """The leaves that are at fault."""
         found = {}
@@ -129,17 +134,28 @@ class Judgement:
     @cached_property
     def alike(self) -> frozenset[str]:
         """The nodes that a switch of which nobody said may stand before: they fail with everybody, and all alike."""
-        unknown = (node for node in self._cut_off if self.evidence.sites[node].leaf is None)
-        return alike({node: self._reached(node) for node in unknown})
+        if self.evidence.all_leaves_known:
+            return frozenset()
+        at_well_leaves = {node for node in self._cut_off if self.evidence.neighbours(node)}
+        at_bad_leaves = {node for node in self.of_suspected_leaves if self.telling(node)}
+        return alike({node: self._reached(node) for node in self._shunned.keys() - at_well_leaves | at_bad_leaves})
 
     @cached_property
     def _cut_off(self) -> Mapping[str, list[Trial]]:
         """The stuck nodes that only something of their own explains, or a switch that nobody knows; with these runs."""
-        waiting = {node for leaf in self.suspected_leaves for node in self.evidence.leaves[leaf]}
+        return {
+            node: trials
+            for node, trials in self._shunned.items()
+            if node not in self.of_suspected_leaves and not self._may_be_paths(node)
+        }
+
+    @cached_property
+    def _shunned(self) -> Mapping[str, list[Trial]]:
+        """The stuck nodes that have passed with nobody and failed with enough others; with these runs."""
         return {
             node: trials
             for node, trials in self.stuck.items()
-            if node not in waiting and node not in self.evidence.cleared and self._is_cut_off(node, trials)
+            if node not in self.evidence.cleared and self.partners_missing(node) == 0
         }
 
     @cached_property
@@ -249,20 +265,21 @@ class Judgement:
         """
         unknown = not self.evidence.neighbours(node) and len(self._sides) > FEW_SIDES
         more = unknown or not are_alike(self.stuck[node])
-        return min(
-            partners_beyond_chance(len(self.evidence.sites)) + more,
-            len(self.evidence.sites.keys() - self.nodes.keys()) - 1,
-        )
+        others = len(self.evidence.sites) - len(self.nodes) - 1
+        return min(partners_beyond_chance(len(self.evidence.sites)) + more, others)
 
-    def _is_cut_off(self, node: str, trials: list[Trial]) -> bool:
-        """Whether only what is the node's own explains that it has failed with so many."""
-        partners = disjoint(trial.others(node) for trial in trials)
-        proven = disjoint(trial.others(node) for trial in self.telling(node))
-        enough = len(partners) >= self.partners_needed(node) and len(proven) >= PROVEN_PARTNERS
-        return enough and not self._may_be_paths(node, proven)
+    def partners_missing(self, node: str) -> int:
+        """With how many more partners a stuck node has to fail, some of which have passed; 0 when it was enough."""
+        partners = disjoint(trial.others(node) for trial in self.stuck[node])
+        return max(self.partners_needed(node) - len(partners), PROVEN_PARTNERS - len(self._proven_partners(node)), 0)
 
-    def _may_be_paths(self, node: str, proven: Iterable[tuple[str, ...]]) -> bool:
+    def _proven_partners(self, node: str) -> list[tuple[str, ...]]:
+        """Who failed together with a node, and is well."""
+        return disjoint(trial.others(node) for trial in self.telling(node))
+
+    def _may_be_paths(self, node: str) -> bool:
         """Whether those that a node failed with, and that are well, may all be on the other side of something bad."""
+        proven = self._proven_partners(node)
         if neighbours := self.evidence.neighbours(node):
             return not any(neighbours.issuperset(others) for others in proven)
         met = {other for others in proven for other in others}

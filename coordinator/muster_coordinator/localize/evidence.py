@@ -175,6 +175,11 @@ class Evidence:
                 leaves.setdefault(site.leaf, []).append(site.node)
         return {leaf: tuple(nodes) for leaf, nodes in leaves.items()}
 
+    @cached_property
+    def all_leaves_known(self) -> bool:
+        """Whether somebody said of every node at which leaf it is."""
+        return all(site.leaf is not None for site in self.sites.values())
+
     def neighbours(self, node: str) -> frozenset[str]:
         """The other nodes of its leaf."""
         leaf = self.sites[node].leaf

@@ -70,9 +70,12 @@ class NextRound:
 
     def _excused(self) -> set[str]:
         """The nodes of which every bad run is explained by a leaf that is suspected, but not their own."""
-        suspected = {node for leaf in self._judgement.suspected_leaves for node in self._evidence.leaves[leaf]}
-        stuck = self._judgement.stuck.items()
-        return {n for n, bad in stuck if n not in suspected and all(suspected & {*trial.members} for trial in bad)}
+        suspected, stuck = self._judgement.of_suspected_leaves, self._judgement.stuck.items()
+        return {
+            node
+            for node, bad in stuck
+            if node not in suspected and not any(suspected.isdisjoint(trial.members) for trial in bad)
+        }
 
     def _try_inside_leaves(self) -> None:
         """Two nodes of each suspected leaf together: they pass if only the paths to the others are bad."""
@@ -90,7 +93,7 @@ class NextRound:
 
     def _try_with_partner(self, nodes: Iterable[str]) -> None:
         free = [*filter(self._is_free, nodes)]
-        self._try_among((node for node in free if node in self._judgement.alike), ALIKE)
+        self._try_among((node for node in free if node in self._judgement.alike - self._judgement.of_suspected_leaves), ALIKE)
         for node in filter(self._is_free, free):
             self._meet(node, MEET, by_rail=self._judgement.abilities.by_rail)
         if not self._evidence.cleared:

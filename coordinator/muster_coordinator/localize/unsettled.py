@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from muster_coordinator.localize.culprits import PROVEN_PARTNERS, Judgement, disjoint
+from muster_coordinator.localize.culprits import Judgement
 
 MOST_NAMES = 3
 """More names than these help nobody."""
@@ -20,11 +20,11 @@ def _missing(judgement: Judgement, node: str) -> str:
     history = evidence.histories[node]
     if node in judgement.behind:
         return f"it is behind leaf {evidence.sites[node].leaf}, which is at fault: try it again when that is repaired"
+    if node in judgement.of_suspected_leaves:
+        return f"its whole leaf {evidence.sites[node].leaf} is suspected: nodes of other leaves have to pass first"
     if node in judgement.alike:
         others = _names(judgement.alike - {node})
         return f"it fails just as {others} do: say which nodes share a leaf, since their switch may be bad"
-    if any(node in evidence.leaves[leaf] for leaf in judgement.suspected_leaves):
-        return f"its whole leaf {evidence.sites[node].leaf} is suspected: nodes of other leaves have to pass first"
     if not judgement.is_suspect(node):
         return f"it needs a good run {_company(judgement, node)}"
     if history.own:
@@ -45,11 +45,7 @@ _NOBODY = "with a node that passes, of which this sweep had none to spare"
 
 def _partners_missing(judgement: Judgement, node: str) -> str:
     """How many more runs with partners would convict it, if they are bad too."""
-    lacking = max(
-        judgement.partners_needed(node) - len(disjoint(trial.others(node) for trial in judgement.stuck[node])),
-        PROVEN_PARTNERS - len(disjoint(trial.others(node) for trial in judgement.telling(node))),
-        1,
-    )
+    lacking = max(judgement.partners_missing(node), 1)
     times = "one more run" if lacking == 1 else f"{lacking} more runs, each"
     return f"it needs at least {times} {_company(judgement, node)}"
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from muster.model import Verdict
 from muster_coordinator.localize.trial import Outcome
-from muster_coordinator.sweep_records import Ending, GroupRecord, SweepRecord
+from muster_coordinator.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.sweeps.showing import trial_of
 
 
@@ -18,7 +18,7 @@ class RunInRound(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """What it showed beside the others; nothing when it was interrupted or formed again."""
-        if self.group.formed_again or self.group.ending is Ending.INTERRUPTED:
+        if not self.group.is_evidence:
             return Outcome.VOID
         return Outcome.BAD if self.group.verdict is Verdict.FAIL else trial_of(self.group).outcome
 

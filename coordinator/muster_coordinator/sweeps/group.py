@@ -253,7 +253,8 @@ def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verd
     if ending is None:
         return None
     said = [verdict for verdict in members if verdict is not None]
-    return worst(said) if ending is Ending.FINISHED else worst([*said, Verdict.UNKNOWN])
+    not_all_could = ending is not Ending.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
+    return worst([*said, Verdict.UNKNOWN] if not_all_could else said)
 
 
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:

@@ -51,8 +51,7 @@ class Inquiry:
         """Takes what groups had shown to the coordinator before this one, but not those that its end interrupted."""
         self.absent.update(record.absent)
         groups = (group for stage in record.rounds for group in stage.groups)
-        shown = (it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED)
-        self.trials += [trial_of(group, self._plan.task.rail_metric) for group in shown]
+        self.trials += [trial_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
 
     def next_round(self, rounds: int) -> list[Formation]:
         """The groups that would tell most after so many rounds; none when nothing more can be learned."""

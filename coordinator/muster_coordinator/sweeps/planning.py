@@ -31,6 +31,8 @@ Choice = TypeVar("Choice", bound=StrEnum)
 def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> Plan:
     """The sweep that is asked for; `declared` says where the topology file places nodes."""
     request = event.request
+    if not nodes:
+        raise Refused("there are no nodes yet: start an agent on each with `muster agent`")
     offered = {check for node in nodes.values() for check in node.checks}
     if request.check not in offered:
         raise Refused(unknown("check", request.check, offered))

@@ -191,7 +191,10 @@ def run_to_end(*events: tuple[float, GroupEvent], state: GroupState = GroupState
     [
         ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.killed")], {"2"}),
         ([finished("1", Verdict.UNKNOWN, "run.killed"), MemberLost("2")], {"2"}),
-        ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.timeout")], {"1", "2", "3"}),
+        (
+            [finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.timeout")],
+            {"1", "2", "3"},
+        ),
         ([finished("1", Verdict.UNKNOWN, "run.raised"), declined("2", "preempted")], {"2"}),
         ([finished("1", Verdict.UNKNOWN)], {"1", "2", "3"}),
     ],

@@ -117,7 +117,7 @@ def test_a_fleet_of_which_everybody_is_lost_is_refused_for_that() -> None:
 
 def test_a_sweep_is_planned_again_as_it_was() -> None:
     """With its nodes as they are now; Refused when one cannot do it any more."""
-    nodes = fleet()
+    nodes = fleet(devices=2)
     asked = SweepRequest(check="collective", strategy="pairs", pairing="rail", max_rounds=3, priority=2)
     record = SweepRecord(
         id="s",

@@ -223,7 +223,8 @@ def test_silence_is_waited_for_only_once() -> None:
 
 def test_nothing_but_failures_ends_after_some_rounds() -> None:
     """When every group fails, nobody is convicted and the sweep does not go on forever."""
-    record = Play(plan(Strategy.PAIRS, 8), **{f"n{number}": "run.raised" for number in range(8)}).to_end()
+    everybody: dict[str, Any] = {f"n{number}": "run.raised" for number in range(8)}
+    record = Play(plan(Strategy.PAIRS, 8), **everybody).to_end()
     assert record.failed_nodes == ()
     assert record.inconclusive == record.nodes
     assert len(record.rounds) <= 20
