@@ -11,28 +11,39 @@ from muster_coordinator.localize.trial import Trial
 SPOILT = 0.015
 """Share of the runs that a node spoils by chance, where one in twenty has a fault that shows in three runs of ten."""
 
-MISTAKES = 0.001
-"""In so many sweeps of such a fleet, chance may bring about as many bad runs as are asked for."""
+MISTAKES, MISTAKES_ABOUT_PATHS = 0.001, 0.0025
+"""In so many sweeps of such a fleet, chance may bring about as many bad runs as are asked for. A path that is named in
+vain costs somebody a look at it, a node its work.
+"""
+
+CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
+"""Runs that one fault holds back come so close to each other, at noise of 5 %; those of two faults as rarely."""
 
 ALIKE = 1.5
 """What one fault that stays leaves differs by noise only; as much lies between 20 % too high and 20 % too low."""
 
 
-def partners_beyond_chance(nodes: int) -> int:
-    """With how many partners a node has to fail, in a fleet of so many, until they are not to blame."""
-    return _beyond(nodes, SPOILT)
+def partners_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
+    """With how many partners a node has to fail as in its `bad` runs, in a fleet of so many, until it is to blame."""
+    return _beyond(nodes, SPOILT, MISTAKES, bad)
 
 
-def runs_beyond_chance(nodes: int) -> int:
-    """How often a path has to be bad, in a fleet of so many `nodes`, until those at its two ends are not to blame."""
-    return _beyond(nodes, 2 * SPOILT)
+def runs_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
+    """How often a path has to be as in its `bad` runs, in a fleet of so many `nodes`, until it is to blame."""
+    return _beyond(nodes, 2 * SPOILT, MISTAKES_ABOUT_PATHS, bad)
 
 
 def are_alike(bad: Sequence[Trial]) -> bool:
     """Whether all runs broke, or came to the same, as they do when one fault that stays is behind them."""
+    return _within(ALIKE, bad)
+
+
+def _within(ratio: float, bad: Sequence[Trial]) -> bool:
     reached = [trial.objective or 0.0 for trial in bad]
-    return max(reached) <= ALIKE * min(reached)
+    return max(reached) <= ratio * min(reached)
 
 
-def _beyond(nodes: int, spoilt: float) -> int:
-    return math.ceil(math.log(nodes / MISTAKES) / -math.log(spoilt))
+def _beyond(nodes: int, spoilt: float, mistakes: float, bad: Sequence[Trial]) -> int:
+    """The least number of runs of which chance spoils the first, and each further one as well, rarely enough."""
+    again = spoilt * CLOSE_BY_CHANCE if _within(CLOSE, bad) else spoilt
+    return 1 + math.ceil(math.log(nodes * spoilt / mistakes) / -math.log(again))

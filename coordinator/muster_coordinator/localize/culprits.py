@@ -9,11 +9,12 @@
   rails when they were tried apart and others were well; otherwise the link, of a node that passes alone. Where a run
   alone tells nothing, node and link cannot be told apart, and the node is named.
 - A path from leaf to leaf, or between two nodes where no leaves are known, is at fault when it was bad several times
-  and never good although all nodes on it pass otherwise; between two nodes, also since then.
+  and never good although all nodes on it reach clearly more otherwise; between two nodes, also since then.
 
 Where nobody said who shares a leaf, a bad switch or path may be what looks like bad nodes. Then a node has to fail with
 one partner more; on several sides of the fabric, as far as it is known who passes with whom; and at both ends of
-whatever is bad between others. Of several that fail all alike nobody is convicted.
+whatever is bad between others. Of several that fail all alike nobody is convicted, and neither is who fails just as the
+nodes of a suspected leaf do.
 
 How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
 not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
@@ -21,7 +22,7 @@ Who has passed with others is cleared; whoever is neither is open.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -40,7 +41,10 @@ LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
 """So many of a leaf's nodes, and this share of them, have to be stuck before the leaf itself is suspected."""
 
 REPRESENTATIVES = 4
-"""As many nodes speak for a leaf; that so many healthy-looking links fail at once has no other likely cause."""
+"""As many nodes speak for a leaf; that so many healthy-looking links fail at once has no other likely cause.
+
+As many speak for a machine type of which nobody has passed.
+"""
 
 FEW_SIDES = 5
 """Where nobody said who shares a leaf and no more sides are known, a suspect has to fail on each of them."""
@@ -58,10 +62,9 @@ class Judgement:
         """Whoever is at fault."""
         return (*self.nodes.values(), *self.leaves.values(), *self.links.values(), *self.paths.values())
 
-    @cached_property
-    def bad_runs_of_path(self) -> int:
-        """How often a path has to be bad before it is at fault."""
-        return runs_beyond_chance(len(self.evidence.sites))
+    def runs_missing(self, trials: Sequence[Trial]) -> int:
+        """How often a path has still to be bad, after these bad runs, before it is at fault."""
+        return max(runs_beyond_chance(len(self.evidence.sites), trials) - len(trials), 0)
 
     @cached_property
     def nodes(self) -> Mapping[str, Culprit]:
@@ -128,8 +131,13 @@ class Judgement:
         return {
             node: self._link(node, [trial for trial in trials if cut_off.isdisjoint(trial.others(node))])
             for node, trials in self._cut_off.items()
-            if node not in self.alike
+            if node not in self.alike and self._is_told_from_its_link(node)
         }
+
+    def _is_told_from_its_link(self, node: str) -> bool:
+        """Whether it has run alone, as far as that tells anything, or rails are to blame."""
+        tried = self.evidence.histories[node].tried_alone or not self.abilities.alone
+        return bool(tried or self.slow_rails(node))
 
     @cached_property
     def alike(self) -> frozenset[str]:
@@ -160,10 +168,11 @@ class Judgement:
 
     @cached_property
     def unexplained(self) -> Mapping[Path, list[Trial]]:
-        """By path, the bad runs of pairs that are both cleared."""
+        """By path, the bad runs of pairs that are both cleared, and reach more with others."""
         found: dict[Path, list[Trial]] = {}
         for trial in {trial.group: trial for trials in self.stuck.values() for trial in trials}.values():
-            if len(trial.members) == 2 and not trial.crashed and self.evidence.cleared.issuperset(trial.members):
+            well = len(trial.members) == 2 and not trial.crashed and self.evidence.cleared.issuperset(trial.members)
+            if well and self.evidence.is_outdone(trial):
                 found.setdefault(self.evidence.path(*trial.members), []).append(trial)
         return found
 
@@ -187,7 +196,7 @@ class Judgement:
         return {
             path: self._culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
             for path, trials in self.impassable.items()
-            if len(trials) >= self.bad_runs_of_path and not self.lacks_control(path)
+            if not self.runs_missing(trials) and not self.lacks_control(path)
         }
 
     def lacks_control(self, path: Path) -> bool:
@@ -266,7 +275,7 @@ class Judgement:
         unknown = not self.evidence.neighbours(node) and len(self._sides) > FEW_SIDES
         more = unknown or not are_alike(self.stuck[node])
         others = len(self.evidence.sites) - len(self.nodes) - 1
-        return min(partners_beyond_chance(len(self.evidence.sites)) + more, others)
+        return min(partners_beyond_chance(len(self.evidence.sites), self.stuck[node]) + more, others)
 
     def partners_missing(self, node: str) -> int:
         """With how many more partners a stuck node has to fail, some of which have passed; 0 when it was enough."""

@@ -2,7 +2,8 @@
 
 Runs of a node alone, which nothing leaves, and runs of several together are compared among themselves only. A bad run
 charges all its members alike, unless the ranks of some crashed by themselves: then it charges these, and says nothing
-about the others. A void run says nothing.
+about the others. A void run says nothing, and neither does one that may be slow only because all nodes of a machine
+type are.
 """
 
 from collections.abc import Mapping
@@ -54,6 +55,11 @@ class History:
     def failed_alone(self) -> bool:
         """Whether the verdict on the node by itself was FAIL."""
         return any(trial.hard and len(trial.members) == 1 for trial in self.own)
+
+    @property
+    def best_together(self) -> float:
+        """The most that a good run with others came to; 0 where none was measured."""
+        return max((trial.objective or 0.0 for trial in self.good if len(trial.members) > 1), default=0.0)
 
     @property
     def bad_together(self) -> list[Trial]:
@@ -122,6 +128,17 @@ class Evidence:
     def is_bad(self, trial: Trial) -> bool:
         return trial.outcome is Outcome.BAD or self.is_slow(trial)
 
+    def is_outdone(self, trial: Trial) -> bool:
+        """Whether all members of a bad run have done better with others, by as much as makes a run slow.
+
+        Where values shade into each other, two that have barely passed may barely fail together.
+        """
+        level = self.level_together
+        if level is None or not self.is_slow(trial) or trial.objective is None:
+            return True
+        reached = trial.objective * level.typical / level.slow_below
+        return all(self.histories[node].best_together > reached for node in trial.members)
+
     def slow_rails(self, trial: Trial) -> frozenset[int]:
         """The rails that fell short of the better ones in the same run, by as much as makes a run slow."""
         level = self.level_together
@@ -135,13 +152,14 @@ class Evidence:
         """What every node has shown."""
         histories = {node: History() for node in self.sites}
         for trial in self.trials:
-            if self.is_bad(trial):
+            bad = self.is_bad(trial)
+            if bad and not self._is_slow_by_type(trial):
                 for node in trial.crashed or trial.members:
                     histories[node].bad.append(trial)
                     if node in trial.crashed or len(trial.members) == 1:
                         histories[node].own.append(trial)
             else:
-                passed = _is_pass(trial)
+                passed = _is_pass(trial) and not bad
                 for node in trial.members:
                     (histories[node].good if passed else histories[node].void).append(trial)
         return histories
@@ -159,6 +177,21 @@ class Evidence:
             elif _is_pass(trial) and (len(trial.members) > 1 or self.only_alone):
                 found.update(trial.members)
         return frozenset(found)
+
+    @cached_property
+    def odd_types(self) -> frozenset[str]:
+        """The machine types of which nobody has passed though others have: all their nodes may be slower than others'."""
+        passed = {self.sites[node].machine_type for node in self.cleared} - {None}
+        every = {site.machine_type for site in self.sites.values()}
+        return frozenset(kind for kind in every - passed if kind is not None and passed)
+
+    def is_odd(self, node: str) -> bool:
+        """Whether a node is of such a type."""
+        return self.sites[node].machine_type in self.odd_types
+
+    def _is_slow_by_type(self, trial: Trial) -> bool:
+        """Whether a run may be slow only because of what some of its members are."""
+        return self.is_slow(trial) and any(map(self.is_odd, trial.members))
 
     @cached_property
     def sides(self) -> Mapping[str, frozenset[str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.localize.culprits import Judgement, disjoint
+from muster_coordinator.localize.culprits import REPRESENTATIVES, Judgement, disjoint
 from muster_coordinator.localize.evidence import Path
 from muster_coordinator.localize.hints import hints_of
 from muster_coordinator.localize.partners import Partners
@@ -49,7 +49,7 @@ class NextRound:
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
-        waiting, excused = self._waiting(), self._excused()
+        waiting, excused = self._waiting() | self._odd_ones(), self._excused()
         open_ = [node for node in self._judgement.open if node not in self._absent and node not in waiting]
         blamed = [node for node in open_ if node in self._judgement.stuck and node not in excused]
         blamed.sort(key=lambda node: hints_of(node, self._judgement.stuck[node]), reverse=True)
@@ -67,6 +67,14 @@ class NextRound:
         """The nodes of suspected leaves that others speak for."""
         suspected = self._judgement.suspected_leaves
         return {n for leaf, speakers in suspected.items() for n in self._evidence.leaves[leaf] if n not in speakers}
+
+    def _odd_ones(self) -> set[str]:
+        """The nodes of machine types of which nobody has passed, but for those that speak for each."""
+        by_type: dict[str | None, list[str]] = {}
+        for node in filter(self._is_free, self._judgement.open):
+            if self._evidence.is_odd(node):
+                by_type.setdefault(self._evidence.sites[node].machine_type, []).append(node)
+        return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
 
     def _excused(self) -> set[str]:
         """The nodes of which every bad run is explained by a leaf that is suspected, but not their own."""
@@ -93,7 +101,8 @@ class NextRound:
 
     def _try_with_partner(self, nodes: Iterable[str]) -> None:
         free = [*filter(self._is_free, nodes)]
-        self._try_among((node for node in free if node in self._judgement.alike - self._judgement.of_suspected_leaves), ALIKE)
+        alike = self._judgement.alike - self._judgement.of_suspected_leaves
+        self._try_among(filter(alike.__contains__, free), ALIKE)
         for node in filter(self._is_free, free):
             self._meet(node, MEET, by_rail=self._judgement.abilities.by_rail)
         if not self._evidence.cleared:
@@ -139,7 +148,7 @@ class NextRound:
             if self._judgement.lacks_control(path):
                 self._try_control(path)
                 continue
-            lacking = self._judgement.bad_runs_of_path - len(trials)
+            lacking = self._judgement.runs_missing(trials)
             for _ in range(lacking if len(trials) > 1 else 1):  # most paths are good the second time
                 self._try_path(path)
 

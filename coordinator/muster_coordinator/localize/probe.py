@@ -9,11 +9,15 @@ from muster_coordinator.localize.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a node stands; None where nobody said. Nodes of one leaf share its switch, nodes of one rack a leaf."""
+    """Where a node stands, and what it is; None where nobody said.
+
+    Nodes of one leaf share its switch, nodes of one rack a leaf. Those of different machine types may differ in speed.
+    """
 
     node: str
     rack: str | None = None
     leaf: str | None = None
+    machine_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

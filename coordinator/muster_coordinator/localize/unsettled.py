@@ -20,6 +20,9 @@ def _missing(judgement: Judgement, node: str) -> str:
     history = evidence.histories[node]
     if node in judgement.behind:
         return f"it is behind leaf {evidence.sites[node].leaf}, which is at fault: try it again when that is repaired"
+    if evidence.is_odd(node):
+        kind = evidence.sites[node].machine_type
+        return f"no node of machine type {kind} has passed, and those of others have: sweep each type by itself"
     if node in judgement.of_suspected_leaves:
         return f"its whole leaf {evidence.sites[node].leaf} is suspected: nodes of other leaves have to pass first"
     if node in judgement.alike:

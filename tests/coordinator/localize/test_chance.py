@@ -6,12 +6,26 @@ from muster_coordinator.localize.chance import are_alike, partners_beyond_chance
 from muster_coordinator.localize.trial import Outcome, Trial
 
 
+def bad(*reached: float | None) -> list[Trial]:
+    return [Trial(group="g", members=("a", "b"), outcome=Outcome.BAD, objective=value) for value in reached]
+
+
 @pytest.mark.parametrize(
     ("nodes", "partners", "runs"), [(4, 2, 3), (16, 3, 3), (232, 3, 4), (1024, 4, 4), (16384, 4, 5)]
 )
 def test_larger_fleets_ask_for_more(nodes: int, partners: int, runs: int) -> None:
     """One more partner for 67 times as many nodes, and one more run of a path, which has two ends, for 33 times."""
-    assert (partners_beyond_chance(nodes), runs_beyond_chance(nodes)) == (partners, runs)
+    apart = bad(0.3, 0.5)
+    assert (partners_beyond_chance(nodes, apart), runs_beyond_chance(nodes, apart)) == (partners, runs)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "partners", "runs"), [(4, 2, 2), (16, 2, 2), (232, 3, 3), (1024, 3, 3), (16384, 4, 4)]
+)
+def test_runs_that_come_to_the_same_say_more(nodes: int, partners: int, runs: int) -> None:
+    """Two faults that come and go rarely hold runs back by as much."""
+    close = bad(0.3, 0.32)
+    assert (partners_beyond_chance(nodes, close), runs_beyond_chance(nodes, close)) == (partners, runs)
 
 
 @pytest.mark.parametrize(
@@ -20,5 +34,4 @@ def test_larger_fleets_ask_for_more(nodes: int, partners: int, runs: int) -> Non
 )
 def test_one_fault_leaves_all_runs_alike(reached: tuple[float | None, ...], alike: bool) -> None:
     """All break, or all come to the same but for noise."""
-    bad = [Trial(group="g", members=("a", "b"), outcome=Outcome.BAD, objective=value) for value in reached]
-    assert are_alike(bad) is alike
+    assert are_alike(bad(*reached)) is alike

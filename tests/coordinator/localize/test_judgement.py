@@ -135,6 +135,57 @@ def test_many_that_fail_alike_may_stand_behind_one_switch(alike: bool) -> None:
         assert culprits(judgement) == {(Part.NODE, node) for node in "abc"}
 
 
+@pytest.mark.parametrize("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])
+def test_the_leaf_of_some_tells_nothing_of_the_others(known: str) -> None:
+    """Who stands behind a bad switch is convicted neither beside nodes whose leaf is known, nor as the only such one."""
+    bad = [failed(node, partner) for node in "abc" for partner in ("h", "i", "j", "k")]
+    trials = (*bad, failed("a", "b"), *(ran(*pair) for pair in itertools.pairwise("defghijk")))
+    leaves = {node: "bad" if node in "abc" else "good" for node in known}
+    sites = {node: Site(node, leaf=leaves.get(node)) for node in "abcdefghijk"}
+    judgement = Judgement(Evidence(sites, trials), Abilities(alone=False, by_rail=False))
+    assert (judgement.failed, judgement.paths) == (frozenset(), {})
+
+
+def test_what_has_barely_passed_may_barely_fail() -> None:
+    """No path between two nodes is to blame for what they hardly exceed elsewhere."""
+    values = {"ab": 1.5, "cd": 1.35, "ef": 1.2, "gh": 1.1, "bc": 1.0, "de": 0.9, "fg": 0.8, "ah": 0.78}
+    trials = [ran(*pair, at=at) for pair, at in values.items()]
+    barely, clearly = (judged(*trials, *(ran("g", "a", at=at) for _ in range(9)), ran("a", "b")) for at in (0.7, 0.2))
+    assert barely.evidence.is_bad(barely.evidence.trials[-2])
+    assert (culprits(barely), culprits(clearly)) == (set(), {(Part.LINK, "ag")})
+
+
+def typed(*trials: Trial, old: str) -> Judgement:
+    """What is judged where some nodes are of an older machine type."""
+    sites = {node: Site(node, machine_type="old" if node in old else "new") for node in "abcdefgh"}
+    return Judgement(Evidence(sites, trials), Abilities())
+
+
+def test_a_machine_type_of_which_nobody_has_passed_is_not_at_fault() -> None:
+    """Its nodes may all be slower by what they are. They are left open, and their partners are no suspects."""
+    alone = [ran(node, at=0.7 if node in "ab" else 1.5) for node in "abcd"]
+    mixed = (ran("a", "b", at=0.7), ran("a", "c", at=0.7), ran("b", "d", at=0.7), *alone)
+    assert culprits(typed(*mixed, *WELL, old="")) == {(Part.NODE, "a"), (Part.NODE, "b")}
+    judgement = typed(*mixed, *WELL, old="ab")
+    assert (judgement.culprits, judgement.open, judgement.stuck) == ((), ("a", "b"), {})
+
+
+def test_a_machine_type_of_which_one_has_passed_is_compared() -> None:
+    """As are nodes of any type that break."""
+    slow = (ran("a", "c", at=0.7), ran("a", at=0.7), *map(ran, "cd"))
+    assert culprits(typed(*slow, ran("b", "d"), *WELL, old="ab")) == {(Part.NODE, "a")}
+    assert culprits(typed(failed("a", "c", by="a"), failed("a", "d", by="a"), *WELL, old="ab")) == {(Part.NODE, "a")}
+
+
+def test_few_speak_for_a_machine_type() -> None:
+    """The others wait until one of these has passed."""
+    nodes = [f"{kind}{n}" for kind in ("new", "old") for n in range(12)]
+    sites = {node: Site(node, machine_type=node[:3]) for node in nodes}
+    pairs = [ran(*pair, at=0.7 if "old" in pair[0] else 1.5) for pair in zip(nodes[::2], nodes[1::2], strict=True)]
+    asked = settling(Judgement(Evidence(sites, tuple(pairs)), Abilities()), frozenset(), seed="s", passes=1)
+    assert {node for probe in asked for node in probe.members if "old" in node} == {"old0", "old1", "old2", "old3"}
+
+
 def test_who_fails_on_one_side_only_may_be_behind_a_path() -> None:
     """Two sides that have not met: a node is convicted when it fails on both."""
     trials = [ran("b", "c"), ran("c", "d"), ran("d", "e"), ran("f", "g"), ran("g", "h")]

@@ -64,6 +64,15 @@ def test_who_fails_like_others_needs_the_topology() -> None:
     }
 
 
+def test_who_is_of_another_machine_type_is_swept_apart() -> None:
+    """As long as nobody of that type has passed."""
+    sites = {node: Site(node, machine_type="a3" if node in "ab" else "a4") for node in NODES}
+    slow = Trial(group="ab", members=("a", "b"), outcome=Outcome.GOOD, objective=0.5)
+    well = [Trial(group=pair, members=(*pair,), outcome=Outcome.GOOD, objective=1.0) for pair in ("cd", "ef", "gh")]
+    needs = "no node of machine type a3 has passed, and those of others have: sweep each type by itself"
+    assert missing(slow, *well, sites=sites) == {"a": needs, "b": needs}
+
+
 def test_who_is_behind_a_bad_leaf_waits_for_its_repair() -> None:
     """Its own health cannot be seen."""
     sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "xy" for n in range(4)}

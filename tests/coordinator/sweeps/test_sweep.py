@@ -137,7 +137,7 @@ def test_a_healthy_fleet_passes(strategy: Strategy) -> None:
 def test_pairs_name_the_failing_node() -> None:
     """Further rounds pair the suspects with nodes that passed, and say what they have taught."""
     record = Play(plan(Strategy.PAIRS, 6), n3=0.1).to_end()
-    assert record.rounds[-1].learned == ("convicted: n3",)
+    assert "convicted: n3" in record.rounds[-1].learned
     (failed,) = record.failed_nodes
     assert (failed.node, failed.code, record.verdict) == ("n3", "collective.slow", Verdict.FAIL)
     assert set(record.cleared_nodes) == set(record.nodes) - {"n3"}
