@@ -157,8 +157,8 @@ class Slurm:
         return done.stdout
 
     def sbatch(self, *arguments: object, **env: str) -> str:
-        """The id of the job."""
-        done = self.run("sbatch", "--parsable", *arguments, **env)
+        """The id of the job; what it prints goes to the directory of these daemons unless the arguments say where."""
+        done = self.run("sbatch", "--parsable", f"--chdir={self.directory}", *arguments, **env)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

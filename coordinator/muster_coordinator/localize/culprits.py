@@ -177,13 +177,13 @@ class Judgement:
         return found
 
     @cached_property
-    def passable(self) -> frozenset[Path]:
-        """Which of the paths of `unexplained` have been good too."""
+    def passable(self) -> Mapping[Path, list[Trial]]:
+        """Those of `unexplained` that have been good too."""
         if not self.unexplained:
-            return frozenset()
+            return {}
         good = (trial for history in self.evidence.histories.values() for trial in history.good)
         paths = {self.evidence.path(*ends) for trial in good for ends in combinations(trial.members, 2)}
-        return frozenset(paths & self.unexplained.keys())
+        return {path: trials for path, trials in self.unexplained.items() if path in paths}
 
     @cached_property
     def impassable(self) -> Mapping[Path, list[Trial]]:

@@ -180,7 +180,7 @@ class Evidence:
 
     @cached_property
     def odd_types(self) -> frozenset[str]:
-        """The machine types of which nobody has passed though others have: all their nodes may be slower than others'."""
+        """The machine types of which nobody has passed though others have: all nodes of one may be slower."""
         passed = {self.sites[node].machine_type for node in self.cleared} - {None}
         every = {site.machine_type for site in self.sites.values()}
         return frozenset(kind for kind in every - passed if kind is not None and passed)

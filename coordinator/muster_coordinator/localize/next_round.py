@@ -173,8 +173,8 @@ class NextRound:
         """Runs those alone once more that were bad over a path that was good otherwise."""
         if not self._judgement.abilities.alone:
             return
-        for path in self._judgement.passable:
-            for trial in self._judgement.unexplained[path]:
+        for trials in self._judgement.passable.values():
+            for trial in trials:
                 for node in filter(self._is_free, trial.members):
                     if self._evidence.histories[node].tried_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))

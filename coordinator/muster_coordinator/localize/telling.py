@@ -71,8 +71,8 @@ class Telling:
 
     def seen(self) -> Iterable[str]:
         """What was bad for no reason that was found, and what is hidden behind something that failed."""
-        for path in self.judgement.passable:
-            for trial in self.judgement.unexplained[path]:
+        for trials in self.judgement.passable.values():
+            for trial in trials:
                 if self.judgement.failed.isdisjoint(trial.members):
                     yield f"{' and '.join(trial.members)} were bad together and well otherwise"
         for node, history in self.judgement.evidence.histories.items():

@@ -16,21 +16,28 @@ def unsettled(judgement: Judgement) -> Mapping[str, str]:
 
 
 def _missing(judgement: Judgement, node: str) -> str:
-    evidence = judgement.evidence
-    history = evidence.histories[node]
+    return _missing_with_others(judgement, node) or _missing_itself(judgement, node)
+
+
+def _missing_with_others(judgement: Judgement, node: str) -> str | None:
+    """What a node lacks like others of its leaf or machine type; None when it is alone in this."""
+    site = judgement.evidence.sites[node]
     if node in judgement.behind:
-        return f"it is behind leaf {evidence.sites[node].leaf}, which is at fault: try it again when that is repaired"
-    if evidence.is_odd(node):
-        kind = evidence.sites[node].machine_type
-        return f"no node of machine type {kind} has passed, and those of others have: sweep each type by itself"
+        return f"it is behind leaf {site.leaf}, which is at fault: try it again when that is repaired"
+    if judgement.evidence.is_odd(node):
+        return f"no node of machine type {site.machine_type} has passed, but others have: sweep each type by itself"
     if node in judgement.of_suspected_leaves:
-        return f"its whole leaf {evidence.sites[node].leaf} is suspected: nodes of other leaves have to pass first"
+        return f"its whole leaf {site.leaf} is suspected: nodes of other leaves have to pass first"
     if node in judgement.alike:
         others = _names(judgement.alike - {node})
         return f"it fails just as {others} do: say which nodes share a leaf, since their switch may be bad"
+    return None
+
+
+def _missing_itself(judgement: Judgement, node: str) -> str:
     if not judgement.is_suspect(node):
         return f"it needs a good run {_company(judgement, node)}"
-    if history.own:
+    if judgement.evidence.histories[node].own:
         return f"it failed once by itself: run it again {_company(judgement, node)}"
     return f"it failed with others: {_partners_missing(judgement, node)}"
 

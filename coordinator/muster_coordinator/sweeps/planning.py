@@ -179,7 +179,7 @@ def _place(node: Node) -> tuple[str, ...]:
 
 
 def _site(node: Node) -> Site:
-    return Site(node.name, node.topology.rack, node.topology.leaf)
+    return Site(node.name, node.topology.rack, node.topology.leaf, node.inventory.machine_type)
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:

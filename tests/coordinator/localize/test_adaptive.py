@@ -230,6 +230,14 @@ def test_with_more_passes_it_runs_alone_more_often() -> None:
     assert {("a1",), ("b2",)} <= groups
 
 
+def test_a_replay_asks_for_the_same_groups_in_the_same_order() -> None:
+    """In the order of the nodes; that of a set would be another one in every process."""
+    once = [("a1", "b2"), ("a2", "c1"), ("b3", "c3")]
+    trials = [*(ran(*pair) for pair in PASSED), *(ran(*pair, at=0.3) for pair in once)]
+    groups = [probe.members for probe in Adaptive(PLACES).next_groups(trials, frozenset())]
+    assert [node for group in groups if len(group) == 1 for node in group][:6] == ["a1", "b2", "a2", "c1", "b3", "c3"]
+
+
 def test_what_was_bad_once_runs_alone_a_few_times() -> None:
     """Its path is good otherwise; it ends when nothing more was seen."""
     trials = [ran("a1", "b2", at=0.3)]

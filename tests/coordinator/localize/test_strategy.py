@@ -1,6 +1,7 @@
 """What holds for every strategy, over the simulated fabric of the benchmark and over runs that come to nothing."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
@@ -129,11 +130,17 @@ def test_no_healthy_node_is_convicted(  # noqa: PLR0917 - one for each thing tha
 
 
 @settings(max_examples=60, deadline=None)
-@given(way=st.sampled_from(NAMING), can=abilities, count=st.sampled_from([12, 16, 24, 60]), seed=st.integers(0, 2**32))
+@given(
+    way=st.sampled_from(NAMING),
+    can=abilities,
+    count=st.sampled_from([12, 16, 24, 60]),
+    said=st.sampled_from([0.0, 0.5]),
+    seed=st.integers(0, 2**32),
+)
 def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
-    way: tuple[Strategy, Pairing], can: Abilities, count: int, seed: int
+    way: tuple[Strategy, Pairing], can: Abilities, count: int, said: float, seed: int
 ) -> None:
-    """Neither when a whole leaf is bad, nor when what connects it with the others is.
+    """Neither when a whole leaf is bad, nor when what connects it with the others is, whoever else's leaf is known.
 
     The latter as long as it has several nodes: one or two cannot be told from nodes with a bad link.
     """
@@ -145,9 +152,31 @@ def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
     uplink = {(min(one, other), max(one, other)): share for other in others}
     faults = Faults(paths=uplink) if count > 24 and lots.random() < 0.5 else Faults(leaves={one: share})
     order = lots.sample(list(real), count)
-    sites = {node: Site(node) for node in order}
+    sites = {node: real[node] if lots.random() < said else Site(node) for node in order}
     trials = play(policy(way, sites, abilities=can, seed=str(seed)), Fabric(real, faults, 0.02, lots), lots)
     assert not judged(sites, trials, can).failed
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    way=way,
+    can=abilities,
+    count=st.integers(3, 40),
+    share=st.sampled_from([0.1, 0.5, 0.75]),
+    racked=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_a_slower_machine_type_is_not_at_fault(  # noqa: PLR0917 - one for each thing that may differ
+    way: tuple[Strategy, Pairing], can: Abilities, count: int, share: float, racked: bool, seed: int
+) -> None:
+    """However many nodes are of it, whether they stand together or not, and their leaves neither."""
+    lots = lots_of(str(seed))
+    real = sites_of(count)
+    slower = frozenset((list(real) if racked else lots.sample(list(real), count))[: max(1, int(share * count))])
+    faults = Faults(nodes=dict.fromkeys(slower, lots.uniform(0.2, 0.95)))
+    sites = {node: replace(site, machine_type="old" if node in slower else "new") for node, site in real.items()}
+    trials = play(policy(way, sites, abilities=can), Fabric(real, faults, 0.02, lots), lots)
+    assert judged(sites, trials, can).culprits == ()
 
 
 @settings(max_examples=60, deadline=None)

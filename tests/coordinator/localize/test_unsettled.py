@@ -69,7 +69,7 @@ def test_who_is_of_another_machine_type_is_swept_apart() -> None:
     sites = {node: Site(node, machine_type="a3" if node in "ab" else "a4") for node in NODES}
     slow = Trial(group="ab", members=("a", "b"), outcome=Outcome.GOOD, objective=0.5)
     well = [Trial(group=pair, members=(*pair,), outcome=Outcome.GOOD, objective=1.0) for pair in ("cd", "ef", "gh")]
-    needs = "no node of machine type a3 has passed, and those of others have: sweep each type by itself"
+    needs = "no node of machine type a3 has passed, but others have: sweep each type by itself"
     assert missing(slow, *well, sites=sites) == {"a": needs, "b": needs}
 
 

@@ -215,9 +215,9 @@ class Program:
 
     @property
     def ranks(self) -> list[psutil.Process]:
-        """All children of its launcher but the first, which is there to stay."""
+        """The children of its launcher but the first two: one is there to stay, one asks the idle probes meanwhile."""
         launcher = psutil.Process(self._process.pid).children()
-        return sorted(launcher[0].children(), key=psutil.Process.create_time)[1:] if launcher else []
+        return sorted(launcher[0].children(), key=psutil.Process.create_time)[2:] if launcher else []
 
     @property
     def bytes_sent(self) -> int:

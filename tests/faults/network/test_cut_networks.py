@@ -59,7 +59,8 @@ def test_a_host_that_is_cut_off_from_everybody_while_its_group_runs(laboratory):
     laboratory.network.cut("node-4", "coordinator", *others(laboratory, "node-4"))
     sweep = laboratory.ended_sweep(going_on)
     (group,) = groups_of(sweep, "node-4")
-    assert (group.ending, [node for node, _ in blamed(group)]) == (Ending.ABORTED, ["node-4"])
+    assert group.ending is Ending.ABORTED
+    assert ("node-4", "silent") in blamed(group)
     assert {place.verdict for place in group.places} == {None, Verdict.UNKNOWN}
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-4",))
 
