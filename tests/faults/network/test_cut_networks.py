@@ -54,14 +54,15 @@ def test_a_host_that_is_cut_off_from_everybody_before_its_group_forms(laboratory
 
 
 def test_a_host_that_is_cut_off_from_everybody_while_its_group_runs(laboratory):
-    """Its partner waits in vain and it is never heard again: it is inconclusive, and the partner is cleared."""
+    """Its partner waits in vain, it is never heard again, and when invited it says nothing: it is inconclusive."""
     going_on = laboratory.start_long_sweep("node-4")
     laboratory.network.cut("node-4", "coordinator", *others(laboratory, "node-4"))
     sweep = laboratory.ended_sweep(going_on)
-    (group,) = groups_of(sweep, "node-4")
+    group, *later = groups_of(sweep, "node-4")
     assert group.ending is Ending.ABORTED
     assert ("node-4", "silent") in blamed(group)
     assert {place.verdict for place in group.places} == {None, Verdict.UNKNOWN}
+    assert all(group.ending is Ending.NOT_FORMED for group in later)
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-4",))
 
 

@@ -43,5 +43,5 @@ def test_a_host_that_loses_packets(laboratory):
     sweep = laboratory.sweep()
     (failed,) = sweep.failed_nodes
     assert (failed.node, failed.code) == ("node-5", "collective.failed")
-    assert all("sent again" in reason for reason in failed.reasons), failed.reasons
+    assert sum("sent again" in reason for reason in failed.reasons) >= 2, failed.reasons
     assert (sweep.failed_links, sweep.failed_fabric, sweep.inconclusive) == ((), (), ())
