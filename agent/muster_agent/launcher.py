@@ -126,16 +126,19 @@ class Launcher:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def detach(self) -> None:
-        """Stops listening, before the event loop ends."""
+        """Stops listening for good, before the event loop ends; nobody waits any longer for the end of a child."""
+        self._lost = True
         if self._listening:
             asyncio.get_running_loop().remove_reader(self._link)
             self._listening = False
+        while self._children:
+            self._children.popitem()[1].end(Exit(error=_LOST))
 
     def _send(self, message: Json, descriptors: list[int]) -> None:
         try:
             socket.send_fds(self._link, [json.dumps(message).encode()], descriptors)
         except (BrokenPipeError, ConnectionResetError):
-            self._lose()
+            self.detach()
             raise LauncherLost(_LOST) from None
 
     def _receive(self) -> None:
@@ -144,19 +147,13 @@ class Launcher:
         except ConnectionResetError:
             packet = b""
         if not packet:
-            self._lose()
+            self.detach()
             return
         match json.loads(packet):
             case {"spawned": id, "pid": pid}:
                 self._children[id].pid = pid
             case {"exited": id, "how": how}:
                 self._children.pop(id).end(_EXIT.validate_python(how))
-
-    def _lose(self) -> None:
-        self._lost = True
-        self.detach()
-        while self._children:
-            self._children.popitem()[1].end(Exit(error=_LOST))
 
 
 class Spawned:

@@ -31,8 +31,8 @@ RESERVATION_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LINGER_S = 1.0
-"""How long a child that is kept only while it is asked waits for the next question, at least. While a run holds the
-node, probes are asked more often than that."""
+"""How long a child that is kept only while it is asked waits for the next question. While a run holds the node, probes
+are asked more often than that."""
 
 _LEAVE_S = 1.0
 """How long a child that has hung up may take to end by itself, so that the way it ends can be told."""
@@ -152,10 +152,13 @@ class Resident:
         while True:
             await self._answered.wait()
             self._answered.clear()
-            await asyncio.sleep(LINGER_S)
-            async with self._turn:
-                if not self._answered.is_set():
-                    await self.close()
+            try:
+                async with asyncio.timeout(LINGER_S):
+                    await self._answered.wait()
+            except TimeoutError:
+                async with self._turn:
+                    if not self._answered.is_set():
+                        await self.close()
 
     async def close(self) -> None:
         """Ends the child, whatever it does."""

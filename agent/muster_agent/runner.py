@@ -141,9 +141,8 @@ class Runner:
         """Kills every run, within CLOSE_S. RunEnded follows where it can."""
         for run in self._current.values():
             run.stop("the agent stops")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await asyncio.gather(*(run.task for run in self._current.values() if run.task))
+        if tasks := [run.task for run in self._current.values() if run.task]:
+            await asyncio.wait(tasks, timeout=CLOSE_S)
 
     async def _spawn_ranks(self, run: _Current, listener: socket.socket | None) -> None:
         for place in run.order.places or (None,):

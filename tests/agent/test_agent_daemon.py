@@ -130,9 +130,10 @@ async def test_it_reports_and_ends_in_time_with_nothing_left(started, mosquitto)
         supervisor.settimeout(30)
         async with coordinating(mosquitto) as coordinator:
             agent = started("checks.simulated.interval_s = 0.2", env={"NOTIFY_SOCKET": f"@muster-test-{os.getpid()}"})
+            # The inventory first: it is said once, and runs again and again until they are acknowledged.
+            inventory = await coordinator.heard(NodeTopic.INVENTORY, lambda message: message)
             plugins = await coordinator.run(lambda run: run.check == "plugins")
             assert plugins.verdict == "PASS"
-            inventory = await coordinator.heard(NodeTopic.INVENTORY, lambda message: message)
             assert len(inventory.inventory.devices) == 2
             assert "simulated" in {check.name for check in inventory.checks}
             simulated = await coordinator.run(lambda run: run.check == "simulated")
@@ -208,6 +209,22 @@ def test_the_end_of_the_launcher_is_the_end_of_the_agent(started):
     assert agent.process.wait(timeout=20) not in (0, 64, 69)
     assert agent.logged("launcher_lost")
     assert wait_for(lambda: not any(process.is_running() for process in family))
+
+
+def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
+    """Stopped while one is asked for the inventory, with a reservation to give back, and none can be killed."""
+    asked = tmp_path / "asked"
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pathlib, time\n"
+        "from muster_agent import child, process\n"
+        "process.kill = lambda _pids: None\n"
+        f"child._contributed = lambda *_: (pathlib.Path({str(asked)!r}).touch(), time.sleep(600))\n"
+    )
+    agent = started(f'plugins.reservation_file.path = "{tmp_path}/reserved"', env={"PYTHONPATH": str(tmp_path)})
+    wait_for(asked.exists)
+    began = time.monotonic()
+    assert agent.end() == 0
+    assert time.monotonic() - began < 5
 
 
 def test_a_bug_is_the_end_of_the_agent(started, tmp_path):

@@ -189,6 +189,19 @@ async def test_a_hundred_children_at_once(launched):
     assert psutil.Process(launcher.pid).children() == []
 
 
+async def test_who_waits_for_the_end_of_a_child_does_not_wait_forever(launched):
+    """Once nobody listens to the launcher any more, no end is told and nothing new can be started."""
+    launcher = launched()
+    spawned = await launcher.spawn(child.RUN, memory_limit_bytes=None)
+    waiting = asyncio.create_task(spawned.gone())
+    await asyncio.sleep(0)
+    launcher.detach()
+    async with asyncio.timeout(30):
+        assert (await waiting).status is None
+    with pytest.raises(LauncherLost):
+        await launcher.spawn(child.RUN, memory_limit_bytes=None)
+
+
 def test_closing_waits_until_the_launcher_is_gone():
     """After close() there is no launcher process, not even a dead one."""
     with launch(Plugins(Config(Settings())), {}) as launcher:

@@ -17,7 +17,7 @@ import pytest
 from muster.check import Params, Scope, Skip
 from muster.model import Device, Finding, Json, Measurement, Severity, Verdict
 from muster.references import Reference, judge_value
-from muster_agent import forking, process
+from muster_agent import forking, process, runner
 
 
 class Size(Params):
@@ -539,6 +539,20 @@ async def test_close_kills_everything_within_two_seconds(running, check):
         assert time.monotonic() - begun < 2.0
         assert {(await runs.ended()).run.verdict, (await runs.ended()).run.verdict} == {Verdict.SKIPPED}
         assert psutil.Process(runs.launcher.pid).children(recursive=True) == []
+
+
+async def test_a_rank_that_cannot_be_killed_does_not_keep_the_agent_from_stopping(running, check, monkeypatch):
+    """Stopping and closing, which follow each other, each wait for it as long as they may and no longer."""
+    monkeypatch.setattr(forking, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(process, "kill", lambda _pids: None)  # in the launcher: as if the processes were in state D
+    monkeypatch.setattr(runner, "CLOSE_S", 0.1)
+    hanging = check(hangs)
+    async with running(hanging) as runs:
+        await runs.start(hanging)
+        begun = time.monotonic()
+        await runs.runner.stop_all()
+        await runs.runner.close()
+        assert time.monotonic() - begun < 1.0
 
 
 def all_reduce(_params, context):
