@@ -183,7 +183,7 @@ def test_what_the_tool_lacks_is_there(checks, runs):
     """Stress of the memory, the disk through fio, and NVIDIA's own programs, judged like our own check."""
     assert {"memory", "storage", "nccl_tests"} <= checks.keys()
     assert runs["memory"][0]["verdict"] == "PASS"
-    assert checks["nccl_tests"].judged == checks["collective"].judged
+    assert set(checks["nccl_tests"].judged) < set(checks["collective"].judged)
 
 
 def test_an_operator_says_what_each_model_of_gpu_must_reach(command, simulated, tmp_path):
