@@ -8,11 +8,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from muster.model import Data, Seconds
-from muster_coordinator.localize.probe import Policy, Site
-from muster_coordinator.localize.strategy import Strategy, policy_of
+from muster_coordinator.localize.probe import Policy
+from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.localize.trial import Outcome, Trial
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation, formations
+from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.plan import Plan
 
 MOST_FORESEEN = 20_000
@@ -63,15 +64,7 @@ class Forecast(Data):
 
 def forecast(plan: Plan) -> Forecast:
     """What the sweep would do if it began now."""
-    known = {site.node: site for site in plan.sites}
-    policy = policy_of(
-        plan.strategy,
-        {node: known.get(node, Site(node)) for node in plan.nodes},
-        abilities=plan.abilities,
-        seed=plan.id,
-        pairing=plan.pairing,
-        passes=plan.passes,
-    )
+    policy = Inquiry(plan).policy
     wanted = formations(policy.next_groups((), frozenset(plan.absent)))
     rounds = _if_all_pass(plan, policy, wanted)
     first = _cost(plan, rounds[:1])

@@ -15,17 +15,20 @@ from muster_coordinator.topology.learned import Pair
 
 
 class Inquiry:
-    """The trials of a sweep in their order, and the nodes that are `absent`, each with the reason."""
+    """The trials of a sweep in their order, and the nodes that are `absent`, each with the reason.
+
+    `sites` are those of all its nodes in topology order, `policy` is its strategy over them.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.trials: list[Trial] = []
         self.absent = dict(plan.absent)
         self._plan = plan
         known = {site.node: site for site in plan.sites}
-        self._sites = {node: known.get(node, Site(node)) for node in plan.nodes}
-        self._policy = policy_of(
+        self.sites = {node: known.get(node, Site(node)) for node in plan.nodes}
+        self.policy = policy_of(
             plan.strategy,
-            self._sites,
+            self.sites,
             abilities=plan.abilities,
             seed=plan.id,
             pairing=plan.pairing,
@@ -34,14 +37,14 @@ class Inquiry:
 
     def take(self, record: GroupRecord, again: Formation | None) -> None:
         """Takes what an ended group showed as evidence, unless it is formed again, and notes who is not to be had."""
-        trial = trial_of(record, self._plan.task.rail_metric)
-        if again is None:
+        if again is not None:
+            missed = [blame for blame in record.blamed if blame.node not in again.members]
+        else:
+            trial = trial_of(record, self._plan.task.rail_metric)
             self.trials.append(trial)
-        for blame in record.blamed:
-            left_out = again is not None and blame.node not in again.members
-            gone = again is None and trial.outcome is Outcome.VOID and _is_gone(blame, record)
-            if left_out or gone:
-                self.miss(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+            missed = [it for it in record.blamed if trial.outcome is Outcome.VOID and _is_gone(it, record)]
+        for blame in missed:
+            self.miss(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
 
     def miss(self, node: str, why: str) -> None:
         """Notes a node that is not to be had; the first reason counts."""
@@ -55,13 +58,13 @@ class Inquiry:
 
     def next_round(self, rounds: int) -> list[Formation]:
         """The groups that would tell most after so many rounds; none when nothing more can be learned."""
-        if rounds >= self._policy.max_rounds:
+        if rounds >= self.policy.max_rounds:
             return []
-        return formations(self._policy.next_groups(tuple(self.trials), frozenset(self.absent)))
+        return formations(self.policy.next_groups(tuple(self.trials), frozenset(self.absent)))
 
     def rule(self) -> Ruling:
         """What the trials so far come to."""
-        judgement = Judgement(Evidence(self._sites, tuple(self.trials)), self._plan.abilities)
+        judgement = Judgement(Evidence(self.sites, tuple(self.trials)), self._plan.abilities)
         return ruling_of(judgement, self._plan.task.check, self._plan.task.objective)
 
     def pairs(self) -> list[Pair]:

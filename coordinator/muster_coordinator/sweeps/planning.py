@@ -67,6 +67,7 @@ def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent
     request = event.request
     checks = [node.checks[request.check] for node in members]
     abilities = _abilities(members, by_rail=all(check.by_rail for check in checks))
+    group_s = expected_s(checks[0])
     return Plan(
         id=event.sweep,
         asked=request,
@@ -80,14 +81,14 @@ def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent
             timeout_s=max(check.timeout_s for check in checks),
             objective=checks[0].objective,
             rail_metric=checks[0].by_rail,
-            expected_s=expected_s(checks[0]),
+            expected_s=group_s,
             cause=event.sweep,
         ),
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
         abilities=abilities,
-        limits=_limits(request, strategy, len(members), expected_s(checks[0])),
+        limits=_limits(request, strategy, len(members), group_s),
         priority=request.priority,
     )
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from functools import partial
 
 from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, Ticked
-from muster_coordinator.localize.probe import Site
 from muster_coordinator.orders import Orders
 from muster_coordinator.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.sweeps.expense import Expense
@@ -55,7 +54,6 @@ class Sweep:
         self._ledger = Ledger()
         self._rounds = 0  # that were run in full
         self._round: Round | None = None
-        self._sites = {node: Site(node) for node in plan.nodes} | {site.node: site for site in plan.sites}
 
     @property
     def live(self) -> Mapping[str, Group]:
@@ -74,7 +72,7 @@ class Sweep:
 
     def concerns(self, node: str) -> bool:
         """Whether a node takes part."""
-        return node in self._sites
+        return node in self._inquiry.sites
 
     def take_up(self, record: SweepRecord) -> None:
         """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
@@ -105,13 +103,16 @@ class Sweep:
             return []
         commands: list[Command] = []
         is_first = self.state is SweepState.PLANNED
+        taken, invited = self._round.nodes_in_groups, self._round.nodes_invited
         for formation in [*self._round.waiting]:
-            if not self._has_room(self._round, formation):
+            more = len(formation.members)
+            if not self._has_room(taken, more):
                 break
-            if not self._may_invite(self._round, formation):
+            if invited and invited + more > MOST_INVITED:
                 self._occupancy.wait_for(formation.members)
             elif self._occupancy.take(formation.members, now):
                 commands += self._form(self._round, formation, now)
+                taken, invited = taken + more, invited + more
         if not commands:
             return []
         return [*commands, *(self._save(now) if is_first or self._is_stale(now) else self._save_groups())]
@@ -210,14 +211,10 @@ class Sweep:
 
     # Groups
 
-    def _has_room(self, stage: Round, formation: Formation) -> bool:
-        """Whether there is room for a group. One that is larger than the limits is formed alone."""
-        limit, taken = self.plan.limits.nodes, stage.nodes_in_groups
-        return limit is None or not taken or taken + len(formation.members) <= limit
-
-    def _may_invite(self, stage: Round, formation: Formation) -> bool:
-        invited = stage.nodes_invited
-        return not invited or invited + len(formation.members) <= MOST_INVITED
+    def _has_room(self, taken: int, more: int) -> bool:
+        """Whether so many nodes may join those that are in groups. A group larger than the limit is formed alone."""
+        limit = self.plan.limits.nodes
+        return limit is None or not taken or taken + more <= limit
 
     def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
         self.state = SweepState.RUNNING
@@ -273,7 +270,7 @@ class Sweep:
         failed = {found.node for found in self._ruling.failed_nodes}
         not_to_be_had = stage.used | self._inquiry.absent.keys() | failed
         idle = (it for it in self.plan.nodes if it not in not_to_be_had and self._occupancy.is_free(it, now))
-        spare = nearest(node, idle, self._sites)
+        spare = nearest(node, idle, self._inquiry.sites)
         if spare is not None:
             stage.used.add(spare)
         return spare
