@@ -24,30 +24,37 @@ from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
 from muster.references import Reference, judge_value
 from muster.section import Section
+from muster.transition import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
 
 __version__ = version("gpu-muster")
 
 __all__ = [
     "Action",
+    "ActionOutcome",
     "Check",
     "Config",
     "Context",
     "Device",
+    "Effect",
     "Finding",
     "IdleProbe",
     "Idleness",
     "Inventory",
+    "Mark",
     "Measurement",
     "Needs",
     "Params",
     "Reference",
     "Rendezvous",
     "Reservation",
+    "SchedulerNode",
     "Scope",
     "Section",
     "Severity",
     "Skip",
+    "Survey",
     "Topology",
+    "Transition",
     "Verdict",
     "Worse",
     "__version__",

@@ -248,23 +248,3 @@ class Reservation:
     name: str
     reserve: Callable[[str], None]
     release: Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
-    """A change of a node's service state, told to plugins. `id` stays the same when it is told again."""
-
-    id: str
-    node: str
-    before: str
-    after: str
-    reason: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActionOutcome:
-    """What came of a plugin's action on a transition."""
-
-    done: bool
-    detail: str

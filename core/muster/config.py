@@ -9,12 +9,11 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 import pydantic_core
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -26,9 +25,12 @@ from pydantic import (
 
 from muster.errors import SettingsError
 from muster.explain import explain
+from muster.home_path import HomePath
 from muster.model import Name
+from muster.quarantine_settings import QuarantineSettings
 from muster.section import Section
 from muster.sweep_settings import SweepsSettings
+from muster.topology_labels import TopologyLabels
 
 ENVIRONMENT_PREFIX = "MUSTER_"
 
@@ -58,17 +60,6 @@ def possible_host(host: str) -> str:
 def is_loopback(address: str) -> bool:
     """Whether `host:port` can be reached from this machine only."""
     return split_address(address)[0] in LOOPBACK
-
-
-def _at_home(path: Path) -> Path:
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        raise ValueError("has a ~ that stands for no home directory here") from None
-
-
-HomePath = Annotated[Path, AfterValidator(_at_home)]
-"""A path in which a leading ~ stands for the home directory, as in a shell."""
 
 
 class BrokerSettings(Section):
@@ -135,15 +126,6 @@ class StoreSettings(Section):
     keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="How long the summaries are kept")
 
 
-class TopologyLabels(Section):
-    """Which labels say where a node stands, instead of those that muster knows."""
-
-    block: str | None = Field(None, description="Key of the label that holds the block, for example example.com/pod")
-    rack: str | None = Field(None, description="Key of the label that holds the rack")
-    leaf: str | None = Field(None, description="Key of the label that holds the leaf switch")
-    host: str | None = Field(None, description="Key of the label that holds the physical host")
-
-
 class AgentSettings(Section):
     """The agent on a node."""
 
@@ -162,9 +144,6 @@ class AgentSettings(Section):
     host: str | None = Field(None, description="Topology: the physical host")
     labels_file: HomePath | None = Field(
         None, description='The node\'s labels: lines key="value", or JSON as `kubectl get node NODE -o json` prints it'
-    )
-    topology_labels: TopologyLabels = Field(
-        TopologyLabels(), description="Labels that say where the node stands; unset: those that muster knows"
     )
 
     @field_validator("listen")
@@ -243,11 +222,15 @@ class Settings(Section):
     topology_file: HomePath | None = Field(
         None, description="Where nodes stand (TOML, or Slurm's topology.conf); it goes before what agents say"
     )
+    topology_labels: TopologyLabels = Field(
+        TopologyLabels(), description="Labels that say where nodes stand; unset: those that muster knows"
+    )
     broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
     http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
     store: StoreSettings = Field(StoreSettings(), description="The coordinator's database")
     agent: AgentSettings = Field(AgentSettings(), description="The agent on a node")
     sweeps: SweepsSettings = Field(SweepsSettings(), description="Sweeps")
+    quarantine: QuarantineSettings = Field(QuarantineSettings(), description="Taking nodes out of service, and back")
     log: LogSettings = Field(LogSettings(), description="Logs")
     checks: dict[str, CheckSettings] = Field({}, description="By check name")
     suites: dict[str, SuiteSettings] = Field({}, description="By name, suites beside those that come with muster")

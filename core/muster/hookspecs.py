@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 import pluggy
 
-from muster.check import ActionOutcome, AnyCheck, Context, IdleProbe, Reservation, Transition
+from muster.check import AnyCheck, Context, IdleProbe, Reservation
 from muster.config import Config
 from muster.model import Inventory, Run
+from muster.transition import ActionOutcome, Survey, Transition
 
 PROJECT = "muster"
 
@@ -52,13 +53,33 @@ def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> Non
 
 
 @hookspec
+async def muster_survey(config: Config) -> Survey | None:
+    """How your scheduler has its nodes; None when you are no actor here, which the settings decide.
+
+    Asked when the coordinator starts and every few minutes. It changes nothing; what is not as decided is told again
+    through `muster_transition`. Raise what keeps you from acting, in words that say what to change.
+    """
+
+
+@hookspec
 async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
-    """A node's service state has changed: act on it or tell somebody. May be told twice, with the same id."""
+    """A node's service state has changed: act on it or tell somebody; None when you are not to.
+
+    May be told again, with the same id, until it was answered with something else than FAILED, and whenever the
+    scheduler is found to have the node otherwise: do what is missing and answer DONE when nothing is. What you raise
+    counts as FAILED. Of two transitions of a node the later is told last, never beside the earlier; one that has waited
+    until then is not told at all.
+    """
 
 
 @hookspec
 async def muster_result(config: Config, run: Run) -> None:
     """A run has been stored: export it."""
+
+
+@hookspec
+async def muster_close(config: Config) -> None:
+    """The process that called your coroutines is about to end: close what they hold open."""
 
 
 CONTRIBUTE = (
@@ -69,4 +90,4 @@ CONTRIBUTE = (
     "muster_reservations",
     "muster_prepare_run",
 )
-NOTIFY = ("muster_transition", "muster_result")
+NOTIFY = ("muster_survey", "muster_transition", "muster_result", "muster_close")

@@ -134,7 +134,10 @@ class Topology(Data):
 MOST_LABELS = 512
 """Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
 
-_LABEL_KEY = re.compile(r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+"""What stands in the key of a label, behind the prefix if there is one."""
+
+_LABEL_KEY = re.compile(rf"([A-Za-z0-9.-]{{1,253}}/)?{LABEL_NAME.pattern}")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{0,63}")
 
 

@@ -121,6 +121,15 @@ class Plugins:
             ]
         return [task.result() for task in tasks]
 
+    async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> Answer:
+        """Calls a notify hook of one plugin, which must implement it, in the same way."""
+        (implementation,) = (it for it in self._implementations(hook) if it.plugin_name == plugin)
+        return await _isolated(implementation, self.config, arguments, timeout_s)
+
+    def implementing(self, hook: str) -> tuple[str, ...]:
+        """The plugins that implement a hook."""
+        return tuple(implementation.plugin_name for implementation in self._implementations(hook))
+
     def record_checks(self, name: str, checks: Sequence[str]) -> None:
         """Keeps which checks a plugin brings, so that `infos` tells."""
         self._infos[name] = self._infos[name].model_copy(update={"checks": tuple(checks)})
@@ -134,10 +143,6 @@ class Plugins:
         for caller in callers:
             for implementation in caller.get_hookimpls():
                 _refuse_wrong_kind(caller.name, implementation)
-
-    def implements(self, hook: str) -> bool:
-        """Whether any loaded plugin implements the hook."""
-        return bool(self._implementations(hook))
 
     def _implementations(self, hook: str) -> Sequence[pluggy.HookImpl]:
         """In the order of pluggy's own calls: tryfirst before others, later registered before earlier."""

@@ -1,31 +1,59 @@
-"""`muster config`: the settings as they are in effect, and whether they are right."""
+"""`muster config`: the settings as they are in effect, and whether they are right.
+
+What a part knows about its own settings it says through an entry point in the group `muster.config_checks`: a function
+`(config, checks) -> Iterable[str]` that raises SettingsError, or gives lines for people. `checks` are all by name, None
+where a plugin has failed to load, as what seems to be unknown may then be its.
+"""
 
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from muster import logs, plugins
 from muster.check import AnyCheck, judged_metrics, valid_params
 from muster.commands.options import ConfigOption, JsonOption, load_settings
-from muster.config import Config, Settings
+from muster.config import Config, PluginsSettings, Settings
 from muster.errors import MusterError, SettingsError, unknown
 from muster.reference_file import read_references
 from muster.toml import to_toml
 
 app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
 
+GROUP = "muster.config_checks"
+
 _PASSWORD_IN_URL = re.compile(r"(?<=://)([^:/@\s\"]*):[^@/\s\"]*@")
+
+_AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 
 
 @app.command()
 def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Prints the settings in effect: file, environment and defaults together. Of secrets only the file names."""
+    """Prints the settings in effect: file, environment and defaults together. Of secrets only the file names.
+
+    Of URLs in the plugins' tables only the scheme is shown, as that of a chat is all that one needs to write there.
+    """
     settings = load_settings(config)
+    plugin_tables = PluginsSettings.model_validate(_without_urls(settings.plugins.model_dump()))
+    settings = settings.model_copy(update={"plugins": plugin_tables})
     text = settings.model_dump_json(indent=2) if as_json else to_toml(settings.model_dump(mode="json"))
     print(_PASSWORD_IN_URL.sub(r"\1:***@", text))
+
+
+def _without_urls(value: Any) -> Any:
+    """What stands in a plugin's table, whatever it is, with all that follows the scheme of a URL masked."""
+    match value:
+        case dict():
+            return {key: _without_urls(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_without_urls(item) for item in value]
+        case str():
+            return _AFTER_SCHEME.sub("/***", value)
+    return value
 
 
 @app.command()
@@ -38,9 +66,21 @@ def check(config: ConfigOption = None) -> None:
     complete = not found.failed
     problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
     problems += _wrong_references(settings, judged_metrics(checks) if complete else None)
+    told = _told_by_parts(found.config, checks if complete else None, problems)
     if problems:
         raise SettingsError("\n".join(problems))
-    print("OK")
+    print("\n".join([*told, "OK"]))
+
+
+def _told_by_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:
+    """What the parts of muster say about their settings; what is wrong with them is added to `problems`."""
+    told: list[str] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            told += point.load()(config, checks)
+        except SettingsError as error:
+            problems.append(str(error))
+    return told
 
 
 def _missing_files(settings: Settings) -> Iterator[str]:
