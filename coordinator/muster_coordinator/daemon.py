@@ -8,21 +8,24 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
+from aiohttp import web
 
 from muster.config import Settings
 from muster.model import Run
 from muster.plugins import Plugins
+from muster_coordinator.acceptance_settings import require_tests
+from muster_coordinator.acting import Acting
 from muster_coordinator.broker import embedded_broker
 from muster_coordinator.database import WriteFailed
 from muster_coordinator.events import (
     Announce,
     LogNotBegun,
-    Notify,
     PublishReferences,
     SendAck,
     SendCommand,
@@ -33,14 +36,19 @@ from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Outgoing, Pipeline
+from muster_coordinator.policy_settings import known_checks, policy_of
+from muster_coordinator.quarantine.events import Act, Alarm
+from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.surveying import Surveying
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.thinning import Thinning
 from muster_coordinator.timetable_settings import timetable_of
 from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import read_token
+from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen, serving
 
@@ -48,6 +56,9 @@ TICK_S = 0.25
 
 ENDING_S = 1.5
 """How long a part may take to end before it is told again; saying goodbye to the broker takes up to a second."""
+
+CLOSING_S = 2.0
+"""How long plugins may take to close what they hold open."""
 
 COLLECT_AFTER = (100_000, 50, 100)
 """When Python looks for garbage in cycles. Reports have none, but looking costs a quarter of the time of taking one."""
@@ -74,11 +85,14 @@ async def run(settings: Settings, plugins: Plugins) -> None:
 async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> None:
     """Serves until `stop` is set; errors as in `run`."""
     token = read_token(settings.http)
+    checks = known_checks(plugins)
+    policy = policy_of(settings, checks)
+    require_tests(settings.quarantine, checks)
     async with AsyncExitStack() as stack:
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
         epoch = await store.next_epoch(time.time())
-        pipeline = Pipeline(_fleet(settings, epoch), store)
+        pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
         pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
         listener, api_url = listen(settings.http.listen)
@@ -88,20 +102,30 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
         link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
         thinning = Thinning(store.database, settings.store, pipeline.clock)
-        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), thinning)
-        async with shell.running(), serving(application(shell.api(store), token), listener):
+        stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
+        acting = Acting(plugins, pipeline.feed)
+        surveying = Surveying(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
+        if settings.quarantine.mode == "enforce" and not await _ended_before(stop, surveying.require_an_actor()):
+            return
+        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), acting, surveying, thinning)
+        trusted = token is not None or settings.quarantine.trust_loopback
+        routes = shell.routes(store, trusted=trusted)
+        async with shell.running(), serving(application(routes, token), listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
             await stop.wait()
             shell.stream.close()  # the server waits for its listeners
 
 
-def _fleet(settings: Settings, epoch: int) -> Fleet:
+def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
     return Fleet(
         name=settings.fleet,
         epoch=epoch,
         declared=read_topology(settings.topology_file),
+        topology_labels=settings.topology_labels,
         after_restart=AfterRestart(settings.sweeps.after_restart),
         timetable=timetable_of(settings),
+        rules=settings.quarantine,
+        policy=policy,
     )
 
 
@@ -113,11 +137,23 @@ class Shell:
     link: Link
     stream: Stream
     notices: Notices
+    acting: Acting
+    surveying: Surveying
     thinning: Thinning
 
-    def api(self, store: Store) -> Api:
-        figures = Figures(self.pipeline, self.link, self.stream, self.notices, self.thinning)
-        return Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
+    def routes(self, store: Store, *, trusted: bool) -> list[web.RouteDef]:
+        """The whole API; who is not `trusted` may not decide about nodes."""
+        figures = Figures(
+            pipeline=self.pipeline,
+            link=self.link,
+            stream=self.stream,
+            notices=self.notices,
+            thinning=self.thinning,
+            surveying=self.surveying,
+        )
+        api = Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
+        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying, trusted=trusted)
+        return [*api.routes(), *quarantine.routes()]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -129,9 +165,13 @@ class Shell:
                 group.create_task(self.link.run(), name="link"),
                 group.create_task(self._tick(), name="ticks"),
                 group.create_task(self.thinning.run(), name="thinning"),
+                group.create_task(self.surveying.run(), name="surveying"),
+                group.create_task(self.acting.run(), name="acting"),
             ]
-            yield
-            await _end(sources)
+            try:
+                yield
+            finally:  # also when a part has failed: one that forgets that it was told to end would never do so
+                await _end(sources)
             await self.pipeline.submit(()).wait()
             pipeline.cancel()
             notices.cancel()
@@ -145,8 +185,10 @@ class Shell:
                 self.stream.tell(command)
                 if isinstance(payload, Run):
                     self.notices.tell(payload)
-            case Notify(transition):
-                self.notices.tell(transition)
+            case Act():
+                self.acting.act(command)
+            case Alarm(text=text):
+                log.error("quarantine_alarm", text=text)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 
@@ -156,7 +198,18 @@ class Shell:
             await asyncio.sleep(TICK_S)
 
 
-async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+async def _ended_before(stop: asyncio.Event, beginning: Coroutine[None, None, None]) -> bool:
+    """Does what must be done before the start, unless `stop` is set first; whether it was done."""
+    begun, stopped = asyncio.create_task(beginning), asyncio.create_task(stop.wait())
+    await asyncio.wait((begun, stopped), return_when=asyncio.FIRST_COMPLETED)
+    await _end((begun, stopped))
+    if begun.cancelled():
+        return False
+    await begun
+    return True
+
+
+async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Cancels until it helps: before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer."""
     pending = set(tasks)
     while pending:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
@@ -56,10 +57,7 @@ class Database:
 async def open_database(settings: Settings) -> Database:
     """The database of these settings; Unavailable when it cannot be had, SettingsError when `store.url` is wrong."""
     url = _url(settings)
-    try:
-        engine = create_async_engine(url)
-    except (NoSuchModuleError, ModuleNotFoundError) as error:
-        raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
+    engine = _engine(url)
     lock = None
     if engine.dialect.name == "sqlite":
         lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
@@ -78,6 +76,27 @@ async def open_database(settings: Settings) -> Database:
         await database.close()
         raise
     return database
+
+
+def open_to_read(settings: Settings) -> AsyncEngine | None:
+    """The database of these settings beside whoever uses it, to be read only; None while there is no such file.
+
+    SettingsError when `store.url` is wrong; whether a server answers and what schema it has shows when it is read.
+    """
+    url = _url(settings)
+    if url.get_backend_name() == "sqlite":
+        if not url.database or not Path(url.database).is_file():
+            return None
+        file = f"file:{quote(str(Path(url.database).absolute()))}"
+        url = url.set(database=file, query={"mode": "ro", "uri": "true"})
+    return _engine(url)
+
+
+def _engine(url: URL) -> AsyncEngine:
+    try:
+        return create_async_engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
 
 
 def _url(settings: Settings) -> URL:

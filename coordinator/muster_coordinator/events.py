@@ -4,9 +4,9 @@
 before those that tell anybody: what the coordinator has said, it has stored.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.check import Transition
 from muster.model import Json, Run
 from muster.references import Reference
 from muster.wire.messages import (
@@ -18,6 +18,7 @@ from muster.wire.messages import (
     References,
     Report,
 )
+from muster_coordinator.quarantine import events as quarantine
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, NodeView, ReferenceRecord, StoryEntry
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepRequest
 
@@ -31,9 +32,10 @@ class PresenceSeen:
 
 @dataclass(frozen=True, slots=True)
 class InventorySeen:
-    """A node has said what it is made of."""
+    """A node has said what it is made of; when it was `kept` by the broker, some time ago."""
 
     message: InventoryReport
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,15 @@ class GroupReplySeen:
     """A member has said something about its group."""
 
     message: AnyGroupReply
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsSeen:
+    """The scheduler of an actor has these labels on a node, of which no agent need have been heard."""
+
+    actor: str
+    node: str
+    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ class Ticked:
 
 Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-Event = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | Request | Ticked
+Event = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | LabelsSeen | Request | Ticked | quarantine.Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +226,11 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
-    """Tell plugins about a transition of a node's service state."""
+class SaveStep:
+    """Append to the log of what the quarantine has decided under the leadership that `epoch` numbers."""
 
-    transition: Transition
+    epoch: int
+    step: quarantine.Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +256,10 @@ Command = (
     | SendCommand
     | PublishReferences
     | Announce
-    | Notify
     | LogNotBegun
+    | SaveStep
+    | quarantine.SaveCase
+    | quarantine.SaveAction
+    | quarantine.Act
+    | quarantine.Alarm
 )

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from muster.model import Topology
-from muster.wire.messages import Ack, AnyGroupReply, InventoryReport, Presence, Report, RunCheck
+from muster.model import ServiceState, Topology
+from muster.quarantine_settings import QuarantineSettings
+from muster.topology_labels import TopologyLabels
+from muster.wire.messages import Ack, AnyGroupReply, Presence, Report
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
     Announce,
@@ -18,6 +20,7 @@ from muster_coordinator.events import (
     Event,
     GroupReplySeen,
     InventorySeen,
+    LabelsSeen,
     PresenceSeen,
     ReferenceRemoved,
     ReferenceSet,
@@ -32,18 +35,23 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.intake import take
 from muster_coordinator.orders import Orders
+from muster_coordinator.places import Places
+from muster_coordinator.quarantine import events as quarantine
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import Case
+from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.view import QuarantineView
+from muster_coordinator.quarantining import Quarantining
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.roster import Roster
+from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeping import Sweeping
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.sweeps.recovery import AfterRestart
-from muster_coordinator.sweeps.requests import check_run
 from muster_coordinator.sweeps.timetable import Timetable
-
-RUN_ORDER_TTL_S = 30.0
-"""Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
 
 
 class Fleet:
@@ -56,14 +64,17 @@ class Fleet:
         epoch: int,
         heartbeat_s: float = 10.0,
         declared: Mapping[str, Topology] = MappingProxyType({}),
+        topology_labels: TopologyLabels = TopologyLabels(),  # noqa: B008 (it is frozen)
         after_restart: AfterRestart = AfterRestart.RESUME,
         timetable: Timetable | None = None,
+        rules: QuarantineSettings = QuarantineSettings(),  # noqa: B008 (it is frozen)
+        policy: Policy = Policy(()),  # noqa: B008 (it is frozen)
     ) -> None:
         self.name = name
         self.epoch = epoch
         self.counts = Counts()
         self._orders = Orders(epoch)
-        self._roster = Roster(self._orders, heartbeat_s, declared)
+        self._roster = Roster(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
         self._streams: dict[tuple[str, str], int] = {}
         self._sweeping = Sweeping(
@@ -74,6 +85,8 @@ class Fleet:
             after_restart=after_restart,
             timetable=timetable or Timetable(),
         )
+        machine = Quarantine(rules, policy, epoch)
+        self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
@@ -81,7 +94,8 @@ class Fleet:
         commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._streams = dict(saved.streams)
         commands += self._references.restore(saved.references, now)
-        return [*commands, *self._sweeping.restore(saved.sweeps, past, now)]
+        commands += self._sweeping.restore(saved.sweeps, past, now)
+        return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
@@ -92,18 +106,28 @@ class Fleet:
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
                 commands = self._take_reply(message, now)
-            case InventorySeen(message):
-                commands = self._note_inventory(message, now)
+            case InventorySeen():
+                commands = self._note_inventory(event, now)
+            case LabelsSeen():
+                commands = self._roster.label(event, now)
             case Ticked():
                 commands = self._tick(event, now)
+            case _ if isinstance(event, quarantine.Event):
+                commands = self._quarantining.handle(event, now)
             case _:
                 commands = self._grant(event, now)
+        commands += self._quarantining.settle(now)
         if self._sweeping.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
             commands += self._sweeping.form_groups(now)
         return commands
 
-    def nodes(self, now: float) -> list[NodeView]:
+    @property
+    def names(self) -> list[str]:
         """Every node that was ever heard of, by name."""
+        return sorted(self._roster.nodes)
+
+    def nodes(self, now: float) -> list[NodeView]:
+        """The same with all that is known about each: at ten thousand nodes, that takes a third of a second."""
         return [self._roster.view(node, now) for _, node in sorted(self._roster.nodes.items())]
 
     def node(self, name: str, now: float) -> NodeView | None:
@@ -131,6 +155,31 @@ class Fleet:
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
         return self._sweeping.forecast(request)
+
+    def quarantine_view(self) -> QuarantineView:
+        """What is decided about the fleet as a whole."""
+        return self._quarantining.view()
+
+    def cases(self) -> list[Case]:
+        """What is decided about every node, and from what, by node."""
+        return [case for _, case in sorted(self._quarantining.cases.items())]
+
+    def case(self, node: str) -> Case | None:
+        """The same for one node; None when it was never heard of."""
+        return self._quarantining.cases.get(node)
+
+    def listed(self) -> dict[str, set[str]]:
+        """By actor, the nodes that its scheduler had when it was asked last."""
+        return self._quarantining.listed()
+
+    def last_action(self, node: str) -> Action | None:
+        """The last transition of a node, with what came of it at each actor; None when there was none."""
+        return self._quarantining.last_action(node)
+
+    @property
+    def service_changes(self) -> Mapping[ServiceState, int]:
+        """How often a node has come to each service state since the start."""
+        return self._quarantining.changes
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
@@ -175,6 +224,7 @@ class Fleet:
             commands.append(StoreRuns(message.node, message.stream, intake.through, intake.fresh))
             for run in intake.fresh:
                 commands += [Announce("run", run), *self._roster.add_run(run, now)]
+                self._quarantining.note_run(run)
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
@@ -194,30 +244,37 @@ class Fleet:
         gone = node is None or not node.online
         return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
 
-    def _note_inventory(self, message: InventoryReport, now: float) -> list[Command]:
-        return [*self._hear(message.node, message.id, now), *self._roster.equip(message, now)]
+    def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
+        """Takes what a node is made of, which is no sign of life of a silent one when the broker had kept it."""
+        message = event.message
+        node = self._roster.nodes.get(message.node)
+        is_old = event.kept and node is not None and not node.online
+        heard = [] if is_old else self._hear(message.node, message.id, now)
+        return [*heard, *self._roster.equip(message, now)]
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
         return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
 
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
         self._sweeping.hear(name, now)
-        return self._roster.hear(name, cause, now)
+        return [*self._roster.hear(name, cause, now), *self._quarantining.hear(name, now)]
 
     def _tick(self, event: Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
         for name in self._roster.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
-        return [*commands, *self._sweeping.tick(event, now)]
+        commands += self._sweeping.tick(event, now)
+        return [*commands, *self._quarantining.handle(quarantine.TimePassed(), now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+        self._quarantining.lose(name)
         return [*self._roster.lose(name, text, cause, now), *self._sweeping.lose(name, now)]
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
         match request:
             case RunRequested():
-                return self._request_run(request, now)
+                return order_run(request, self._roster, self._orders, now)
             case SweepRequested():
                 return self._sweeping.begin(request, now)
             case SweepAbortRequested(sweep, reason):
@@ -226,12 +283,6 @@ class Fleet:
                 return self._change_references(request, now)
             case BaselineReset(baseline):
                 return self._roster.reset_baseline(baseline, self._orders.new_id(), now)
-
-    def _request_run(self, event: RunRequested, now: float) -> list[Command]:
-        check_run(event, self._roster.nodes)
-        content = {"run": event.run, "check": event.check, "params": event.params}
-        order = self._orders.send(event.node, RunCheck, now, ttl_s=RUN_ORDER_TTL_S, cause=event.run, **content)
-        return [self._roster.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
 
     def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
         if isinstance(event, ReferenceRemoved):

@@ -21,12 +21,16 @@ what was found last stands until it is measured again. How old it is shows in th
 that a node is silent shows as lost; neither is health.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
 from muster_coordinator.records import NodeFinding
+from muster_coordinator.sweep_records import FailedNode, SweepRecord
+
+Key = tuple[str, str, int | None]
+"""What stays the same when something is found again: the check, the code and the device."""
 
 
 class Outcome(StrEnum):
@@ -150,6 +154,14 @@ class Evidence:
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
+    def date_back(self, since: Mapping[Key, float]) -> None:
+        """Takes over since when findings have stood: the runs that a restart leaves do not reach so far back."""
+        for name, check in self.checks.items():
+            if check.findings:
+                self.checks[name] = CheckEvidence(check.standing, _dated_back(check.findings, since))
+        for subject, findings in self.comparisons.items():
+            self.comparisons[subject] = _dated_back(findings, since)
+
     def convict(self, finding: NodeFinding) -> None:
         self.convictions[finding.check] = finding
 
@@ -160,11 +172,10 @@ class Evidence:
     def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
         before = self.comparisons.pop(subject, ())
-        since = {(finding.code, finding.device): finding.since for finding in before}
+        stood = {(finding.code, finding.device): finding for finding in before}
         if findings:
             self.comparisons[subject] = tuple(
-                finding.model_copy(update={"since": since.get((finding.code, finding.device), finding.since)})
-                for finding in findings
+                _standing_again(finding, stood.get((finding.code, finding.device))) for finding in findings
             )
         return before if before or findings else None
 
@@ -195,16 +206,45 @@ class Evidence:
         return (finding for findings in self.comparisons.values() for finding in findings)
 
 
-def standing_finding(finding: Finding, run: Run, since: float) -> NodeFinding:
-    """What `run` has found last, as a finding that stands against its node since then."""
-    return NodeFinding(**dict(finding), check=run.check, run=run.id, since=since)
+def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = None) -> NodeFinding:
+    """What `run` has found, as a finding that stands against its node; `before` is the same one as it stood."""
+    since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
+    return NodeFinding(**dict(finding), check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:
+    """What a sweep that ended `at` has convicted a node of."""
+    return NodeFinding(
+        code=failed.code,
+        summary="; ".join(failed.reasons),
+        severity=Severity.ERROR,
+        action=Action.INSPECT_HARDWARE,
+        evidence={"sweep": sweep.id, "confidence": failed.confidence},
+        check=sweep.check,
+        run=sweep.id,
+        since=at,
+        seen=at,
+    )
+
+
+def _dated_back(findings: tuple[NodeFinding, ...], since: Mapping[Key, float]) -> tuple[NodeFinding, ...]:
+    return tuple(
+        finding.model_copy(update={"since": since.get((finding.check, finding.code, finding.device), finding.since)})
+        for finding in findings
+    )
+
+
+def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFinding:
+    if before is None:
+        return finding
+    return finding.model_copy(update={"since": before.since, "runs": before.runs + 1})
 
 
 def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
-    """The findings of `run` that stand against its node; one that was there before keeps the time it came."""
-    since = {(finding.code, finding.device): finding.since for finding in before}
+    """The findings of `run` that stand against its node."""
+    stood = {(finding.code, finding.device): finding for finding in before}
     return tuple(
-        standing_finding(finding, run, since.get((finding.code, finding.device), run.started_at))
+        standing_finding(finding, run, stood.get((finding.code, finding.device)))
         for finding in run.findings
         if finding.severity in _STANDING_SEVERITIES
     )

@@ -47,7 +47,6 @@ RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
 _EVENTS: dict[type[NodeMessage], Callable[[Any], Event]] = {
     Presence: PresenceSeen,
-    InventoryReport: InventorySeen,
     Report: ReportSeen,
 }
 
@@ -184,6 +183,8 @@ class Link:
         except RemoteError as error:
             self._refuse(error, str(message.topic))
             return None
+        if isinstance(decoded, InventoryReport):
+            return InventorySeen(decoded, kept=message.retain)
         return _EVENTS.get(type(decoded), GroupReplySeen)(decoded)
 
     def _refuse(self, error: RemoteError, topic: str) -> None:

@@ -8,23 +8,36 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from muster.model import ServiceState
+from muster.transition import Effect
 from muster_coordinator.baselines import COMPARED
 from muster_coordinator.link import Link
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.stream import Stream
+from muster_coordinator.surveying import Surveying
 from muster_coordinator.thinning import Thinning
 
 
 class Figures(Collector):
     """Collects from the parts of one coordinator."""
 
-    def __init__(self, pipeline: Pipeline, link: Link, stream: Stream, notices: Notices, thinning: Thinning) -> None:
+    def __init__(
+        self,
+        *,
+        pipeline: Pipeline,
+        link: Link,
+        stream: Stream,
+        notices: Notices,
+        thinning: Thinning,
+        surveying: Surveying,
+    ) -> None:
         self._pipeline = pipeline
         self._link = link
         self._stream = stream
         self._notices = notices
         self._thinning = thinning
+        self._surveying = surveying
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -34,6 +47,7 @@ class Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield from self._of_the_fleet()
+        yield from self._of_the_quarantine()
         yield _gauge(
             "muster_broker_connected", "Whether the coordinator is connected to the broker", self._link.connected
         )
@@ -68,6 +82,40 @@ class Figures(Collector):
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
             yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
+
+    def _of_the_quarantine(self) -> Iterator[Metric]:
+        fleet = self._pipeline.fleet
+        view = fleet.quarantine_view()
+        yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
+        yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
+        yield _gauge("muster_quarantine_held", "Nodes that should go and for which there is no room", len(view.held))
+        yield _gauge(
+            "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
+        )
+        changes = CounterMetricFamily(
+            "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]
+        )
+        for service in ServiceState:
+            changes.add_metric([service], fleet.service_changes.get(service, 0))
+        yield changes
+        works = GaugeMetricFamily("muster_actor_works", "Whether an actor can act, by actor", labels=["actor"])
+        for actor in self._surveying.actors:
+            works.add_metric([actor.name], actor.problem is None)
+        yield works
+        yield self._failing()
+
+    def _failing(self) -> Metric:
+        """An actor that works may still fail for some nodes."""
+        actions = filter(None, (self._pipeline.fleet.last_action(case.node) for case in self._pipeline.fleet.cases()))
+        failed = Counter(
+            actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
+        )
+        failing = GaugeMetricFamily(
+            "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]
+        )
+        for actor in {*failed, *(actor.name for actor in self._surveying.actors)}:
+            failing.add_metric([actor], failed[actor])
+        return failing
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from muster.check import CheckInfo, Needs
+from muster.check import CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
@@ -15,8 +15,10 @@ NOWHERE = Topology()
 class Node:
     """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
 
-    `declared` is where the topology file places it, which goes before what it says itself; `learned_leaf` is what
-    sweeps have shown, which goes last.
+    In a `dry_run` the service state is only pretended.
+
+    `declared` is where the topology file places it, which goes before what it says itself. Then comes where its
+    `scheduler_labels`, which are by actor, place it (`scheduled`), and last `learned_leaf`, which sweeps have shown.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Node:
     last_seen: float
     online: bool = True
     service: ServiceState = ServiceState.ACCEPTING
+    dry_run: bool = False
     health: Health = Health.UNKNOWN
     evidence: Evidence = field(default_factory=Evidence)
     inventory: Inventory = field(default_factory=Inventory)
@@ -32,12 +35,15 @@ class Node:
     outbox: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     declared: Topology = NOWHERE
+    scheduler_labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    scheduled: Topology = NOWHERE
     learned_leaf: str | None = None
 
     @classmethod
     def from_record(cls, record: NodeRecord) -> "Node":
         node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
+        node.scheduler_labels = dict(record.scheduler_labels)
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         return node
@@ -48,13 +54,35 @@ class Node:
         where = self.inventory.topology
         if self.declared is not NOWHERE:
             where = self.declared.or_else(where)
+        if self.scheduled is not NOWHERE:
+            where = where.or_else(self.scheduled)
         return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its agent says goes before what its schedulers do."""
+        return {**self.labels_of_schedulers, **self.inventory.labels}
+
+    @property
+    def labels_of_schedulers(self) -> dict[str, str]:
+        """Of two schedulers with the same label, that of the actor whose name comes last counts."""
+        return {key: value for _, labels in sorted(self.scheduler_labels.items()) for key, value in labels.items()}
 
     @property
     def is_examined(self) -> bool:
         """Whether each check that runs by itself and waits for no idle node has had its say."""
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it has been examined and is healthy."""
+        return self.health is Health.HEALTHY and self.is_examined
+
+    @property
+    def own_checks(self) -> tuple[str, ...]:
+        """The checks that it runs by itself."""
+        return tuple(check.name for check in self.checks.values() if check.cadence_s and check.scope is Scope.NODE)
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped
@@ -74,6 +102,7 @@ class Node:
             last_seen=self.last_seen,
             service=self.service,
             inventory=self.inventory,
+            scheduler_labels=self.scheduler_labels,
             learned_leaf=self.learned_leaf,
             checks=tuple(self.checks.values()),
             plugins=self.plugins,
@@ -85,13 +114,14 @@ class Node:
             name=self.name,
             health=self.health,
             service=self.service,
+            dry_run=self.dry_run,
             lost=lost,
             last_seen=self.last_seen,
             devices=self.inventory.devices,
             findings=self.evidence.findings,
             reasons=self.evidence.reasons,
             topology=self.topology,
-            labels=self.inventory.labels,
+            labels=self.labels,
             machine_type=self.inventory.machine_type,
             software=self.inventory.software,
             checks=dict(self.evidence.verdicts),

@@ -1,10 +1,9 @@
-"""Tells plugins what has happened, apart from everything else: a plugin that hangs delays other news only."""
+"""Tells plugins which runs were stored, apart from everything else: a plugin that hangs delays other news only."""
 
 import asyncio
 
 import structlog
 
-from muster.check import Transition
 from muster.model import Run
 from muster.plugins import Plugins
 
@@ -16,30 +15,26 @@ log = structlog.get_logger()
 
 
 class Notices:
-    """A queue in front of the notify hooks."""
+    """A queue in front of the hook."""
 
     def __init__(self, plugins: Plugins) -> None:
         self.dropped = 0
         self._plugins = plugins
-        self._wants_runs = plugins.implements("muster_result")
-        self._queue: asyncio.Queue[Transition | Run] = asyncio.Queue(WAITING)
+        self._wants_runs = bool(plugins.implementing("muster_result"))
+        self._queue: asyncio.Queue[Run] = asyncio.Queue(WAITING)
 
-    def tell(self, news: Transition | Run) -> None:
-        """Queues a transition for `muster_transition`, or a stored run for `muster_result` if any plugin wants runs."""
-        if isinstance(news, Run) and not self._wants_runs:
+    def tell(self, run: Run) -> None:
+        """Queues a stored run for `muster_result` if any plugin wants runs."""
+        if not self._wants_runs:
             return
         try:
-            self._queue.put_nowait(news)
+            self._queue.put_nowait(run)
         except asyncio.QueueFull:
             self.dropped += 1
             if self.dropped == 1:
                 log.error("plugins_too_slow", waiting=WAITING)
 
     async def run(self) -> None:
-        """Calls the hooks, one piece of news after the other, for ever."""
+        """Calls the hook for one run after the other, for ever."""
         while True:
-            news = await self._queue.get()
-            if isinstance(news, Run):
-                await self._plugins.call_each("muster_result", TIMEOUT_S, run=news)
-            else:
-                await self._plugins.call_each("muster_transition", TIMEOUT_S, transition=news)
+            await self._plugins.call_each("muster_result", TIMEOUT_S, run=await self._queue.get())

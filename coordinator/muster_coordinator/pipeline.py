@@ -15,18 +15,18 @@ from muster_coordinator.events import (
     Command,
     Event,
     LogNotBegun,
-    Notify,
     PublishReferences,
     SendAck,
     SendCommand,
 )
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.quarantine.events import Act, Alarm
 from muster_coordinator.store import Store
 
 BACKLOG = 5_000
 """Commands that may wait to be stored before whoever has much to feed should wait as well."""
 
-Outgoing = SendAck | SendCommand | PublishReferences | Announce | Notify | LogNotBegun
+Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
 
 
 class Pipeline:

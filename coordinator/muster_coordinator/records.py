@@ -20,22 +20,30 @@ from muster.model import (
 )
 from muster.references import Reference
 from muster.wire.messages import PluginInfo
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import Case
 from muster_coordinator.sweep_records import SweepRecord
 
 
 class NodeFinding(Finding):
-    """A finding that stands against a node, with the run that found it last and the time it was first found."""
+    """A finding that stands against a node.
+
+    `run` is the run that found it last, which began at `seen`; `since` is when it was found first, and `runs` how many
+    have found it from then on.
+    """
 
     check: str
     run: str
     since: Instant
+    seen: Instant = 0.0
+    runs: int = 1
 
 
 class NodeRecord(Data):
     """A node as it is stored. Health is not: it is folded from the runs again after a restart.
 
     `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id. At which leaf
-    it stands, sweeps may have shown as well.
+    it stands, sweeps may have shown as well. `scheduler_labels` are by actor.
     """
 
     name: str
@@ -44,6 +52,7 @@ class NodeRecord(Data):
     last_seen: Instant
     service: ServiceState
     inventory: Inventory = Inventory()
+    scheduler_labels: dict[str, dict[str, str]] = {}
     learned_leaf: str | None = None
     checks: tuple[CheckInfo, ...] = ()
     plugins: tuple[PluginInfo, ...] = ()
@@ -51,11 +60,15 @@ class NodeRecord(Data):
 
 
 class NodeView(Data):
-    """A node as the API serves it. `lost` says only that its heartbeat has stopped."""
+    """A node as the API serves it. `lost` says only that its heartbeat has stopped.
+
+    In a `dry_run` the service state is what it would be.
+    """
 
     name: str
     health: Health
     service: ServiceState
+    dry_run: bool = False
     lost: bool
     last_seen: Instant
     devices: tuple[Device, ...]
@@ -174,7 +187,8 @@ class Saved:
 
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
     (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
-    are all, by number, and so are `baselines` and the `levels` of devices.
+    are all, by number, and so are `baselines` and the `levels` of devices. `cases` are those of the quarantine, and
+    `actions` the latest transition of each node.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
@@ -184,3 +198,5 @@ class Saved:
     references: tuple[ReferenceRecord, ...] = ()
     baselines: tuple[BaselineRecord, ...] = ()
     levels: tuple[LevelsRecord, ...] = ()
+    cases: tuple[Case, ...] = ()
+    actions: tuple[Action, ...] = ()

@@ -5,17 +5,18 @@ story with the id of what caused it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from muster.check import Transition
-from muster.model import Action, Json, Run, Severity, Topology
+from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport
-from muster_coordinator import quarantine
 from muster_coordinator.baselines import Baselines, Compared
-from muster_coordinator.events import Announce, Command, Notify, SaveNode, Tell
-from muster_coordinator.health import standing_finding
-from muster_coordinator.node import NOWHERE, Node
+from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
+from muster_coordinator.health import conviction, standing_finding
+from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
+from muster_coordinator.places import Places
+from muster_coordinator.quarantine.charges import charges_of
+from muster_coordinator.quarantine.events import Event, EvidenceChanged, NodeDescribed, NodeHeard, NodeLost
 from muster_coordinator.records import NodeFinding, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
@@ -31,13 +32,19 @@ LOST_AFTER_HEARTBEATS = 3
 
 
 class Roster:
-    """All nodes that were ever heard of, by name in `nodes`, and the `baselines` that they are compared by."""
+    """All nodes that were ever heard of, by name in `nodes`, and the `baselines` that they are compared by.
 
-    def __init__(self, orders: Orders, heartbeat_s: float, declared: Mapping[str, Topology]) -> None:
+    `domain` is the level of the topology at which nodes fail together. What decisions about service states must know
+    gathers until `take_news` takes it.
+    """
+
+    def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
         self._orders = orders
-        self._declared = declared
+        self._places = places
+        self._domain = domain
+        self._news: list[Event] = []
         self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
         self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
@@ -55,11 +62,22 @@ class Roster:
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
-            node.declared = self._declared.get(node.name, NOWHERE)
+            self._places.locate(node)
             node.health = node.evidence.health
             if node.online:
                 self._heard[node.name] = now
         return commands
+
+    def take_news(self) -> list[Event]:
+        """What has become known about nodes since this was asked last."""
+        news, self._news = self._news, []
+        return news
+
+    def report_all(self, now: float) -> None:
+        """Gives everything that is known about every node as news."""
+        for name, node in self.nodes.items():
+            self._news += [self._described(node), self._evidence(node)]
+            self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
 
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self._is_lost(node.name, now))
@@ -73,11 +91,13 @@ class Roster:
             node.last_seen = now
             return []
         if node is None:
-            node = self.nodes[name] = Node(name, now, now, declared=self._declared.get(name, NOWHERE))
+            node = self.nodes[name] = Node(name, now, now)
+            self._places.locate(node)
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
             told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
+        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         return [told, *self._changed(node, now)]
 
     def overdue(self, now: float) -> list[str]:
@@ -94,6 +114,7 @@ class Roster:
         del self._heard[name]
         node = self.nodes[name]
         node.online = False
+        self._news.append(NodeLost(node=name))
         return [self.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
@@ -107,17 +128,30 @@ class Roster:
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
-        return [*told, *self._decide(node, message.id, now), *self._changed(node, now)]
+        self._news += [self._described(node), self._evidence(node)]
+        return [*told, *self._changed(node, now)]
+
+    def label(self, event: LabelsSeen, now: float) -> list[Command]:
+        """Takes over the labels that a scheduler has on a node; those of one that is not known wait for it."""
+        node = self.nodes.get(event.node)
+        if node is None:
+            self._places.keep(event)
+            return []
+        if not self._places.relabel(node, event):
+            return []
+        self._news.append(self._described(node))
+        return self._changed(node, now)
 
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Takes a run as evidence about its node, and about others as far as they are compared with it."""
-        changed = self.nodes[run.node].evidence.add(run)
+        node = self.nodes[run.node]
+        changed = node.evidence.add(run)
+        told = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            node = self.nodes[run.node]
-            return self._judge(node, run.id, now) if changed else self._admit(node, run.id, now)
+            return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
         held = _held(compared, run)
-        return [*compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
+        return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
         """Lets what a baseline's devices measure now count as normal; Refused when there is none with this id."""
@@ -171,6 +205,12 @@ class Roster:
         node = self.nodes[run.node]
         return self.baselines.observe(run, node.checks.get(run.check), node.inventory, now)
 
+    def _tell_found(self, run: Run, now: float) -> list[Command]:
+        """What a run has found that did not stand against its node before."""
+        findings = self.nodes[run.node].evidence.checks[run.check].findings
+        new = (finding for finding in findings if finding.run == run.id and finding.runs == 1)
+        return [self.tell(run.node, "found", _named(finding), run.id, now, data=finding.evidence) for finding in new]
+
     def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
         """Takes over what comparing says, and judges every node of which something has changed."""
         told: list[Command] = []
@@ -195,19 +235,10 @@ class Roster:
         ]
 
     def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
-        node, text = self.nodes[failed.node], "; ".join(failed.reasons)
-        finding = NodeFinding(
-            code=failed.code,
-            summary=text,
-            severity=Severity.ERROR,
-            action=Action.INSPECT_HARDWARE,
-            evidence={"sweep": record.id, "confidence": failed.confidence},
-            check=record.check,
-            run=record.id,
-            since=now,
-        )
+        node, finding = self.nodes[failed.node], conviction(failed, record, now)
         node.evidence.convict(finding)
-        told = self.tell(node.name, "convicted", f"convicted by a sweep with {record.check}: {text}", record.id, now)
+        text = f"convicted by a sweep with {record.check}: {finding.summary}"
+        told = self.tell(node.name, "convicted", text, record.id, now)
         return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
     def _clear(self, name: str, record: SweepRecord, now: float) -> list[Command]:
@@ -227,25 +258,21 @@ class Roster:
             data: Json = {"before": before, "after": node.health, "findings": [*findings]}
             text = f"{before} to {node.health}: {because}"
             commands.append(self.tell(node.name, "health", text, cause, now, data=data))
-        return [*commands, *self._decide(node, cause, now), Announce("node", self.view(node, now))]
+        self._news.append(self._evidence(node))
+        return [*commands, Announce("node", self.view(node, now))]
 
-    def _admit(self, node: Node, cause: str, now: float) -> list[Command]:
+    def _examine(self, node: Node) -> list[Command]:
         """A check may have had its say without changing the evidence, and have been the last to be waited for."""
-        decided = self._decide(node, cause, now)
-        return [*decided, Announce("node", self.view(node, now))] if decided else []
+        if node.service is ServiceState.ACCEPTING and node.is_fit:
+            self._news.append(self._evidence(node))
+        return []
 
-    def _decide(self, node: Node, cause: str, now: float) -> list[Command]:
-        """Moves the node to the service state that its evidence asks for, if that is another."""
-        before = node.service
-        node.service = service = quarantine.decide(before, node.health, examined=node.is_examined)
-        if service is before:
-            return []
-        reason = f"health is {node.health}"
-        transition = Transition(
-            id=self._orders.new_id(), node=node.name, before=before, after=service, reason=reason, at=now
-        )
-        told = self.tell(node.name, "service", f"{before} to {service}: {reason}", cause, now)
-        return [told, SaveNode(node.record()), Notify(transition)]
+    def _described(self, node: Node) -> NodeDescribed:
+        place = getattr(node.topology, self._domain)
+        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks)
+
+    def _evidence(self, node: Node) -> EvidenceChanged:
+        return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]
@@ -258,7 +285,7 @@ class Roster:
 def _held(compared: Compared, run: Run) -> Held:
     """What is held against nodes since `run`, as findings that stand against them."""
     return {
-        place: tuple(standing_finding(finding, run, run.started_at) for finding in findings)
+        place: tuple(standing_finding(finding, run) for finding in findings)
         for place, findings in compared.held.items()
     }
 

@@ -30,13 +30,32 @@ from muster_coordinator.events import (
     Tell,
 )
 from muster_coordinator.paging import Page, read_page
+from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
+from muster_coordinator.stored_cases import decision_rows, read_cases, read_latest_actions
 from muster_coordinator.stored_sweeps import group_row, read_sweep, read_sweeps_since, read_unfinished_sweeps, sweep_row
 from muster_coordinator.sweep_records import SweepRecord
-from muster_coordinator.tables import BASELINES, GROUPS, LEVELS, META, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
+from muster_coordinator.tables import (
+    ACTIONS,
+    BASELINES,
+    CASES,
+    GROUPS,
+    LEVELS,
+    META,
+    NODES,
+    REFERENCES,
+    RUNS,
+    STEPS,
+    STORY,
+    STREAMS,
+    SWEEPS,
+)
 
 RUNS_TO_RESTORE = 8
-"""Runs per node and check that the fleet gets back after a restart: as many as a node's health looks at."""
+"""Runs per node and check that the fleet gets back after a restart, of those that are DECISIVE and of the others."""
+
+DECISIVE = (Verdict.PASS, Verdict.FAIL)
+"""What confirms a failure or takes it back; however many others come after it change nothing about it."""
 
 Rows = list[dict[str, Any]]
 
@@ -96,7 +115,7 @@ class Store:
 
         A run that is there already stays as is.
         """
-        rows = _rows(commands)
+        rows = {**_rows(commands), **decision_rows(commands)}
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         if not any(rows.values()) and not erased and not forgotten:
@@ -105,12 +124,13 @@ class Store:
             if forgotten:  # first: what was saved before in the same batch is not among the rows
                 await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
                 await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
-            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS):
+            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
-            if rows[STORY]:
-                await connection.execute(insert(STORY), rows[STORY])
+            for table in (STORY, STEPS):
+                if rows[table]:
+                    await connection.execute(insert(table), rows[table])
             if erased:  # last: what was saved in the same batch may have been taken back
                 await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 
@@ -118,12 +138,15 @@ class Store:
         """What the fleet starts from."""
         async with self._engine.connect() as connection:
             nodes = await connection.scalars(select(NODES.c.body).order_by(NODES.c.name))
-            runs = await connection.scalars(_last_runs())
+            kept = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs())).order_by(RUNS.c.started_at, RUNS.c.seq)
+            runs = await connection.scalars(kept)
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
             sweeps = await read_unfinished_sweeps(connection)
             references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
             baselines = await connection.scalars(select(BASELINES.c.body))
             levels = await connection.scalars(select(LEVELS.c.body))
+            cases = await read_cases(connection)
+            actions = await read_latest_actions(connection, cases)
         return Saved(
             nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
             runs=tuple(map(Run.model_validate_json, runs)),
@@ -135,6 +158,8 @@ class Store:
             ),
             baselines=tuple(map(BaselineRecord.model_validate_json, baselines)),
             levels=tuple(map(LevelsRecord.model_validate_json, levels)),
+            cases=cases,
+            actions=actions,
         )
 
     async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
@@ -168,6 +193,12 @@ class Store:
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
         return await read_page(self._engine, StoryEntry.model_validate_json, query, limit, cursor)
 
+    async def actions(self, node: str | None, limit: int, cursor: str | None) -> Page[Action]:
+        """The transitions of one node, or of all, the latest first; Refused when the cursor is none of ours."""
+        wanted = [] if node is None else [ACTIONS.c.node == node]
+        query = select(ACTIONS.c.at, ACTIONS.c.id, ACTIONS.c.body).where(*wanted)
+        return await read_page(self._engine, Action.model_validate_json, query, limit, cursor)
+
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:
             return
@@ -184,17 +215,16 @@ def _insert_new_runs(dialect: str) -> Insert:
     return postgresql.insert(RUNS).on_conflict_do_nothing() if dialect == "postgresql" else insert(RUNS)
 
 
-def _last_runs() -> Select[Any]:
-    """The bodies of each node's last runs of each check that said anything, oldest first.
+def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
+    """The ids of each node's last runs of each check that said anything, among the wanted ones.
 
     Runs in groups are counted apart, so that a long sweep does not push out what a check said about the node.
     """
     newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
-    alone = RUNS.c.group.is_(None)
-    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, alone), order_by=newest_first)
-    ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value).subquery()
-    chosen = select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
-    return select(RUNS.c.body).where(RUNS.c.id.in_(chosen)).order_by(RUNS.c.started_at, RUNS.c.seq)
+    kind = (RUNS.c.group.is_(None), RUNS.c.verdict.in_(DECISIVE))
+    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, *kind), order_by=newest_first)
+    ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value, *wanted).subquery()
+    return select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
 
 
 def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:

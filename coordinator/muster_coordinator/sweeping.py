@@ -49,10 +49,12 @@ class Sweeping:
         self._timetable = timetable
         self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
         self._occupancy = Occupancy()
-        self._unheard: set[str] = set()  # nodes of interrupted sweeps that have not been heard of since the start
+        self._unheard: set[str] = set()  # nodes that were online and have not been heard of since the start
 
     def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[Command]:
         """Goes on with the sweeps that are stored as unfinished, and with the timetable after those of the past."""
+        self._unheard.update(name for name, node in self._roster.nodes.items() if node.online)
+        self._occupancy.take(self._unheard, now)
         commands: list[Command] = []
         for record in unfinished:
             commands += release(record, self._orders, now)
@@ -158,13 +160,10 @@ class Sweeping:
         return [*commands, *self._settle(sweep, now)]
 
     def _resume(self, sweep: Sweep, now: float) -> list[Command]:
-        """Plans the next round, to be formed of nodes that have been heard of, and goes without those that are lost."""
+        """Plans the next round and goes without the nodes that are lost."""
         commands = sweep.begin(now)
         for node in sweep.plan.nodes:
-            if self._roster.nodes[node].online:
-                self._unheard.add(node)
-                self._occupancy.take((node,), now)
-            else:
+            if not self._roster.nodes[node].online:
                 commands += sweep.handle(MemberLost(node), now)
         return commands
 

@@ -96,3 +96,26 @@ STORY = Table(
     Column("body", Text, nullable=False),
     Index("story_by_node", "node", "number"),
 )
+
+CASES = Table("cases", METADATA, Column("node", Text, primary_key=True), Column("body", Text, nullable=False))
+
+ACTIONS = Table(
+    "actions",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("node", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("actions_by_time", "at", "id"),
+    Index("actions_by_node", "node", "at", "id"),
+)
+
+STEPS = Table(
+    "quarantine_log",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("quarantine_log_by_epoch", "epoch", "number"),
+)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from muster.model import Device, format_instant
 from muster.table import table
 from muster_coordinator.history import HistoryPoint
+from muster_coordinator.quarantine_text import state
 from muster_coordinator.records import BaselineView, NodeView
 
 
@@ -16,7 +17,8 @@ def node_table(nodes: Iterable[NodeView]) -> str:
 
 def _node_row(node: NodeView) -> tuple[str, ...]:
     codes = ", ".join(dict.fromkeys(finding.code for finding in node.findings))
-    return node.name, node.health, node.service, seen(node), devices(node), codes or "-"
+    service = state(node.service, node.dry_run)
+    return node.name, node.health, service, seen(node), devices(node), codes or "-"
 
 
 def history_table(points: Iterable[HistoryPoint]) -> str:

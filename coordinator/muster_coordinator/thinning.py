@@ -1,7 +1,8 @@
 """Thins what is stored: old runs become summaries of an hour each, and very old summaries go.
 
 Runs that found something are kept for longer, and the last runs of each check, from which health is folded after a
-restart, for ever. A batch is summarised and removed in one transaction, so that a run is never both and never lost.
+restart, for ever; logs of decisions as long as findings. A batch is summarised and removed in one transaction, so that
+a run is never both and never lost.
 """
 
 import asyncio
@@ -16,7 +17,8 @@ from muster.config import StoreSettings
 from muster.model import Run, Verdict
 from muster.wire.messages import new_id
 from muster_coordinator.database import Database
-from muster_coordinator.store import RUNS_TO_RESTORE
+from muster_coordinator.store import last_runs
+from muster_coordinator.stored_cases import remove_old_logs
 from muster_coordinator.summaries import HOUR_S, Summary, hour_of, summarised
 from muster_coordinator.tables import NODES, RUNS, SUMMARIES
 
@@ -70,6 +72,8 @@ class Thinning:
                     pass
         while await self._remove_summaries(now - self._keep.keep_summaries_days * DAY_S):
             pass
+        async with self._database.writing() as connection:
+            await remove_old_logs(connection, now - self._keep.keep_findings_days * DAY_S)
         if self.counts != before:
             runs, summaries = self.counts.runs - before.runs, self.counts.summaries - before.summaries
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
@@ -96,14 +100,7 @@ class Thinning:
 
     async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
         """The runs that the fleet gets back after a restart."""
-        found: set[str] = set()
-        for check in checks:
-            for alone in (RUNS.c.group.is_(None), RUNS.c.group.is_not(None)):
-                said = (RUNS.c.node == node, RUNS.c.check == check, RUNS.c.verdict != Verdict.SKIPPED, alone)
-                newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
-                query = select(RUNS.c.id).where(*said).order_by(*newest_first).limit(RUNS_TO_RESTORE)
-                found.update(await connection.scalars(query))
-        return found
+        return set(await connection.scalars(last_runs(RUNS.c.node == node, RUNS.c.check.in_(checks))))
 
     async def _replace(self, connection: AsyncConnection, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
         if not runs:

@@ -108,9 +108,15 @@ class Coordinator:
 
 
 @pytest.fixture
-def coordinator(tmp_path):
+def more_settings():
+    """Settings of the coordinator beside those that every test needs, as environment variables."""
+    return {}
+
+
+@pytest.fixture
+def coordinator(tmp_path, more_settings):
     """A coordinator with an embedded broker that is ready."""
-    running = Coordinator(tmp_path / "coordinator")
+    running = Coordinator(tmp_path / "coordinator", **more_settings)
     try:
         running.start()
         yield running
@@ -153,11 +159,14 @@ class Node:
         self.seq += 1
         verdict = verdict or self.verdict
         finding = Finding(code=f"{check}.bad", summary="it is bad", severity=Severity.ERROR)
-        findings = (finding,) if verdict == Verdict.FAIL else ()
-        values = {"id": f"{self.name}-{self.seq}", "metrics": {"busbw_gbps": self.objective}, **values}
+        said = {
+            "id": f"{self.name}-{self.seq}",
+            "metrics": {"busbw_gbps": self.objective},
+            "findings": (finding,) if verdict == Verdict.FAIL else (),
+        }
         run = Run(
-            node=self.name, check=check, verdict=verdict, findings=findings, started_at=time.time(), duration_s=0.1,
-            seq=self.seq, **values,
+            node=self.name, check=check, verdict=verdict, started_at=time.time(), duration_s=0.1, seq=self.seq,
+            **said | values,
         )  # fmt: skip
         self.kept.append(run)
         await self.send_report()

@@ -260,3 +260,16 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
     with pytest.raises(ExceptionGroup) as raised:
         await asyncio.wait_for(task, 20)
     assert raised.group_contains(RuntimeError, match="a bug")
+
+
+async def test_an_inventory_that_the_broker_has_kept_is_told_from_a_new_one(url):
+    """Whoever published it may be gone by now."""
+    topic = TOPICS.node("n1", NodeTopic.INVENTORY)
+    said = encode(InventoryReport(sent_at=1000.0, node="n1", inventory=Inventory(), checks=()))
+    async with client(url) as agent:
+        await agent.publish(topic, said, qos=1, retain=True)
+        async with linked(url) as (_, events):
+            await eventually(lambda: len(events) == 1)
+            await agent.publish(topic, said, qos=1, retain=True)
+            await eventually(lambda: len(events) == 2)
+    assert [event.kept for event in events] == [True, False]

@@ -14,13 +14,13 @@ from muster_coordinator.events import (
     BaselineReset,
     Command,
     InventorySeen,
-    Notify,
     PresenceSeen,
     ReportSeen,
     RunRequested,
     SaveBaseline,
     SaveGroup,
     SaveNode,
+    SaveStep,
     SendAck,
     SendCommand,
     StoreRuns,
@@ -30,6 +30,7 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.quarantine.events import SaveAction, SaveCase
 from muster_coordinator.records import NodeRecord, Saved
 from muster_coordinator.sweep_records import (
     Ending,
@@ -106,7 +107,10 @@ def fleet(*nodes: str) -> Fleet:
 
 
 def kinds(commands: list[Command]) -> list[str]:
-    """The commands in short: their names, with the kind of what they tell, announce or send."""
+    """The commands in short: their names, with the kind of what they tell, announce or send.
+
+    What the quarantine writes down comes with nearly all of them, and is left out.
+    """
     words = []
     for command in commands:
         match command:
@@ -116,6 +120,8 @@ def kinds(commands: list[Command]) -> list[str]:
                 words.append(f"announce {kind}")
             case SendCommand(node, order):
                 words.append(f"{order.kind} {node}")
+            case SaveCase() | SaveAction() | SaveStep():
+                pass
             case _:
                 words.append(type(command).__name__)
     return words
@@ -165,20 +171,20 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
         "StoreRuns",
         "announce run",
         "tell health",
-        "tell service",
-        "SaveNode",
-        "Notify",
         "announce node",
         "SendAck",
+        "SaveNode",
+        "announce node",
+        "tell service",
     ]
     assert commands[0] == StoreRuns("a", "s", 1, (run(1),))
     told = [command.entry for command in commands if isinstance(command, Tell)]
+    (action,) = (command.action for command in commands if isinstance(command, SaveAction))
+    assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")
     assert [(entry.cause, entry.text) for entry in told] == [
         ("r1", "UNKNOWN to HEALTHY: everything passes"),
-        ("r1", "ACCEPTING to IN_SERVICE: health is HEALTHY"),
+        (action.transition.id, "ACCEPTING to IN_SERVICE: it has been examined and is healthy"),
     ]
-    (transition,) = (command.transition for command in commands if isinstance(command, Notify))
-    assert (transition.before, transition.after) == ("ACCEPTING", "IN_SERVICE")
 
 
 def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
@@ -198,11 +204,10 @@ def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
         services += [view.service for view in made.nodes(2.0)]
     last = run(3, Verdict.SKIPPED).model_copy(update={"check": "host"})
     assert kinds(made.handle(report(last, after=2), 3.0))[2:] == [
-        "tell service",
-        "SaveNode",
-        "Notify",
-        "announce node",
         "SendAck",
+        "SaveNode",
+        "announce node",
+        "tell service",
     ]
     services += [view.service for view in made.nodes(3.0)]
     assert services == [ServiceState.ACCEPTING, ServiceState.ACCEPTING, ServiceState.IN_SERVICE]
@@ -236,13 +241,18 @@ def test_duplicates_and_gaps_are_answered_and_counted() -> None:
 
 
 def test_a_failure_is_told_with_its_findings() -> None:
-    """The story says from what to what, why, and which findings."""
+    """The story says what was found, then from what to what, why, and because of which findings."""
     made = fleet("a")
     told = [command.entry for command in made.handle(report(run(1, Verdict.FAIL)), 1.0) if isinstance(command, Tell)]
-    assert [(entry.kind, entry.data["findings"], entry.cause) for entry in told] == [("health", ["gemm.slow"], "r1")]
+    assert [(entry.kind, entry.text, entry.cause) for entry in told] == [
+        ("found", "gemm.slow: slow", "r1"),
+        ("health", "UNKNOWN to SUSPECT: gemm failed; a second failure confirms it, two passes in a row clear it", "r1"),
+    ]
+    assert told[1].data["findings"] == ["gemm.slow"]
     view = made.node("a", 1.0)
     assert view is not None
     assert (view.health, [finding.code for finding in view.findings]) == (Health.SUSPECT, ["gemm.slow"])
+    assert "tell found" not in kinds(made.handle(report(run(2, Verdict.FAIL), after=1), 2.0))
 
 
 def test_a_plugin_that_failed_is_told_once() -> None:

@@ -143,8 +143,17 @@ def test_reasons_say_why() -> None:
     assert after("FAIL").reasons == ("gemm failed; a second failure confirms it, two passes in a row clear it",)
 
 
-def compared(severity: Severity, code: str = "baseline.outlier", since: float = 1.0) -> NodeFinding:
-    return NodeFinding(code=code, summary="slow", severity=severity, device=3, check="gemm", run="r", since=since)
+def compared(severity: Severity, since: float = 1.0, runs: int = 1) -> NodeFinding:
+    return NodeFinding(
+        code="baseline.outlier",
+        summary="slow",
+        severity=severity,
+        device=3,
+        check="gemm",
+        run="r",
+        since=since,
+        runs=runs,
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,8 +172,8 @@ def test_what_comparing_finds_counts_as_health(words: str, severity: Severity, h
     for since in (1.0, 2.0, 3.0):
         evidence.compare("b", (compared(severity, since=since),))
     assert evidence.health is health
-    assert evidence.findings[-1] == compared(severity, since=1.0)
+    assert evidence.findings[-1] == compared(severity, since=1.0, runs=3)
     assert "slow" in evidence.reasons
-    assert evidence.compare("b", ()) == (compared(severity, since=1.0),)
+    assert evidence.compare("b", ()) == (compared(severity, since=1.0, runs=3),)
     assert evidence.health is before
     assert evidence.compare("b", ()) is None

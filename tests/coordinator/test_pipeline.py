@@ -4,14 +4,14 @@ import sqlite3
 
 import pytest
 
-from muster.check import Transition
 from muster.config import Settings
 from muster.model import Run, Verdict
 from muster.wire.messages import Ack, Start
 from muster_coordinator.database import WriteFailed
-from muster_coordinator.events import Announce, Notify, SendAck, SendCommand, StoreRuns, Tell, Ticked
+from muster_coordinator.events import Announce, SendAck, SendCommand, StoreRuns, Tell, Ticked
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.pipeline import BACKLOG, Outgoing, Pipeline, outgoing
+from muster_coordinator.quarantine.events import Alarm
 from muster_coordinator.records import StoryEntry
 from muster_coordinator.store import RunFilter, Store
 
@@ -54,7 +54,7 @@ def order(group: str) -> SendCommand:
     return SendCommand("n1", Start(id=group, sent_at=1.0, epoch=1, expires_at=2.0, group=group))
 
 
-NOTIFY = Notify(Transition(id="t", node="n1", before="ACCEPTING", after="IN_SERVICE", reason="r", at=1.0))
+ALARM = Alarm(text="too many")
 
 
 def stored_runs(path):
@@ -100,7 +100,7 @@ async def test_a_database_that_cannot_be_written_ends_the_pipeline_with_a_senten
 async def test_what_needs_no_storing_goes_through_in_order(pipeline):
     """Commands without anything to store come out as they went in."""
     said: list[Outgoing] = []
-    commands = [order("a"), Announce("run", run(1)), NOTIFY, order("b")]
+    commands = [order("a"), Announce("run", run(1)), ALARM, order("b")]
     async with running(pipeline, said.append):
         await asyncio.wait_for(pipeline.submit(commands).wait(), 20)
     assert said == commands

@@ -11,6 +11,7 @@ from muster.errors import SettingsError, Unavailable
 from muster.model import Inventory, Json, Run, Verdict
 from muster.plugins import Plugins
 from muster.wire.messages import InventoryReport, Presence, Report
+from muster_coordinator.acting import Acting
 from muster_coordinator.daemon import Shell
 from muster_coordinator.events import Announce, InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.fleet import Fleet
@@ -19,6 +20,7 @@ from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.store import Store
 from muster_coordinator.stream import WAITING, Stream
+from muster_coordinator.surveying import Surveying
 from muster_coordinator.thinning import Thinning
 from muster_coordinator.web.guard import read_token
 from muster_coordinator.web.server import MAX_BODY_BYTES, application, listen, serving
@@ -73,9 +75,11 @@ async def api(tmp_path, token):
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
     thinning = Thinning(store.database, settings.store, pipeline.clock)
-    shell = Shell(pipeline, link, Stream(3), Notices(Plugins(Config(settings))), thinning)
+    plugins = Plugins(Config(settings))
+    acting, surveying = Acting(plugins, pipeline.feed), Surveying(plugins, 3600.0, pipeline.take)
+    shell = Shell(pipeline, link, Stream(3), Notices(plugins), acting, surveying, thinning)
     listener, url = listen("127.0.0.1:0")
-    async with shell.running(), serving(application(shell.api(store), token), listener):
+    async with shell.running(), serving(application(shell.routes(store, trusted=True), token), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             yield Api(session, url, shell, store)
         shell.stream.close()

@@ -11,7 +11,10 @@ from muster.table import table
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.history import HistoryPoint
+from muster_coordinator.quarantine_text import failures, state, why
+from muster_coordinator.quarantine_views import CaseView
 from muster_coordinator.records import FleetView, NodeView, StoryEntry
+from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.text import devices, history_table, node_table, seen
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -44,8 +47,13 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show one node: its state and why, its devices, its checks, its findings."""
-    answer = connect(url, token_file, config).get("nodes", name)
-    print(json.dumps(answer) if as_json else _described(NodeView.model_validate(answer)))
+    client = connect(url, token_file, config)
+    answer = client.get("nodes", name)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    case = CaseView.model_validate(client.get("nodes", name, "case"))
+    print(for_terminal(_described(NodeView.model_validate(answer), case)))
 
 
 @app.command()
@@ -63,7 +71,7 @@ def story(
         return
     for item in reversed(answer["items"]):
         entry = StoryEntry.model_validate(item)
-        print(f"{format_instant(entry.at)}  {entry.kind}  {entry.text}")
+        print(for_terminal(f"{format_instant(entry.at)}  {entry.kind}  {entry.text}"))
 
 
 @app.command()
@@ -90,10 +98,12 @@ def history(
     print(history_table(HistoryPoint.model_validate(item) for item in answer["items"]))
 
 
-def _described(node: NodeView) -> str:
+def _described(node: NodeView, case: CaseView) -> str:
     lines = [
-        f"{node.name}: {node.health}, {node.service}, seen {seen(node)}",
+        f"{node.name}: {node.health}, {state(node.service, node.dry_run)}, seen {seen(node)}",
         *(f"  because {reason}" for reason in node.reasons),
+        *(f"  {reason}" for reason in why(case)),
+        *(f"  {failure}" for failure in failures(case)),
         f"devices: {devices(node)}",
         *(f"{name}: {place}" for name, place in node.topology if place is not None),
     ]

@@ -1,7 +1,8 @@
 """Who is at fault, by the evidence of a sweep: nodes, rails, links of nodes, leaves, paths between them.
 
 - A node is at fault when it was bad by itself, alone or because its own ranks crashed, and in another run too, or when
-  the verdict on it alone was FAIL. Nobody else can have brought that about.
+  the verdict on it alone was FAIL. Nobody else can have brought that about. Where it was good at other times, a run
+  that another member explains does not count.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.
 - A node's link, or some rails of it, are at fault when the node has never failed alone nor passed with others, and
@@ -13,8 +14,8 @@
 
 Where nobody said who shares a leaf, a bad switch or path may be what looks like bad nodes. Then a node has to fail with
 one partner more; on several sides of the fabric, as far as it is known who passes with whom; and at both ends of
-whatever is bad between others. Of several that fail all alike nobody is convicted, and neither is who fails just as the
-nodes of a suspected leaf do.
+whatever is bad between others. Of two or more that fail all alike nobody is convicted, and neither is who fails just as
+the nodes of a suspected leaf do.
 
 How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
 not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
@@ -69,11 +70,23 @@ class Judgement:
     @cached_property
     def nodes(self) -> Mapping[str, Culprit]:
         """The nodes that are at fault by themselves."""
-        return {
-            node: self._culprit(Part.NODE, (node,), history.bad, intermittent=bool(history.good))
-            for node, history in self.evidence.histories.items()
-            if history.own and (len(history.bad) > 1 or history.failed_alone)
-        }
+        found = {}
+        for node, history in self.evidence.histories.items():
+            if not history.own:
+                continue
+            against = self._unexcused(node) if history.good else history.bad
+            if len(against) > 1 or history.failed_alone:
+                found[node] = self._culprit(Part.NODE, (node,), against, intermittent=bool(history.good))
+        return found
+
+    def _unexcused(self, node: str) -> list[Trial]:
+        """The bad runs of a node but for those that another member explains, which was bad by itself as well."""
+        histories = self.evidence.histories
+        return [
+            trial
+            for trial in histories[node].bad
+            if node in trial.crashed or not any(histories[other].own for other in trial.others(node))
+        ]
 
     @cached_property
     def stuck(self) -> Mapping[str, list[Trial]]:
@@ -141,12 +154,12 @@ class Judgement:
 
     @cached_property
     def alike(self) -> frozenset[str]:
-        """The nodes that a switch of which nobody said may stand before: they fail with everybody, and all alike."""
+        """The nodes that a switch of which nobody said may stand before: so far all fail with everybody, and alike."""
         if self.evidence.all_leaves_known:
             return frozenset()
         at_well_leaves = {node for node in self._cut_off if self.evidence.neighbours(node)}
-        at_bad_leaves = {node for node in self.of_suspected_leaves if self.telling(node)}
-        return alike({node: self._reached(node) for node in self._shunned.keys() - at_well_leaves | at_bad_leaves})
+        friendless = self.stuck.keys() - self.evidence.cleared - at_well_leaves
+        return alike({node: self._reached(node) for node in friendless if self.telling(node)})
 
     @cached_property
     def _cut_off(self) -> Mapping[str, list[Trial]]:

@@ -6,7 +6,7 @@ from muster_coordinator.localize.culprits import REPRESENTATIVES, Judgement, dis
 from muster_coordinator.localize.evidence import Path
 from muster_coordinator.localize.hints import hints_of
 from muster_coordinator.localize.partners import Partners
-from muster_coordinator.localize.probe import Probe
+from muster_coordinator.localize.probe import Probe, have_rails
 from muster_coordinator.localize.tournament import across_leaves
 
 ALONE_TRIES = 3
@@ -135,7 +135,8 @@ class NextRound:
         elsewhere = self._partners.take_near(node, met | self._beside(node, met), proven)
         partner = elsewhere or self._partners.take_near(node, met, proven)
         if partner is not None:
-            self._add((node, partner), reason.format(node, partner), by_rail=by_rail)
+            pair = (node, partner)
+            self._add(pair, reason.format(*pair), by_rail=by_rail and have_rails(pair, self._evidence.sites))
 
     def _beside(self, node: str, met: set[str]) -> set[str]:
         """Who is on the side of somebody that `node` has met, where nobody said at which leaf it is."""

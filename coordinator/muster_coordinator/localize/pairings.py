@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from muster_coordinator.localize.probe import Probe, Site
+from muster_coordinator.localize.probe import Probe, Site, have_rails
 from muster_coordinator.localize.tournament import meetings, turns_of
 
 Sites = Mapping[str, Site]
@@ -18,7 +18,8 @@ WITHIN = "both stand in rack {}"
 NEAREST = "{} has no other node of its rack to meet, and meets the nearest that is left"
 UNKNOWN = "nobody said in which rack {} stands, and it meets the nearest that is left"
 ACROSS = "{} and {} stand in different racks"
-NOT_ACROSS = "{} and {} meet by lot, and are not known to stand in different racks"
+ALSO_WITHIN = "{} and {} meet by lot, although both stand in rack {}"
+NOT_KNOWN = "{} and {} meet by lot, since nobody said in which racks both stand"
 
 
 def by_lot(sites: Sites, seed: str, turn: int) -> list[Probe]:
@@ -29,8 +30,8 @@ def by_lot(sites: Sites, seed: str, turn: int) -> list[Probe]:
 
 
 def rail_by_rail(sites: Sites, seed: str, turn: int) -> list[Probe]:
-    """As by lot, but the ranks of a pair exchange on one rail after the other."""
-    return [replace(probe, by_rail=True) for probe in by_lot(sites, seed, turn)]
+    """As by lot, but the ranks of a pair exchange on one rail after the other, where there are rails between them."""
+    return [replace(probe, by_rail=have_rails(probe.members, sites)) for probe in by_lot(sites, seed, turn)]
 
 
 def within_racks(sites: Sites, seed: str, turn: int) -> list[Probe]:
@@ -76,4 +77,6 @@ def _nearest(left: Iterable[Site]) -> list[Probe]:
 
 def _crossing(pair: tuple[str, str], sites: Sites) -> str:
     one, other = (sites[node].rack for node in pair)
-    return (NOT_ACROSS if None in (one, other) or one == other else ACROSS).format(*pair)
+    if one is None or other is None:
+        return NOT_KNOWN.format(*pair)
+    return ALSO_WITHIN.format(*pair, one) if one == other else ACROSS.format(*pair)

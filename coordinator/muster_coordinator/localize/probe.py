@@ -12,12 +12,14 @@ class Site:
     """Where a node stands, and what it is; None where nobody said.
 
     Nodes of one leaf share its switch, nodes of one rack a leaf. Those of different machine types may differ in speed.
+    Only nodes with as many `devices` have rails between them.
     """
 
     node: str
     rack: str | None = None
     leaf: str | None = None
     machine_type: str | None = None
+    devices: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class Abilities:
 
     alone: bool = True
     by_rail: bool = True
+
+
+def have_rails(nodes: Iterable[str], sites: Mapping[str, Site]) -> bool:
+    """Whether the rails between these nodes can be tried apart, since each has as many devices."""
+    return len({sites[node].devices for node in nodes}) == 1
 
 
 def in_rank_order(probes: Iterable[Probe], sites: Mapping[str, Site]) -> list[Probe]:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-LEAST_ALIKE, SHARE_ALIKE = 3, 0.25
-"""So many nodes, and this share of all that fail with everybody, are no chance when they fail alike."""
+LEAST_ALIKE, SHARE_ALIKE = 2, 0.25
+"""So many nodes, and this share of all that fail with everybody, may share a switch when they fail alike.
+
+Two may fail alike by chance. They are left open nevertheless, since a switch with two nodes shows nothing else.
+"""
 
 ALIKE = 1.25
 """What nodes behind one bad switch reach differs by chance only, for which a quarter is much."""

@@ -50,7 +50,7 @@ def _company(judgement: Judgement, node: str) -> str:
     return f"with a node that has passed, such as {' or '.join(partners)}" if partners else _NOBODY
 
 
-_NOBODY = "with a node that passes, of which this sweep had none to spare"
+_NOBODY = "with another node that passes; this sweep has found none"
 
 
 def _partners_missing(judgement: Judgement, node: str) -> str:

@@ -20,7 +20,8 @@ def forecast_text(forecast: Forecast) -> str:
             *_round(forecast),
             f"in all at least {_cost(forecast.least)}, if everything passes",
             f"at most {_cost(forecast.most)}",
-            f"a group is expected to take {forecast.group_s:.0f} s, and is ended after {forecast.timeout_s:.0f} s",
+            f"a group is expected to take {forecast.group_s:.0f} s with its start; a run that takes longer than "
+            f"{forecast.timeout_s:.0f} s is ended",
             *(f"note: {warning}" for warning in forecast.warnings),
         )
     )

@@ -48,16 +48,20 @@ class News:
     """Remembers what was told of one sweep."""
 
     def __init__(self) -> None:
-        self._groups: set[str] = set()
+        self._groups: set[tuple[str, Verdict | None]] = set()
         self._reached: dict[int, tuple[int, int]] = {}
 
     def groups(self, sweep: SweepRecord) -> list[str]:
-        """A line for every group that has ended since the last call and did not plainly pass."""
+        """A line for every group that has ended since the last call and did not plainly pass.
+
+        One that passed gets its line when it is found to be slow beside the others, which may be rounds later.
+        """
         lines = []
         for stage in sweep.rounds:
-            ended = [it for it in stage.groups if it.state is GroupState.ENDED and it.id not in self._groups]
-            self._groups.update(group.id for group in ended)
-            lines += [f"round {stage.number}: {group_line(it)}" for it in ended if it.verdict is not Verdict.PASS]
+            ended = [group for group in stage.groups if group.state is GroupState.ENDED]
+            news = [group for group in ended if (group.id, group.verdict) not in self._groups]
+            self._groups.update((group.id, group.verdict) for group in news)
+            lines += [f"round {stage.number}: {group_line(it)}" for it in news if it.verdict is not Verdict.PASS]
         return lines
 
     def rounds(self, sweep: SweepRecord) -> list[str]:

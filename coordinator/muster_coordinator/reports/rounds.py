@@ -2,7 +2,7 @@
 
 from muster_coordinator.reports.lines import blame_lines, indented
 from muster_coordinator.reports.naming import names
-from muster_coordinator.sweep_records import GroupRecord, SweepRecord
+from muster_coordinator.sweep_records import Ending, GroupRecord, SweepRecord
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:
@@ -15,8 +15,9 @@ def sweep_rounds(sweep: SweepRecord) -> str:
 
 def group_line(group: GroupRecord) -> str:
     """One line: the members in rank order, what came of them, the number they are compared by."""
-    outcome = group.verdict or group.ending or group.state
+    outcome = group.verdict or group.state
+    ending = "" if group.ending in (None, Ending.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
     objective = "" if group.objective is None else f" {group.objective:.4g}"
     blamed = "".join(f"; {line}" for line in blame_lines(group.blamed))
     again = "; formed again" if group.formed_again else ""
-    return f"{names(group.members, ' + ')}: {outcome}{objective}{blamed}{again}"
+    return f"{names(group.members, ' + ')}: {outcome}{ending}{objective}{blamed}{again}"

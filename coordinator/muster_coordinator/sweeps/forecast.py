@@ -43,9 +43,9 @@ class Cost(Data):
 class Forecast(Data):
     """What a sweep would do: round 1 with what it costs, and `least` and `most` for the sweep as a whole.
 
-    A group is expected to take `group_s`, and one that hangs is ended after `timeout_s`. `least` is when everything
-    passes, `most` when all rounds are needed that strategy and limits allow. Nodes that are in no group of round 1 are
-    `left_over`; those that are meant but not to be had are `absent`, each with the reason.
+    A group is expected to take `group_s` with its start, and a run that takes longer than `timeout_s` is ended. `least`
+    is when everything passes, `most` when all rounds are needed that strategy and limits allow. Nodes that are in no
+    group of round 1 are `left_over`; those that are meant but not to be had are `absent`, each with the reason.
     """
 
     check: str

@@ -5,15 +5,14 @@ one sweep. A single one meets healthy nodes near it. One that is lost meanwhile 
 it is back.
 """
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muster.check import Scope
-from muster.model import Health
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.sweeps.neighbours import can_run, nearest_healthy
 
 ORIGIN = "new nodes"
 
@@ -54,29 +53,15 @@ class Newcomers:
     def _ready(self, nodes: Mapping[str, Node], now: float) -> dict[str, float]:
         """The new nodes that can take part now, and since when they can."""
         for name, since in self._ready_since.items():
-            if not self._can_take_part(nodes[name]):
+            if not can_run(nodes[name], self.request.check):
                 self._ready_since[name] = None
             elif since is None:
                 self._ready_since[name] = now
         return {name: since for name, since in self._ready_since.items() if since is not None}
 
-    def _can_take_part(self, node: Node) -> bool:
-        return node.online and self.request.check in node.checks
-
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
         """The healthy nodes nearest to a single new one; None when it needs somebody and there is nobody."""
         if self.request.strategy == Strategy.SINGLE or node.checks[self.request.check].scope is Scope.NODE:
             return []
-        nearest = heapq.nsmallest(self.partners, self._healthy(nodes), key=lambda other: _distance(node, other))
+        nearest = nearest_healthy(node, nodes, self.request.check, self.partners, without=self._ready_since)
         return [other.name for other in nearest] or None
-
-    def _healthy(self, nodes: Mapping[str, Node]) -> Iterator[Node]:
-        for name, node in nodes.items():
-            if name not in self._ready_since and node.health is Health.HEALTHY and self._can_take_part(node):
-                yield node
-
-
-def _distance(node: Node, other: Node) -> tuple[bool, bool, bool, str]:
-    """Sorts nodes of the same rack first, then of the same leaf, then of the same block."""
-    here, there = node.topology, other.topology
-    return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack, other.name

@@ -1,6 +1,7 @@
 """From what somebody asks for to the plan of a sweep. Refused says what is wrong and what would be valid."""
 
 import re
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
@@ -15,7 +16,7 @@ from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.plan import Limits, Plan
-from muster_coordinator.sweeps.requests import check_params, known
+from muster_coordinator.sweeps.requests import check_limits, check_params, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
 
@@ -31,6 +32,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> Plan:
     """The sweep that is asked for; `declared` says where the topology file places nodes."""
     request = event.request
+    check_limits(request)
     if not nodes:
         raise Refused("there are no nodes yet: start an agent on each with `muster agent`")
     offered = {check for node in nodes.values() for check in node.checks}
@@ -99,9 +101,12 @@ def expected_s(check: CheckInfo) -> float:
 
 
 def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
-    """A node alone has something to exchange with, and a rail to be told from others, if it has several devices."""
-    counts = {len(node.inventory.devices) for node in members}
-    return Abilities(alone=min(counts) > 1, by_rail=by_rail and len(counts) == 1 and min(counts) > 1)
+    """A node alone has something to exchange with, and a rail to be told from others, if it has several devices.
+
+    What most nodes have counts: one that is short of devices shall not take this from the others.
+    """
+    usual = statistics.mode(len(node.inventory.devices) for node in members)
+    return Abilities(alone=usual > 1, by_rail=by_rail and usual > 1)
 
 
 def _strategy(request: SweepRequest, nodes: Iterable[Node]) -> Strategy:
@@ -124,7 +129,7 @@ def _pairing(request: SweepRequest, strategy: Strategy, abilities: Abilities) ->
     pairing = _choice(Pairing, "pairing", request.pairing)
     if pairing is Pairing.RAIL and not abilities.by_rail:
         raise Refused(
-            f"pairing rail needs a check that measures rails apart, and as many devices, two or more, on every node:"
+            f"pairing rail needs a check that measures rails apart, and two or more devices on most nodes:"
             f" {request.check!r} on these nodes is not so"
         )
     return pairing
@@ -180,7 +185,8 @@ def _place(node: Node) -> tuple[str, ...]:
 
 
 def _site(node: Node) -> Site:
-    return Site(node.name, node.topology.rack, node.topology.leaf, node.inventory.machine_type)
+    where, has = node.topology, node.inventory
+    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices))
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
@@ -217,7 +223,7 @@ def _candidate(node: Node) -> Candidate:
     return Candidate(
         name=node.name,
         topology=node.topology,
-        labels=node.inventory.labels,
+        labels=node.labels,
         health=node.health,
         service=node.service,
         machine_type=node.inventory.machine_type,

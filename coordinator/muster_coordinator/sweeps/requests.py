@@ -11,7 +11,9 @@ from muster.check import CheckInfo, Scope
 from muster.errors import Refused, unknown
 from muster.model import Json, format_instant
 from muster_coordinator.events import RunRequested
+from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
+from muster_coordinator.sweep_records import SweepRequest
 
 
 def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
@@ -24,6 +26,15 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
     if check.scope is Scope.GROUP:
         raise Refused(f"check {check.name!r} is run by groups: start a sweep, with strategy single for one node alone")
     check_params(check, request.params)
+
+
+def check_limits(request: SweepRequest) -> None:
+    """Refuses limits that contradict what is asked for, whatever the fleet is."""
+    passes, rounds, share = request.passes, request.max_rounds, (request.max_parallel or "").strip()
+    if rounds is not None and rounds < passes and request.strategy != Strategy.ROUND_ROBIN:
+        raise Refused(f"max_rounds {rounds} contradicts passes {passes}: every pass takes a round")
+    if request.strategy == Strategy.WHOLE and share.endswith("%") and share != "100%":
+        raise Refused(f"max_parallel {share} contradicts strategy whole, which takes all nodes at once: set it to 100%")
 
 
 def check_params(check: CheckInfo, params: Json) -> None:

@@ -12,6 +12,7 @@ class Round:
 
     def __init__(self, formations: Iterable[Formation] = ()) -> None:
         self.waiting = list(formations)
+        self.has_begun = False
         self.live: dict[str, Group] = {}
         self.used = {node for formation in self.waiting for node in formation.members}
         self._formations: dict[str, Formation] = {}
@@ -34,6 +35,7 @@ class Round:
     def begin(self, group: Group, formation: Formation) -> None:
         """Notes that a group that has waited is being formed."""
         self.waiting.remove(formation)
+        self.has_begun = True
         self.live[group.id] = group
         self._formations[group.id] = formation
 

@@ -46,6 +46,7 @@ class Sweep:
         self._orders = orders
         self._occupancy = occupancy
         self._created_at = self._saved_at = now
+        self._waiting_saved = 0
         self._ended_at: float | None = None
         self._reason: str | None = None
         self._inquiry = Inquiry(plan)
@@ -63,7 +64,12 @@ class Sweep:
     @property
     def is_waiting(self) -> bool:
         """Whether groups wait to be formed."""
-        return self._round is not None and bool(self._round.waiting)
+        return self._waiting > 0
+
+    @property
+    def _waiting(self) -> int:
+        """How many groups wait to be formed."""
+        return 0 if self._round is None else len(self._round.waiting)
 
     @property
     def is_over(self) -> bool:
@@ -102,7 +108,7 @@ class Sweep:
         if self._round is None:
             return []
         commands: list[Command] = []
-        is_first = self.state is SweepState.PLANNED
+        has_begun = self._round.has_begun
         taken, invited = self._round.nodes_in_groups, self._round.nodes_invited
         for formation in [*self._round.waiting]:
             more = len(formation.members)
@@ -115,7 +121,8 @@ class Sweep:
                 taken, invited = taken + more, invited + more
         if not commands:
             return []
-        return [*commands, *(self._save(now) if is_first or self._is_stale(now) else self._save_groups())]
+        due = not has_begun or not self.is_waiting or self._is_stale(now)
+        return [*commands, *(self._save(now) if due else self._save_groups())]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
         """What is to be done about `event`."""
@@ -131,7 +138,7 @@ class Sweep:
                 self._judge()
                 self._end(SweepState.ABORTED, reason, now)
         at_boundary = self._advance(now)
-        due = self._ledger.has_changed and self._is_stale(now)
+        due = self._is_stale(now) and (self._ledger.has_changed or self._waiting != self._waiting_saved)
         return [*commands, *(self._save(now) if at_boundary or due else ())]
 
     def record(self) -> SweepRecord:
@@ -154,7 +161,7 @@ class Sweep:
             asked=self.plan.asked,
             origin=self.plan.origin,
             verdict=verdict_of_sweep(self.state, ruling, unsettled),
-            rounds=self._ledger.outline(waiting=0 if self._round is None else len(self._round.waiting)),
+            rounds=self._ledger.outline(waiting=self._waiting),
             suspects=ruling.suspects,
             failed_nodes=ruling.failed_nodes,
             failed_links=ruling.failed_links,
@@ -166,7 +173,7 @@ class Sweep:
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
-            notes=notes(unsettled, self._inquiry, ruling, self._ledger),
+            notes=notes(unsettled, self._inquiry, ruling, self._ledger, ended_early=self._reason is not None),
         )
 
     def pairs(self) -> list[Pair]:
@@ -279,7 +286,7 @@ class Sweep:
 
     def _save(self, now: float) -> list[Command]:
         """What has changed, to be stored and announced."""
-        self._saved_at = now
+        self._saved_at, self._waiting_saved = now, self._waiting
         summary = self.summary()
         return [SaveSweep(summary), Announce("sweep", summary), *self._save_groups()]
 

@@ -1,11 +1,11 @@
 """What may stand in queries and bodies. Anything else is refused, with what is valid."""
 
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import pydantic_core
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, Verdict
@@ -72,6 +72,37 @@ class NewRun(Request):
 
 class NewSweep(SweepRequest, Request):
     """The body of POST /sweeps."""
+
+
+class TransitionQuery(PageQuery):
+    """Which transitions."""
+
+    node: Name | None = None
+
+
+def _in_one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of text, without control characters")
+    return text
+
+
+Said = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_in_one_line)
+]
+"""One line of text with something to read."""
+
+
+class Decision(Request):
+    """Who decides, and why."""
+
+    by: Said
+    reason: Said
+
+
+class Release(Decision):
+    """The body of POST /nodes/{node}/release."""
+
+    untested: bool = False
 
 
 class ExplainQuery(Request):

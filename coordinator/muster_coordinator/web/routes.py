@@ -1,16 +1,12 @@
 """What each route answers. A request that changes something is answered when the change has been stored."""
 
 import asyncio
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TypeVar
 
 import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 
 from muster.errors import unknown
 from muster.references import shipped
@@ -27,7 +23,6 @@ from muster_coordinator.events import (
 from muster_coordinator.history import history
 from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
-from muster_coordinator.paging import Page, make_cursor, read_cursor
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord
 from muster_coordinator.reports.explanation import explain
@@ -35,6 +30,7 @@ from muster_coordinator.reports.exports import FORMS
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.web.answers import answer, answer_large, page
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import (
@@ -53,9 +49,6 @@ from muster_coordinator.web.requests import (
 )
 
 ROOT = "/api/v1"
-
-Item = TypeVar("Item", bound=BaseModel)
-Key = TypeVar("Key", str, int)
 
 log = structlog.get_logger()
 
@@ -102,33 +95,32 @@ class Api:
     async def fleet(self, request: web.Request) -> web.Response:
         """The fleet as a whole: its nodes by health and service state, which are lost, and what is wrong with many."""
         query(request, NoQuery)
-        return _answer(self.pipeline.fleet.view(self.pipeline.clock()))
+        return answer(self.pipeline.fleet.view(self.pipeline.clock()))
 
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes by name."""
         wanted = query(request, PageQuery)
-        views = self.pipeline.fleet.nodes(self.pipeline.clock())
-        return _answer(_page(views, lambda view: view.name, str, wanted))
+        return answer(page(self.pipeline.fleet.names, str, str, wanted, self._view))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
         query(request, NoQuery)
-        return _answer(self._node(request))
+        return answer(self._node(request))
 
     async def story(self, request: web.Request) -> web.Response:
         """How a node came to its state, the last step first."""
         wanted = query(request, PageQuery)
-        return _answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
+        return answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
 
     async def history(self, request: web.Request) -> web.Response:
         """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
         wanted, node = query(request, HistoryQuery), self._node(request).name
-        return _answer(await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor))
+        return answer(await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor))
 
     async def runs(self, request: web.Request) -> web.Response:
         """Runs, the latest first."""
         wanted = query(request, RunQuery)
-        return _answer(await self.store.runs(wanted.filter(), wanted.limit, wanted.cursor))
+        return answer(await self.store.runs(wanted.filter(), wanted.limit, wanted.cursor))
 
     async def run(self, request: web.Request) -> web.Response:
         """One run."""
@@ -137,7 +129,7 @@ class Api:
         run = await self.store.run(wanted)
         if run is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no run {wanted!r}; {ROOT}/runs lists those there are")
-        return _answer(run)
+        return answer(run)
 
     async def start_run(self, request: web.Request) -> web.Response:
         """Runs a check of a node now; answers with the id that the run will have."""
@@ -151,7 +143,7 @@ class Api:
     async def sweeps(self, request: web.Request) -> web.Response:
         """Sweeps, the latest first."""
         wanted = query(request, PageQuery)
-        return _answer(await self.store.sweeps(wanted.limit, wanted.cursor))
+        return answer(await self.store.sweeps(wanted.limit, wanted.cursor))
 
     async def start_sweep(self, request: web.Request) -> web.Response:
         """Starts a sweep; answers with it, and with its place in `Location`."""
@@ -160,18 +152,18 @@ class Api:
         sweep = new_id()
         await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
-        return await _answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
+        return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
     async def plan_sweep(self, request: web.Request) -> web.Response:
         """What a sweep would do and cost; starts nothing."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        return _answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
+        return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep as it stands."""
         query(request, NoQuery)
-        return await _answer_large(await self._sweep(request.match_info["sweep"]))
+        return await answer_large(await self._sweep(request.match_info["sweep"]))
 
     async def abort_sweep(self, request: web.Request) -> web.Response:
         """Ends a sweep now; what it has found is kept. Answers with it."""
@@ -179,13 +171,13 @@ class Api:
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
             await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
-        return await _answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
+        return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
         """Why a sweep convicted, cleared or left open a node: its runs in order, in words and with the numbers."""
         wanted = query(request, ExplainQuery)
         sweep = await self._sweep(request.match_info["sweep"])
-        return _answer(await asyncio.to_thread(explain, sweep, wanted.node, self.pipeline.fleet.places(sweep.nodes)))
+        return answer(await asyncio.to_thread(explain, sweep, wanted.node, self.pipeline.fleet.places(sweep.nodes)))
 
     async def export_sweep(self, request: web.Request) -> web.Response:
         """A whole sweep as a file: `json`, `csv`, text as of `nccl-tests`, or the `matrix` of its pairs as SVG."""
@@ -200,8 +192,8 @@ class Api:
         wanted = query(request, PageQuery)
         rows = shipped()
         before_all = [ReferenceRecord(number=number, reference=row) for number, row in enumerate(rows, -len(rows))]
-        page = _page([*before_all, *self.pipeline.fleet.references()], lambda record: record.number, int, wanted)
-        return _answer(Page(items=tuple(record.reference for record in page.items), next_cursor=page.next_cursor))
+        records = [*before_all, *self.pipeline.fleet.references()]
+        return answer(page(records, lambda record: record.number, int, wanted, lambda record: record.reference))
 
     async def set_reference(self, request: web.Request) -> web.Response:
         """Sets a reference for the fleet in the place of the operator's with the same check, metric and `when`."""
@@ -209,19 +201,19 @@ class Api:
         reference = (await body(request, NewReference)).reference()
         await self._handle(ReferenceSet(reference))
         log.info("reference_set", **reference.model_dump(mode="json", exclude_none=True))
-        return _answer(reference)
+        return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:
         """Removes a reference of the operator's; answers with what it was found by."""
         wanted = query(request, ReferenceQuery)
         await self._handle(ReferenceRemoved(wanted.key))
         log.info("reference_removed", **wanted.model_dump(mode="json"))
-        return _answer(wanted)
+        return answer(wanted)
 
     async def baselines(self, request: web.Request) -> web.Response:
         """What the fleet is compared by."""
         wanted = query(request, PageQuery)
-        return _answer(_page(self.pipeline.fleet.baselines(), lambda view: view.id, str, wanted))
+        return answer(page(self.pipeline.fleet.baselines(), lambda view: view.id, str, wanted, lambda view: view))
 
     async def reset_baseline(self, request: web.Request) -> web.Response:
         """Lets what is measured now count as normal in a baseline; answers with it."""
@@ -229,10 +221,10 @@ class Api:
         baseline = self._baseline(request).id
         await self._handle(BaselineReset(baseline))
         log.info("baseline_reset", baseline=baseline)
-        return _answer(self._baseline(request))
+        return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events `run`, `node`, `sweep` and `story`; `Last-Event-ID` catches up."""
+        """Server-sent events `run`, `node`, `sweep` and `group`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
         return await send_events(request, self.stream)
 
@@ -255,11 +247,12 @@ class Api:
         await self.pipeline.feed(event).wait()
 
     def _node(self, request: web.Request) -> NodeView:
-        name = request.match_info["node"]
-        fleet, now = self.pipeline.fleet, self.pipeline.clock()
-        view = fleet.node(name, now)
+        return self._view(request.match_info["node"])
+
+    def _view(self, name: str) -> NodeView:
+        view = self.pipeline.fleet.node(name, self.pipeline.clock())
         if view is None:
-            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, (known.name for known in fleet.nodes(now))))
+            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, self.pipeline.fleet.names))
         return view
 
     def _baseline(self, request: web.Request) -> BaselineView:
@@ -274,26 +267,3 @@ class Api:
         if record is None:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
         return record
-
-
-def _page(items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery) -> Page[Item]:
-    """A page of items in memory that are sorted by `key`, which is of this kind."""
-    if wanted.cursor is not None:
-        (after,) = read_cursor(wanted.cursor, [kind])
-        items = items[bisect_right(items, after, key=key) :]
-    more = len(items) > wanted.limit
-    items = tuple(items[: wanted.limit])
-    return Page(items=items, next_cursor=make_cursor(key(items[-1])) if more else None)
-
-
-def _answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
-    return _json(data.model_dump_json(), status, headers)
-
-
-async def _answer_large(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
-    """The same for what may be many megabytes, while others are answered."""
-    return _json(await asyncio.to_thread(data.model_dump_json), status, headers)
-
-
-def _json(text: str, status: HTTPStatus, headers: dict[str, str]) -> web.Response:
-    return web.Response(text=text, status=status, content_type="application/json", headers=headers)

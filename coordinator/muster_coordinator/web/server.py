@@ -1,7 +1,7 @@
 """The server: its socket, its application, its end."""
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -10,7 +10,6 @@ from muster.config import split_address
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import guard
 from muster_coordinator.web.problems import as_problems
-from muster_coordinator.web.routes import Api
 
 MAX_BODY_BYTES = 1 << 20
 SHUTDOWN_S = 1.0
@@ -31,10 +30,10 @@ def listen(address: str) -> tuple[socket.socket, str]:
     return server, f"http://{reachable}:{server.getsockname()[1]}"
 
 
-def application(api: Api, token: str | None) -> web.Application:
+def application(routes: Iterable[web.RouteDef], token: str | None) -> web.Application:
     """The routes behind the guard; every error is a problem."""
     app = web.Application(middlewares=[as_problems, guard(token)], client_max_size=MAX_BODY_BYTES)
-    app.add_routes(api.routes())
+    app.add_routes(routes)
     return app
 
 

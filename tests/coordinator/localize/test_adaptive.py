@@ -73,6 +73,14 @@ CONVICTIONS = {
         (crashed("a4", "c4", by=("a4",)), crashed("a1", "a4", by=("a4",))),
         {(Part.NODE, ("a4",), ())},
     ),
+    "nobody for a run that another explains and one alone, when it is good otherwise": (
+        (ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4"), ran("c4", "b1")),
+        {(Part.NODE, ("a4",), ())},
+    ),
+    "a node that comes and goes when it is bad twice without such a one": (
+        (ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4"), ran("b1", "c4", at=0.7)),
+        {(Part.NODE, ("a4",), ()), (Part.NODE, ("c4",), ())},
+    ),
     "a node's link when it passes alone and with nobody": (
         (ran("a4", "c4", at=0.3), *ALONE, ran("a4"), ran("a1", "a4", at=0.3), ran("a4", "b1", at=0.3)),
         {(Part.NODE_LINK, ("a4",), ())},
@@ -114,6 +122,15 @@ def test_only_what_nothing_else_explains_is_at_fault(
 ) -> None:
     """Each rule, and what falls just short of it."""
     assert culprits(judged(*trials)) == expected
+
+
+def test_only_what_counts_against_a_node_that_comes_and_goes_makes_it_certain() -> None:
+    """A run that another one explains adds nothing to the confidence."""
+    own = (ran("c4", at=0.7), ran("c4", at=0.7), ran("c4"))
+    (culprit,) = (
+        it for it in judged(ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), *own).culprits if it.of == ("c4",)
+    )
+    assert (culprit.intermittent, culprit.trials, culprit.confidence) == (True, own[:2], 0.75)
 
 
 def test_where_alone_tells_nothing_the_node_is_named() -> None:

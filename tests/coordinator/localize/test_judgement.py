@@ -135,6 +135,14 @@ def test_many_that_fail_alike_may_stand_behind_one_switch(alike: bool) -> None:
         assert culprits(judgement) == {(Part.NODE, node) for node in "abc"}
 
 
+@pytest.mark.parametrize("tried", [4, 1])
+def test_two_that_fail_alike_may_share_a_switch(tried: int) -> None:
+    """Nobody is convicted of it, however few partners the second one has been tried with so far."""
+    bad = [ran(node, partner, at=0.5) for node, those in (("a", 4), ("b", tried)) for partner in "cdef"[:those]]
+    judgement = judged(*bad, *(ran(*pair) for pair in itertools.pairwise("cdefgh")))
+    assert (culprits(judgement), judgement.open) == (set(), ("a", "b"))
+
+
 @pytest.mark.parametrize("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])
 def test_the_leaf_of_some_tells_nothing_of_the_others(known: str) -> None:
     """Nobody behind a bad switch is convicted, whether its leaf is known or only that of others."""

@@ -1,6 +1,7 @@
 """Who meets whom in a sweep of pairs."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_everybody_has_one_partner(paired: Paired, count: int) -> None:
     assert set(members.values()) == {1}
     assert len(members) >= count - 1
     assert paired(sites, "s", 0) == paired(sites, "s", 0)
+
+
+def test_only_pairs_with_as_many_devices_run_by_rail() -> None:
+    """Between others there are no rails to tell apart."""
+    sites = {node: replace(site, devices=7 if node == "n05" else 8) for node, site in even(16).items()}
+    assert {probe.by_rail: "n05" in probe.members for probe in rail_by_rail(sites, "s", 0)} == {
+        True: False,
+        False: True,
+    }
 
 
 @pytest.mark.parametrize("paired", PAIRINGS)
@@ -76,4 +86,6 @@ def test_across_racks_as_far_as_they_go() -> None:
     assert all(len(racks(probe, sites)) == 2 for probe in across_racks(sites, "s", 0))
     assert all(probe.reason.endswith("stand in different racks") for probe in across_racks(sites, "s", 0))
     same = {node: Site(node, "r1") for node in "abcd"}
-    assert all("not known to stand in different racks" in probe.reason for probe in across_racks(same, "s", 0))
+    assert all("meet by lot, although both stand in rack r1" in probe.reason for probe in across_racks(same, "s", 0))
+    unknown = {node: Site(node) for node in "abcd"}
+    assert all("nobody said in which racks" in probe.reason for probe in across_racks(unknown, "s", 0))

@@ -42,7 +42,7 @@ def test_who_failed_with_others_needs_more_of_them() -> None:
 def test_nobody_to_ask_is_said() -> None:
     """Where no node has passed."""
     assert missing(bad("a", "b"), sites={node: Site(node) for node in "ab"})["a"].endswith(
-        "with a node that passes, of which this sweep had none to spare"
+        "with another node that passes; this sweep has found none"
     )
 
 

@@ -7,9 +7,10 @@ import pytest
 from muster.model import Topology, Verdict
 from muster_coordinator.reports.matrix.axes import Axes, Border, label
 from muster_coordinator.reports.matrix.colours import STEPS, colour, step_of
+from muster_coordinator.reports.matrix.legend import WIDTH_PX
 from muster_coordinator.reports.matrix.pairs import Pair, pairs
 from muster_coordinator.reports.matrix.picture import matrix_picture
-from muster_coordinator.reports.matrix.style import CONVICTED, INK, NO_NUMBER, PALE
+from muster_coordinator.reports.matrix.style import CHARACTER_PX, CONVICTED, GAP_PX, INK, NO_NUMBER, PALE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -91,6 +92,17 @@ def test_the_legend_has_numbers(bad_link, sweep):
         "10.2 GB/s",
     ]
     assert "no pair has measured anything" in texts(drawn(sweep(nodes=("n1", "n2"))))
+
+
+def test_the_numbers_of_the_scale_keep_apart(group, sweep):
+    """By two characters at least, also where they are long."""
+    root = drawn(sweep([group("n1", "n2", at=0.0417)]))
+    shown = [(float(it.get("x", 0)), it) for it in root.iter(f"{SVG}text") if (it.text or "").endswith("GB/s")]
+    widths = [CHARACTER_PX * len(it.text or "") for _, it in shown]
+    starts = [x - width / 2 * (it.get("text-anchor") == "middle") for (x, it), width in zip(shown, widths, strict=True)]
+    ends = [start + width for start, width in zip(starts, widths, strict=True)]
+    assert all(later - end >= 2 * CHARACTER_PX for end, later in zip(ends, starts[1:], strict=False))
+    assert ends[-1] <= WIDTH_PX + GAP_PX
 
 
 def test_nodes_keep_their_order_and_convicted_ones_stand_out(bad_link):

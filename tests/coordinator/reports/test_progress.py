@@ -50,6 +50,14 @@ def test_only_what_is_not_a_plain_pass_has_a_line_of_its_own(stages):
     assert told == ["round 1: a7 + b7: FAIL"]
 
 
+def test_a_group_that_is_found_to_be_slow_later_has_its_line_then(group, sweep):
+    """Once, although it had passed before."""
+    news, passed = News(), group("n1", "n2", at=1.0)
+    slow = passed.model_copy(update={"verdict": Verdict.FAIL})
+    told = [news.groups(sweep([it])) for it in (passed, slow, slow)]
+    assert told == [[], ["round 1: n1 + n2: FAIL 1"], []]
+
+
 def test_hundreds_of_groups_make_few_lines(group, sweep):
     """A line when another tenth has ended, and the last one has all of them."""
     ended = [group(f"a{number}", f"b{number}", at=10.0) for number in range(300)]

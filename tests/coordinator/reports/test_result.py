@@ -94,7 +94,7 @@ def test_the_rounds_show_every_group(bad_link):
         "round 1",
         "  n1 + n2: FAIL 1",
         "  n3 + n4: PASS 10",
-        "  n5 + n6: UNKNOWN; n6: lost (its agent has vanished)",
+        "  n5 + n6: UNKNOWN, aborted; n6: lost (its agent has vanished)",
         "  cleared: n3, n4",
         "  suspected: n1, n2",
     ]

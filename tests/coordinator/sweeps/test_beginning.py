@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings
 from muster.model import Inventory
-from muster.wire.messages import InventoryReport
-from muster_coordinator.events import InventorySeen, LogNotBegun, SaveSweep, Ticked
+from muster.wire.messages import InventoryReport, Join
+from muster_coordinator.events import Command, InventorySeen, LogNotBegun, SaveNode, SaveSweep, SendCommand, Ticked
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.records import Saved
 from muster_coordinator.timetable_settings import timetable_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+NOTHING = Saved()
 OFTEN = {"check": "collective", "cron": "5 12 * * *", "jitter_s": 0}
 CHECK = CheckInfo(
     name="collective",
@@ -25,17 +26,22 @@ CHECK = CheckInfo(
 )
 
 
-def fleet(**sweeps) -> Fleet:
+def fleet(saved: Saved = NOTHING, **sweeps) -> Fleet:
     settings = Settings.model_validate({"sweeps": sweeps})
     made = Fleet(name="lab", epoch=1, heartbeat_s=1e9, timetable=timetable_of(settings))
-    made.restore(Saved(), NOON)
+    made.restore(saved, NOON)
     return made
 
 
-def join(made: Fleet, *names: str) -> None:
-    for name in names:
-        report = InventoryReport(id="m", sent_at=1.0, node=name, inventory=Inventory(), checks=(CHECK,))
-        made.handle(InventorySeen(report), NOON)
+def join(made: Fleet, *names: str) -> list[Command]:
+    reports = [
+        InventoryReport(id="m", sent_at=1.0, node=name, inventory=Inventory(), checks=(CHECK,)) for name in names
+    ]
+    return [command for report in reports for command in made.handle(InventorySeen(report), NOON)]
+
+
+def invited(commands: list[Command]) -> list[str]:
+    return sorted(it.node for it in commands if isinstance(it, SendCommand) and isinstance(it.command, Join))
 
 
 def test_a_scheduled_sweep_says_who_asked_for_it():
@@ -58,6 +64,17 @@ def test_a_scheduled_sweep_that_is_refused_is_logged_and_counted():
     assert isinstance(said, LogNotBegun)
     assert (said.origin, "needs at least 2 nodes" in said.reason) == ("schedule often", True)
     assert (made.counts.sweeps, made.counts.sweeps_not_begun) == (0, 1)
+
+
+def test_a_sweep_that_was_missed_waits_for_its_nodes():
+    """It begins after the restart, and its first group is formed when the last of its nodes has been heard of."""
+    left = fleet(schedules={"often": {**OFTEN, "max_parallel": "100%"}})
+    stored = {c.record.name: c.record for c in join(left, "a", "b") if isinstance(c, SaveNode)}
+    made = fleet(Saved(nodes=tuple(stored.values())), schedules={"often": {**OFTEN, "max_parallel": "100%"}})
+    made.handle(Ticked(), NOON + 301.0)
+    assert [sweep.nodes for sweep in made.sweeps()] == [("a", "b")]
+    assert invited(join(made, "a")) == []
+    assert invited(join(made, "b")) == ["a", "b"]
 
 
 def test_new_nodes_are_swept():

@@ -53,7 +53,7 @@ def test_nodes_are_in_topology_order_and_those_that_are_lost_are_absent() -> Non
     """With the reason."""
     plan = planned(fleet(n3=True))
     assert plan.nodes == ("n0", "n2", "n1")
-    assert plan.sites[0] == Site("n0", "r0", None)
+    assert plan.sites[0] == Site("n0", "r0", None, devices=1)
     assert plan.absent == {"n3": "is lost: last heard of at 1970-01-01T00:00:00.000Z"}
 
 
@@ -73,6 +73,15 @@ def test_the_check_decides_the_strategy_unless_it_is_said(asked: dict[str, Any],
 def test_nodes_with_several_devices_can_be_tried_alone_and_by_rail(devices: int, abilities: Abilities) -> None:
     """Others have nothing to exchange with, or no rails to tell apart."""
     assert planned(fleet(devices=devices)).abilities == abilities
+
+
+def test_a_node_that_is_short_of_devices_takes_nothing_from_the_others() -> None:
+    """What most nodes have decides what can be tried, and the plan knows who differs."""
+    nodes = fleet(devices=8)
+    nodes["n2"].inventory = Inventory(devices=nodes["n2"].inventory.devices[:7])
+    plan = planned(nodes, strategy="pairs", pairing="rail")
+    assert plan.abilities == Abilities(alone=True, by_rail=True)
+    assert {site.node: site.devices for site in plan.sites} == {"n0": 8, "n1": 8, "n2": 7, "n3": 8}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +109,8 @@ def test_limits_are_numbers(asked: dict[str, Any], limits: Limits) -> None:
         ({"max_parallel": "2", "strategy": "whole"}, "contradicts strategy whole"),
         ({"max_node_s": 59.0}, "less than the 60 node-seconds that one group of 2 takes"),
         ({"max_node_s": 100.0, "strategy": "whole"}, "less than the 120 node-seconds that one group of 4 takes"),
+        ({"passes": 3, "max_rounds": 2}, "max_rounds 2 contradicts passes 3: every pass takes a round"),
+        ({"max_parallel": "50%", "strategy": "whole"}, "takes all nodes at once: set it to 100%"),
         ({"pairing": "rail"}, "is for strategy pairs; this sweep's strategy is adaptive"),
     ],
 )

@@ -25,6 +25,7 @@ from muster_coordinator.sweep_records import (
 from muster_coordinator.sweeps.formation import MAX_REFORMED
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost, Task
 from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.outcome import UNTRIED
 from muster_coordinator.sweeps.plan import Limits, Plan
 from muster_coordinator.sweeps.recovery import interrupted
 from muster_coordinator.sweeps.sweep import MOST_INVITED, SAVE_EVERY_S, Sweep
@@ -58,6 +59,7 @@ class Play:
         self, planned: Plan, *, begins: float = 0.0, ahead: Mapping[str, float] = MappingProxyType({}), **says: Any
     ) -> None:
         self.now = begins
+        self.step_s = 1.0
         self.ahead = ahead
         self.says = says
         self.occupancy = Occupancy()
@@ -78,12 +80,12 @@ class Play:
         return record
 
     def step(self) -> None:
-        """Lets every member say its next word, and a second pass."""
+        """Lets every member say its next word, and time pass."""
         for group in list(self.sweep.live.values()):
             for node in group.members:
                 for reply in self._replies(node, group.id):
                     self._note(self.sweep.handle(reply, self.now))
-        self.now += 1.0
+        self.now += self.step_s
         self._note(self.sweep.handle(Ticked(), self.now))
         self.form()
 
@@ -250,6 +252,39 @@ def test_saving_is_limited_between_rounds() -> None:
         [type(command).__name__ for command in play.sweep.handle(Ticked(), now)] for now in (0.2, SAVE_EVERY_S, 2.5)
     ]
     assert saves == [[], ["SaveSweep", "Announce", "SaveGroup", "Announce"], []]
+
+
+def test_what_waits_is_saved_when_a_round_begins_and_when_nothing_waits_any_more() -> None:
+    """Whoever watches would otherwise count groups twice, as formed and as waiting."""
+    play = Play(plan(Strategy.PAIRS, 6), n3=0.1)
+    play.step_s = SAVE_EVERY_S / 10
+    while not play.sweep.is_over:
+        assert [stage.waiting for stage in play.saved[-1].rounds] == [0] * len(play.saved[-1].rounds)
+        play.step()
+    assert len(play.saved[-1].rounds) > 1
+
+
+def test_what_waits_is_saved_within_a_second() -> None:
+    """Also when nothing else happens."""
+    play = Play(plan(Strategy.PAIRS, 8, limits=Limits(nodes=2)))
+    for _ in range(3):
+        play.step()
+    play.form()
+    play.sweep.handle(Ticked(), play.now + 0.5)
+    play._note(play.sweep.handle(Ticked(), play.now + SAVE_EVERY_S))
+    (stage,) = play.saved[-1].rounds
+    assert (stage.waiting, len(play.groups)) == (2, 2)
+
+
+def test_what_an_ended_sweep_has_not_tried_lacks_nothing_else() -> None:
+    """It would be wrong to say that there was nobody to try it with."""
+    play = Play(plan(Strategy.PAIRS, 4, limits=Limits(nodes=2)))
+    for _ in range(3):
+        play.step()
+    play.sweep.handle(CalledOff("enough"), play.now)
+    record = play.sweep.record()
+    assert len(record.cleared_nodes) == len(record.inconclusive) == 2
+    assert record.notes == tuple(f"{node}: {UNTRIED}" for node in record.inconclusive)
 
 
 def test_invitations_carry_the_task() -> None:

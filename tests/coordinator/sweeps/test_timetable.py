@@ -377,6 +377,21 @@ def test_new_nodes_after_a_restart():
 # Settings
 
 
+def test_limits_that_contradict_a_sweep_of_new_nodes_are_refused_at_the_start():
+    """As those of schedules."""
+    with pytest.raises(SettingsError, match=r"'sweeps.new_nodes': max_rounds 1 contradicts passes 2"):
+        timetable(new_nodes={"check": "collective", "passes": 2, "max_rounds": 1})
+
+
+@pytest.mark.parametrize("most", ["100%", "64"])
+def test_a_schedule_of_the_whole_fleet_says_how_many_that_may_be(most):
+    """All of them, or a number that the coordinator compares with what is there."""
+    clock = Clock(scheduled(strategy="whole", max_parallel=most)).resume()
+    assert clock.play(DAY) == [
+        Due("schedule nightly", SweepRequest(check="collective", strategy="whole", max_parallel=most))
+    ]
+
+
 def test_settings_and_requests_have_the_same_fields():
     """Core cannot see the coordinator's model of a request; whatever can be asked for can be scheduled."""
     fields = SweepSettings.model_fields.keys()
@@ -406,10 +421,12 @@ def test_the_tables_that_are_shown_are_right():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"cron": "0 25 * * *"}, "setting 'sweeps.schedules.nightly.cron': cannot read the hour (got '0 25 * * *')"),
+        ({"cron": "0 25 * * *"}, "setting 'sweeps.schedules.nightly.cron': cannot read the hour: valid are 0 to 23"),
         ({"cron": "0 25 * * *", "enabled": False}, "setting 'sweeps.schedules.nightly.cron': cannot read the hour"),
         ({"timezone": "Berlin"}, "setting 'sweeps.schedules.nightly.timezone': unknown time zone 'Berlin'"),
         ({"select": "rack="}, "setting 'sweeps.schedules.nightly.select': "),
+        ({"passes": 3, "max_rounds": 1}, "setting 'sweeps.schedules.nightly': max_rounds 1 contradicts passes 3"),
+        ({"strategy": "whole"}, "setting 'sweeps.schedules.nightly': max_parallel 10% contradicts strategy whole"),
     ],
 )
 def test_what_is_wrong_is_refused_at_the_start(settings, message):

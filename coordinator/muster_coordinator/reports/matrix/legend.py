@@ -16,7 +16,7 @@ from muster_coordinator.reports.matrix.style import (
 )
 from muster_coordinator.reports.matrix.svg import element
 
-_STEP_PX = 10.0
+_STEP_PX = 12.0
 _QUARTERS = 4
 
 _LINES = "black lines part leaves, grey ones racks, where these are known"
@@ -36,7 +36,7 @@ def draw_legend(parent: ET.Element, amounts: Amounts, most: float) -> None:
     marks = element(parent, "g", transform=f"translate(0 {3.5 * LINE_PX:g})")
     below = _draw_mark(marks, 0.0, "failed")
     element(below, "path", d=CROSS.format(0, 0), stroke=INK, stroke_width=0.1, fill="none")
-    _draw_mark(marks, 16 * CHARACTER_PX, "did not run together", UNMEASURED)
+    _draw_mark(marks, 16 * CHARACTER_PX, "no run of these two alone", UNMEASURED)
     element(parent, "text", _LINES, y=5.5 * LINE_PX)
 
 

@@ -1,0 +1,134 @@
+"""`muster quarantine`: who is out of service and why, and what people decide about it."""
+
+import getpass
+import json
+import os
+import socket
+from typing import Annotated, Any
+
+import typer
+
+from muster.commands.options import ConfigOption, JsonOption
+from muster_coordinator.client import PAGE
+from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine_text import budget_text, case_table, transition_table
+from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.reports.lines import for_terminal
+
+app = typer.Typer(
+    help="Nodes that are out of service, and what people decide about them; needs the coordinator.",
+    no_args_is_help=True,
+)
+
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
+ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Who decides; default: you, as USER@HOST.")]
+
+
+@app.command("list")
+def list_(
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List every node that is not plainly in service: its state, why, and what could not be done about it."""
+    answer = connect(url, token_file, config).pages("quarantine")
+    if as_json:
+        print(json.dumps(answer))
+        return
+    print(for_terminal(case_table(CaseView.model_validate(item) for item in answer["items"])))
+
+
+@app.command()
+def hold(
+    node: str,
+    *,
+    reason: ReasonOption,
+    by: ByOption = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep muster's hands off a node, in service or out, until it is released."""
+    body = {"by": by or _whoami(), "reason": reason}
+    _print_case(connect(url, token_file, config).post("nodes", node, "hold", body=body), as_json)
+
+
+@app.command()
+def release(
+    node: str,
+    *,
+    reason: ReasonOption,
+    untested: Annotated[bool, typer.Option("--untested", help="Back to work at once, without any test.")] = False,
+    by: ByOption = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a hold; a node that is out is tested and comes back when it has passed."""
+    body = {"by": by or _whoami(), "reason": reason, "untested": untested}
+    _print_case(connect(url, token_file, config).post("nodes", node, "release", body=body), as_json)
+
+
+@app.command()
+def budget(
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
+    _print_budget(connect(url, token_file, config).get("quarantine", "budget"), as_json)
+
+
+@app.command()
+def history(
+    node: Annotated[str | None, typer.Argument(help="Only of this node; default: of all.")] = None,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="How many at most.")] = 100,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was decided, who asked for it, and what came of it at each actor, the latest first."""
+    answer = connect(url, token_file, config).get("quarantine", "history", node=node, limit=limit)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    print(for_terminal(transition_table(Action.model_validate(item) for item in answer["items"])))
+
+
+@app.command()
+def unfreeze(
+    *,
+    reason: ReasonOption,
+    by: ByOption = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let nodes be taken out again although so many have the same trouble: it is their own, says whoever calls this."""
+    body = {"by": by or _whoami(), "reason": reason}
+    _print_budget(connect(url, token_file, config).post("quarantine", "unfreeze", body=body), as_json)
+
+
+def _print_case(answer: Any, as_json: bool) -> None:
+    print(json.dumps(answer) if as_json else for_terminal(case_table([CaseView.model_validate(answer)])))
+
+
+def _print_budget(answer: Any, as_json: bool) -> None:
+    print(json.dumps(answer) if as_json else for_terminal(budget_text(BudgetView.model_validate(answer))))
+
+
+def _whoami() -> str:
+    """The user who types this, by number where the system knows no name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # until Python 3.13 it was a KeyError
+        user = f"user {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,48 @@
+"""What `muster config check` says about the quarantine: its policy in words, and what that would have done."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+
+from muster.check import AnyCheck
+from muster.config import Config, Settings
+from muster.errors import MusterError, Unavailable
+from muster_coordinator.acceptance_settings import require_tests
+from muster_coordinator.policy_settings import policy_of
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.policy_text import policy_lines, rehearsal_lines
+
+DAYS = 30.0
+"""How far back a rehearsal looks."""
+
+
+def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
+    """The policy, where the settings speak of a quarantine; SettingsError when it or a node's tests are wrong."""
+    settings = config.settings
+    require_tests(settings.quarantine, checks)
+    policy = policy_of(settings, checks)
+    if "quarantine" not in settings.model_fields_set:
+        return
+    yield from policy_lines(policy)
+    try:
+        yield from asyncio.run(_rehearsed(settings, policy))
+    except MusterError as error:  # which says nothing about the policy, and here may be no place for a coordinator
+        yield f"Not rehearsed: {error}"
+
+
+async def _rehearsed(settings: Settings, policy: Policy) -> list[str]:
+    """What the policy would have done, where there is a history; Unavailable or SettingsError when none can be read."""
+    try:
+        from muster_coordinator.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
+        from muster_coordinator.rehearsing import rehearse  # noqa: PLC0415 (see above)
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'gpu-muster[coordinator]'") from None
+    engine = open_to_read(settings)
+    if engine is None:
+        return ["Not rehearsed: there is no history here yet"]
+    now = time.time()
+    try:
+        by_node, nodes = await rehearse(engine, policy, now - DAYS * 86_400, now)
+    finally:
+        await engine.dispose()
+    return list(rehearsal_lines(by_node.items(), nodes, DAYS))

@@ -1,0 +1,116 @@
+"""What schedulers and actors say about nodes, and what follows from it."""
+
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import Case, Hold
+from muster_coordinator.quarantine.deciding import Deciding
+from muster_coordinator.quarantine.drift import Drift, drift
+from muster_coordinator.quarantine.events import ActionEnded, AllTold, Answer, NodeNotListed, NodeSurveyed
+from muster_coordinator.quarantine.moves import Trigger
+
+
+class Answers:
+    """Takes what actors answer, and has them told again what they have not done."""
+
+    def __init__(self, settings: QuarantineSettings, deciding: Deciding) -> None:
+        self._settings = settings
+        self._deciding = deciding
+        self._cases = deciding.cases
+        self._telling = deciding.telling
+        self._saying = deciding.saying
+
+    def take(self, answer: Answer, now: float) -> None:
+        """Takes in what a scheduler or an actor has said."""
+        match answer:
+            case NodeSurveyed():
+                self._survey(answer, now)
+            case NodeNotListed():
+                self._miss(answer, now)
+            case ActionEnded():
+                self._note_outcome(answer, now)
+            case AllTold(node=node, transition=transition):
+                self._saying.say(*self._telling.note_told(node, transition))
+                self._note_let_in(node)
+
+    def resume(self, node: str) -> None:
+        """Goes on telling what the coordinator before this one had to say."""
+        latest = self._told_in_this_mode(node)
+        if latest is not None:
+            self._saying.say(*self._telling.resume(latest))
+
+    def leave(self, case: Case) -> Case:
+        """Takes a node that is silent and that no scheduler has any more as one that has left."""
+        if case.gone or case.online or case.views or not case.listed:
+            return case
+        self._saying.note(case.node, "left", "it is silent, and no scheduler lists it any more")
+        return self._cases.change(case, gone=True)
+
+    def _survey(self, event: NodeSurveyed, now: float) -> None:
+        case = self._cases.get(event.node.node)
+        if case is None:
+            return
+        case = self._cases.change(case, views={**case.views, event.actor: event.node}, listed=True)
+        if self._settings.mode == "enforce" and not case.gone:
+            self._correct(case, event.actor, now)
+        self._deciding.reconsider(self._cases.by_node[case.node], now)
+
+    def _correct(self, case: Case, actor: str, now: float) -> None:
+        """Has an actor brought to what was decided, unless a person has decided otherwise there."""
+        match drift(case, actor, self._telling.latest(case.node)):
+            case Drift.UNDONE:
+                self._bring_back(case, actor, now)
+            case Drift.AGAIN:
+                self._saying.note(case.node, "drift", f"{actor} has it otherwise than decided, and is told again")
+                self._saying.say(*self._telling.tell_again(case.node, (actor,)))
+            case Drift.UNTOLD:
+                self._deciding.tell(case, case.state, f"{actor} was never told so", now)
+
+    def _bring_back(self, case: Case, actor: str, now: float) -> None:
+        """Respects that a person has let a node that we had taken out have work again."""
+        hold = Hold(by=f"somebody at {actor}", reason="let in again by hand", at=now)
+        self._saying.note(case.node, "held", f"held as it is, since {hold.by} has let it in again")
+        case = self._cases.change(case, hold=hold)
+        self._deciding.move(case, Trigger.BROUGHT_BACK, f"{hold.by} has let it in again", now, by=hold.by)
+
+    def _miss(self, event: NodeNotListed, now: float) -> None:
+        case = self._cases.get(event.node)
+        if case is None or event.actor not in case.views:
+            return
+        views = {actor: view for actor, view in case.views.items() if actor != event.actor}
+        self._deciding.reconsider(self.leave(self._cases.change(case, views=views)), now)
+
+    def _note_outcome(self, event: ActionEnded, now: float) -> None:
+        action = self._telling.known(event.node, event.transition)
+        if action is None:
+            return
+        before = action.outcomes.get(event.actor)
+        self._saying.say(*self._telling.note(event, now))
+        if before is None or (before.effect, before.detail) != (event.effect, event.detail):
+            self._saying.note(event.node, "action", f"{event.actor}: {event.effect}: {event.detail}", event.transition)
+        self._note_let_in(event.node)
+        self._look_when_due(event.node)
+
+    def _note_let_in(self, node: str) -> None:
+        """Notes that a node is in service again, once no actor has still to do something for that."""
+        case = self._cases.get(node)
+        if case is not None and self._telling.is_let_in(node):
+            self._cases.change(case, closed_as=None)
+
+    def retry(self, node: str, now: float) -> None:
+        """Tells the actors again that have failed and whose time has come."""
+        latest = self._told_in_this_mode(node)
+        due = () if latest is None else latest.due(now)
+        if due:
+            self._saying.say(*self._telling.tell_again(node, due))
+        self._look_when_due(node)
+
+    def _look_when_due(self, node: str) -> None:
+        latest = self._told_in_this_mode(node)
+        if latest is not None and latest.next_try is not None:
+            self._cases.look_at(node, latest.next_try)
+
+    def _told_in_this_mode(self, node: str) -> Action | None:
+        """The latest transition; None when there is none, or one that nobody is to be told of in this mode."""
+        latest = self._telling.latest(node)
+        is_told = latest is not None and self._deciding.acts and latest.transition.dry_run is self._deciding.is_dry
+        return latest if is_told else None

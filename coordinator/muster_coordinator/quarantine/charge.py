@@ -1,0 +1,43 @@
+"""What stands against a node, as far as decisions about its service state look at it."""
+
+from enum import StrEnum
+
+from muster.model import Action, Data, Instant, Json, Name, Severity
+
+
+class Proof(StrEnum):
+    """How well founded a charge is.
+
+    ONCE: one run has found it. TWICE: a second run has found it again and no two passes in a row came between.
+    LOCALISED: a sweep has convicted the node. COMPARED: the node is out of line with its fleet or with itself.
+    """
+
+    ONCE = "ONCE"
+    TWICE = "TWICE"
+    LOCALISED = "LOCALISED"
+    COMPARED = "COMPARED"
+
+
+class Charge(Data):
+    """A finding that stands against a node.
+
+    `since` is when it was found first, `seen` when last, both by the start of the run, and `run` the id of that run, of
+    a sweep when it is LOCALISED. `evidence` is that of the finding, such as the number of an XID.
+    """
+
+    check: Name
+    code: str
+    device: int | None
+    severity: Severity
+    action: Action
+    summary: str
+    since: Instant
+    seen: Instant
+    run: str
+    proof: Proof
+    evidence: Json = {}
+
+    @property
+    def key(self) -> tuple[str, str, int | None]:
+        """What stays the same when it is found again."""
+        return self.check, self.code, self.device

@@ -1,0 +1,277 @@
+"""What is to become of a node, and saying so."""
+
+from muster.model import Action as Advice
+from muster.model import ServiceState
+from muster.quarantine_settings import QuarantineSettings
+from muster.transition import Transition
+from muster_coordinator.quarantine import repeaters
+from muster_coordinator.quarantine.accusing import accused_of
+from muster_coordinator.quarantine.budget import Budget
+from muster_coordinator.quarantine.case import OUT, Case
+from muster_coordinator.quarantine.cases import Cases, rank, waits
+from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.events import Command, SaveCase
+from muster_coordinator.quarantine.mass_event import MassEvents
+from muster_coordinator.quarantine.moves import MOVES, Trigger
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.saying import Saying
+from muster_coordinator.quarantine.telling import Telling
+from muster_coordinator.quarantine.testing import Testing
+
+Reason = tuple[Trigger, str]
+
+
+class Deciding:
+    """Decides about the nodes of `cases`. What is to be done about it gathers until `all_said` takes it."""
+
+    def __init__(self, settings: QuarantineSettings, policy: Policy, epoch: int) -> None:
+        self.cases = Cases()
+        self.telling = Telling()
+        self.saying = Saying(epoch)
+        self.mass_events = MassEvents(settings.mass_event)
+        self.acts = settings.mode != "observe"
+        self.is_dry = settings.mode == "dry-run"
+        self.budget = Budget(settings.limits)
+        self.testing = Testing(settings, self.cases, self.saying)
+        self._returning = settings.returning
+        self._policy = policy
+
+    def all_said(self) -> list[Command]:
+        """Everything that is to be done since this was asked last; what has changed is stored before all else."""
+        return [*(SaveCase(case=case) for case in self.cases.changed()), *self.saying.take()]
+
+    def recall(self) -> None:
+        """Counts what the cases that were taken over tell of the time before: who was taken out, and who accused."""
+        cases = self.cases.by_node.values()
+        for moment in sorted(moment for case in cases for moment in case.taken_out):
+            self.budget.spend(moment)
+        accused = [
+            (case.node, case.demand.cause, case.accused_at)
+            for case in cases
+            if case.demand is not None and case.accused_at is not None
+        ]
+        let_pass = {case.let_pass for case in cases if case.let_pass is not None}
+        self.mass_events.restore(accused, let_pass, self.cases.census.members)
+
+    def reconsider(self, case: Case, now: float) -> None:
+        """Does what follows from all that is known about a node now."""
+        case = self._accuse(case, now)
+        if self._is_on_trial(case):
+            case = self.testing.go_on(case, now)
+        reason = self._reason_to_move(case, now)
+        if reason is not None:
+            self.move(case, *reason, now)
+
+    def take_waiting(self, now: float) -> None:
+        """Takes those out who wait for it, the worst first, as far as there is room now."""
+        waiting = [case for case in self.cases.held() if self._room_has_changed(case, now) and waits(case)]
+        for case in sorted(waiting, key=rank):
+            if self._room_has_changed(case, now):  # who went before it may have taken the room
+                self.reconsider(case, now)
+
+    def move(self, case: Case, trigger: Trigger, reason: str, now: float, by: str | None = None) -> None:
+        """Brings a node to the state that the trigger leads to from where it is, and tells everybody."""
+        after = MOVES[case.state, trigger]
+        updates: dict[str, object] = {"state": after, "since": now, "trial": None, "may_return": None}
+        updates |= {"dry_run": self.is_dry, "held_because": reason if after is ServiceState.HELD else ""}
+        if after is ServiceState.CORDONED:
+            updates["taken_out"] = (*case.taken_out, now)
+        if after is ServiceState.HELD:
+            self._warn_of_exhaustion(reason)
+        if trigger is Trigger.ACCUSED:
+            self.budget.spend(now)
+            updates["accusers"] = _accusers(case)
+        moved = self.cases.change(case, **updates)
+        self.tell(moved, case.state, reason, now, by=by)
+        if after is ServiceState.CORDONED and repeaters.needs_a_person(moved.taken_out, self._returning):
+            self._call_a_person(moved)
+        if after is ServiceState.PROBATION or after is ServiceState.CORDONED:
+            self.reconsider(self.cases.by_node[case.node], now)
+
+    def tell(self, case: Case, before: ServiceState, reason: str, now: float, by: str | None = None) -> None:
+        """Writes a transition into the node's present state down, and tells the actors unless we only observe."""
+        demand = case.demand
+        transition = Transition(
+            id=self.saying.new_id("t"),
+            node=case.node,
+            before=before,
+            after=case.state,
+            reason=reason,
+            at=now,
+            codes=() if demand is None else demand.codes,
+            action=Advice.NONE if demand is None else demand.action,
+            by=by,
+            dry_run=self.is_dry,
+        )
+        is_closed = transition.is_out and self.acts and not self.is_dry
+        self.cases.change(case, transition=transition.id, closed_as=case.state if is_closed else case.closed_as)
+        dry = " (dry run)" if self.is_dry else ""
+        self.saying.note(case.node, "service", f"{before} to {case.state}{dry}: {reason}", transition.id)
+        self.saying.say(*self.telling.tell(transition, to_actors=self.acts))
+
+    def _warn_of_exhaustion(self, reason: str) -> None:
+        """Tells that the budget is used up: when the first node waits for room, not for each that follows."""
+        if not any(case.state is ServiceState.HELD for case in self.cases.held()):
+            self.saying.alarm(f"nodes that should go stay in service: {reason}")
+
+    def _call_a_person(self, case: Case) -> None:
+        text = f"it was out {len(case.taken_out)} times: it stays out until somebody releases it"
+        self.saying.note(case.node, "service", text, case.transition)
+        self.saying.alarm(f"{case.node}: {text}")
+
+    # What it is accused of
+
+    def _accuse(self, case: Case, now: float) -> Case:
+        demand, look_at = accused_of(case, self._policy, now)
+        if look_at is not None:
+            self.cases.look_at(case.node, look_at)
+        if demand != case.demand:
+            case = self._note_demand(case, demand, now)
+        if demand is not None and self._may_be_asked(case):
+            case = self.testing.ask_again(case, demand, now)
+        return case
+
+    def _may_be_asked(self, case: Case) -> bool:
+        return self.acts and case.online and case.state not in OUT and case.hands_off is None
+
+    def _note_demand(self, case: Case, demand: Demand | None, now: float) -> Case:
+        before = case.demand
+        begun = now if demand is None or case.accused_at is None else case.accused_at
+        waits_on = demand is not None and (demand.is_proven or case.state is ServiceState.HELD)
+        is_same = demand is not None and before is not None and demand.cause == before.cause
+        case = self.cases.change(
+            case,
+            demand=demand,
+            accused_at=None if demand is None else begun,
+            let_pass=case.let_pass if is_same else None,
+            held_because=case.held_because if waits_on else "",
+        )
+        if before is not None and not is_same:
+            self._count_out(case.node, before.cause)
+        if demand is not None:
+            case = self._count_in(case, demand.cause, begun, now)
+        if _gist(demand) != _gist(before):
+            data = {} if demand is None else demand.model_dump(mode="json")
+            self.saying.note(case.node, "policy", _told(demand), data=data)
+        return case
+
+    def _count_in(self, case: Case, cause: str, since: float, now: float) -> Case:
+        event = self.mass_events.note(case.node, cause, since, self.cases.census.members, now)
+        if event is not None:
+            self.saying.alarm(f"{event.nodes} nodes have {event.cause}: none is taken out")
+            for node in self.mass_events.nodes_with(cause):
+                self.cases.change(self.cases.by_node[node], let_pass=None)
+        return self.cases.by_node[case.node]
+
+    def _count_out(self, node: str, cause: str) -> None:
+        over = self.mass_events.forget(node, cause, self.cases.census.members)
+        if over is not None:
+            self.saying.alarm(f"few nodes have {over.cause} by now: nodes may go again")
+
+    # Where that leads
+
+    def _reason_to_move(self, case: Case, now: float) -> Reason | None:
+        if not self._may_move(case):
+            return None
+        match case.state:
+            case ServiceState.ACCEPTING:
+                return self._reason_to_admit(case) if case.demand is None else self._reason_to_go(case, now)
+            case ServiceState.IN_SERVICE | ServiceState.HELD:
+                return self._reason_to_go(case, now)
+            case ServiceState.CORDONED:
+                return self._reason_to_return(case, now)
+            case ServiceState.PROBATION:
+                return self._reason_to_release(case)
+
+    def _may_move(self, case: Case) -> bool:
+        """Whether it is ours to say; that it was accepted is said of every node that nobody holds."""
+        if case.state is ServiceState.ACCEPTING and case.demand is None:
+            may_be_let_in = self.acts or case.closed_as is None  # what actors keep out, they must be told to let in
+            return not case.gone and case.hold is None and may_be_let_in
+        return not case.gone and case.hands_off is None and self.acts
+
+    def _reason_to_admit(self, case: Case) -> Reason | None:
+        if not case.fit:
+            return None
+        if self.acts and self.testing.precedes_work and not self._has_passed(case):
+            return None
+        return Trigger.ACCEPTED, "it has been examined and is healthy"
+
+    def _reason_to_go(self, case: Case, now: float) -> Reason | None:
+        demand = case.demand
+        if demand is None:
+            is_held = case.state is ServiceState.HELD
+            return (Trigger.ABSOLVED, "nothing asks for it to go any more") if is_held else None
+        if not demand.is_proven:
+            return None
+        refusal = self._refusal(case, now)
+        if refusal is None:
+            return Trigger.ACCUSED, demand.reason
+        if (case.state, Trigger.NO_ROOM) in MOVES and not self.mass_events.refusal():
+            return Trigger.NO_ROOM, refusal
+        self.cases.change(case, held_because=refusal)
+        return None
+
+    def _refusal(self, case: Case, now: float) -> str | None:
+        """Why the node may not be taken out now; None when it may."""
+        refusal = self._refusal_of_room(case, now)
+        if refusal is None and self._is_behind_others(case, now):
+            return "others have been waiting for longer, or are worse"
+        return refusal
+
+    def _refusal_of_room(self, case: Case, now: float) -> str | None:
+        return self.mass_events.refusal() or self.budget.refusal(self.cases.census, case, now)
+
+    def _room_has_changed(self, case: Case, now: float) -> bool:
+        """Whether nothing keeps a node in service that was told that there is no room, or something else does."""
+        return self._refusal_of_room(case, now) != case.held_because
+
+    def _is_behind_others(self, case: Case, now: float) -> bool:
+        """Whether another node that waits has to go first, and may."""
+        own = rank(case)
+        return any(rank(it) < own and waits(it) and not self._refusal_of_room(it, now) for it in self.cases.held())
+
+    def _reason_to_return(self, case: Case, now: float) -> Reason | None:
+        why = case.may_return or (None if case.demand is not None else "nothing stands against it any more")
+        if why is None or not case.online or case.leaving is not None:
+            return None
+        if repeaters.needs_a_person(case.taken_out, self._returning):
+            return None
+        back_at = case.since + repeaters.wait_s(case.taken_out, self._returning)
+        if now < back_at:
+            self.cases.look_at(case.node, back_at)
+            return None
+        return Trigger.RETURNING, why
+
+    def _reason_to_release(self, case: Case) -> Reason | None:
+        if not self._has_passed(case) or case.demand is not None:
+            return None
+        return Trigger.PROVED, f"it has passed its tests {self.testing.wanted(case)} times in a row"
+
+    def _is_on_trial(self, case: Case) -> bool:
+        """Whether it is being tested, so that it may get work."""
+        if not self.acts or case.gone or case.hands_off is not None:
+            return False
+        is_new = case.state is ServiceState.ACCEPTING and self.testing.precedes_work and case.fit
+        return is_new or case.state is ServiceState.PROBATION
+
+    def _has_passed(self, case: Case) -> bool:
+        return case.trial is not None and case.trial.passed >= self.testing.wanted(case)
+
+
+def _accusers(case: Case) -> tuple[str, ...]:
+    """The checks that found what the node has to go for."""
+    codes = () if case.demand is None else case.demand.codes
+    return tuple(dict.fromkeys(charge.check for charge in case.charges if charge.code in codes))
+
+
+def _gist(demand: Demand | None) -> tuple[object, ...]:
+    return () if demand is None else (demand.row, demand.cause, demand.is_proven)
+
+
+def _told(demand: Demand | None) -> str:
+    if demand is None:
+        return "nothing asks for it to go any more"
+    found = ", ".join(demand.codes)
+    proof = "" if demand.is_proven else f"; {', '.join(demand.unproven)} must find it once more"
+    return f"row {demand.row} asks for it to go because of {found}{proof}: {demand.reason}"

@@ -1,0 +1,214 @@
+"""What the quarantine is told (events, past tense) and what it wants done (commands, imperative).
+
+All of it is data that is written down as it comes, so that a stored log can be gone through again.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muster.model import Data, Instant, Json, Name, Verdict
+from muster.quarantine_settings import QuarantineSettings
+from muster.transition import Effect, SchedulerNode, Text
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import Case
+from muster_coordinator.quarantine.charge import Charge
+from muster_coordinator.quarantine.policy import Row
+
+
+class Restored(Data):
+    """The quarantine begins, by these settings and rows of the policy, with what is stored.
+
+    `actions` are the latest transition of each node. It is the first entry of the log of each leadership.
+    """
+
+    kind: Literal["restored"] = "restored"
+    settings: QuarantineSettings
+    rows: tuple[Row, ...]
+    cases: tuple[Case, ...]
+    actions: tuple[Action, ...]
+
+
+class NodeDescribed(Data):
+    """A node has been heard of: where it stands, and which checks it runs by itself."""
+
+    kind: Literal["node_described"] = "node_described"
+    node: Name
+    place: str | None
+    own_checks: tuple[Name, ...]
+
+
+class NodeHeard(Data):
+    """A node is there, for the first time or again."""
+
+    kind: Literal["node_heard"] = "node_heard"
+    node: Name
+
+
+class NodeLost(Data):
+    """A node's heartbeat has stopped."""
+
+    kind: Literal["node_lost"] = "node_lost"
+    node: Name
+
+
+class EvidenceChanged(Data):
+    """What stands against a node is something else now; `fit` says that it has been examined and is healthy."""
+
+    kind: Literal["evidence_changed"] = "evidence_changed"
+    node: Name
+    charges: tuple[Charge, ...]
+    fit: bool
+
+
+class NodeSurveyed(Data):
+    """How the scheduler of an actor has a node."""
+
+    kind: Literal["node_surveyed"] = "node_surveyed"
+    actor: Name
+    node: SchedulerNode
+
+
+class NodeNotListed(Data):
+    """The scheduler that had a node has it no more."""
+
+    kind: Literal["node_not_listed"] = "node_not_listed"
+    actor: Name
+    node: Name
+
+
+class ActionEnded(Data):
+    """What came of a transition at one actor."""
+
+    kind: Literal["action_ended"] = "action_ended"
+    node: Name
+    transition: Name
+    actor: Name
+    effect: Effect
+    detail: Text
+    retry_after_s: float | None = None
+
+
+class AllTold(Data):
+    """Every actor has been told a transition once."""
+
+    kind: Literal["all_told"] = "all_told"
+    node: Name
+    transition: Name
+
+
+class TestEnded(Data):
+    """What a test that was asked for has said."""
+
+    __test__ = False  # pytest takes it for a test otherwise
+
+    kind: Literal["test_ended"] = "test_ended"
+    node: Name
+    test: Name
+    verdict: Verdict
+
+
+class HoldRequested(Data):
+    """Somebody wants us to keep our hands off a node."""
+
+    kind: Literal["hold_requested"] = "hold_requested"
+    node: Name
+    by: str
+    reason: str
+
+
+class ReleaseRequested(Data):
+    """Somebody wants a node to be tested and to come back; when `untested`, to come back at once."""
+
+    kind: Literal["release_requested"] = "release_requested"
+    node: Name
+    by: str
+    reason: str
+    untested: bool = False
+
+
+class FreezeLifted(Data):
+    """Somebody says that nodes may be taken out although many have the same trouble."""
+
+    kind: Literal["freeze_lifted"] = "freeze_lifted"
+    by: str
+    reason: str
+
+
+class TimePassed(Data):
+    """Time has passed."""
+
+    kind: Literal["time_passed"] = "time_passed"
+
+
+Answer = NodeSurveyed | NodeNotListed | ActionEnded | AllTold
+
+Request = HoldRequested | ReleaseRequested | FreezeLifted
+
+Event = Restored | NodeDescribed | NodeHeard | NodeLost | EvidenceChanged | TestEnded | TimePassed | Answer | Request
+
+AnyEvent = Annotated[Event, Field(discriminator="kind")]
+
+
+class SaveCase(Data):
+    """Write a case over the one that is stored."""
+
+    kind: Literal["save_case"] = "save_case"
+    case: Case
+
+
+class SaveAction(Data):
+    """Write a transition with its outcomes over what is stored of it."""
+
+    kind: Literal["save_action"] = "save_action"
+    action: Action
+
+
+class Act(Data):
+    """Tell actors about a transition: those that are named, or all."""
+
+    kind: Literal["act"] = "act"
+    action: Action
+    actors: tuple[Name, ...] = ()
+
+
+class StartTest(Data):
+    """Have a node tested under this id: alone, or in a sweep with healthy partners when the check is one of groups."""
+
+    kind: Literal["start_test"] = "start_test"
+    node: Name
+    test: Name
+    check: Name
+    params: Json = {}
+    partners: int = 1
+
+
+class Note(Data):
+    """Append to a node's story."""
+
+    kind: Literal["note"] = "note"
+    node: Name
+    about: str
+    text: str
+    cause: str | None = None
+    data: Json = {}
+
+
+class Alarm(Data):
+    """Tell whoever watches over the fleet."""
+
+    kind: Literal["alarm"] = "alarm"
+    text: str
+
+
+Command = SaveCase | SaveAction | Act | StartTest | Note | Alarm
+
+AnyCommand = Annotated[Command, Field(discriminator="kind")]
+
+
+class Step(Data):
+    """One entry of the log: what was told at which time, and what was decided."""
+
+    at: Instant
+    event: AnyEvent
+    commands: tuple[AnyCommand, ...]

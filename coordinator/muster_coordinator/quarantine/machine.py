@@ -1,0 +1,237 @@
+"""The quarantine as one machine: what is known about each node, and which decisions follow from it.
+
+Every event changes what is known about a node, and then it is asked what should become of the node now. Nothing is
+kept to be done later, so that nothing old can come out of a queue.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from muster.errors import Refused
+from muster.model import ServiceState, Verdict, format_instant, parse_instant
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.quarantine import trials
+from muster_coordinator.quarantine.accusing import sighted
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.answers import Answers
+from muster_coordinator.quarantine.case import Case, Hold
+from muster_coordinator.quarantine.charge import Charge
+from muster_coordinator.quarantine.deciding import Deciding
+from muster_coordinator.quarantine.events import (
+    Command,
+    Event,
+    EvidenceChanged,
+    FreezeLifted,
+    HoldRequested,
+    NodeDescribed,
+    NodeHeard,
+    NodeLost,
+    ReleaseRequested,
+    Request,
+    Restored,
+    TestEnded,
+    TimePassed,
+)
+from muster_coordinator.quarantine.moves import MOVES, Trigger
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.switching import state_in_mode
+from muster_coordinator.quarantine.view import QuarantineView, view_of
+
+
+class Quarantine:
+    """The service states of all nodes, as `policy` and `settings` want them; `epoch` makes its ids unique."""
+
+    def __init__(self, settings: QuarantineSettings, policy: Policy, epoch: int) -> None:
+        self._settings = settings
+        self._policy = policy
+        self._deciding = Deciding(settings, policy, epoch)
+        self._cases = self._deciding.cases
+        self._telling = self._deciding.telling
+        self._saying = self._deciding.saying
+        self._answers = Answers(settings, self._deciding)
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        """The case of every node, by name."""
+        return self._cases.by_node
+
+    def last_action(self, node: str) -> Action | None:
+        """A node's last transition, with what came of it; None when there was none, or it counts no more."""
+        return self._telling.latest(node)
+
+    def view(self) -> QuarantineView:
+        """What is decided about the fleet as a whole."""
+        deciding = self._deciding
+        frozen = deciding.mass_events.standing.values()
+        return view_of(self._settings, deciding.budget, self._cases.census, self.cases.values(), frozen)
+
+    def begin(self, cases: Iterable[Case], actions: Iterable[Action]) -> Restored:
+        """The event that begins a log: what is stored, with the latest transition of each node, and the rules."""
+        rows = self._policy.rows
+        return Restored(settings=self._settings, rows=rows, cases=tuple(cases), actions=tuple(actions))
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
+        now = _as_logged(now)
+        match event:
+            case Restored():
+                self._restore(event, now)
+            case NodeDescribed():
+                self._describe(event, now)
+            case NodeHeard(node=node):
+                self._hear(node, now)
+            case NodeLost(node=node):
+                self._lose(node, now)
+            case EvidenceChanged():
+                self._weigh(event, now)
+            case TestEnded():
+                self._take_test(event, now)
+            case TimePassed():
+                self._pass_time(now)
+            case HoldRequested() | ReleaseRequested() | FreezeLifted():
+                self._grant(event, now)
+            case _:
+                self._answers.take(event, now)
+        return self._deciding.all_said()
+
+    def _grant(self, request: Request, now: float) -> None:
+        match request:
+            case HoldRequested():
+                self._hold(request, now)
+            case ReleaseRequested():
+                self._release(request, now)
+            case FreezeLifted():
+                self._lift(request)
+
+    def _reconsider(self, case: Case, now: float) -> None:
+        self._deciding.reconsider(case, now)
+
+    # What becomes known
+
+    def _describe(self, event: NodeDescribed, now: float) -> None:
+        case = self._cases.get(event.node) or self._join(event.node, None, now)
+        self._reconsider(self._cases.change(case, place=event.place, own_checks=event.own_checks), now)
+
+    def _hear(self, node: str, now: float) -> None:
+        case = self._cases.get(node)
+        if case is None or case.gone:
+            case = self._join(node, case, now)
+        if not case.online and case.state is ServiceState.CORDONED:
+            case = self._cases.change(case, may_return="it was away and is back")
+        self._reconsider(self._cases.change(case, lost_at=None), now)
+
+    def _join(self, node: str, before: Case | None, now: float) -> Case:
+        """Takes a node in as a new one. Of one that had left, what people have said stays, and how often it was out."""
+        case = Case(node=node, since=now)
+        if before is not None:
+            kept = ("hold", "views", "listed", "taken_out")
+            case = case.model_copy(update={name: getattr(before, name) for name in kept})
+        self._telling.forget(node)
+        self._cases.put(case)
+        if self._settings.keep_new_out:
+            self._keep_out(case, now)
+        return self.cases[node]
+
+    def _keep_out(self, case: Case, now: float) -> None:
+        """Has the actors keep a new node out, unless more would be out by that than the budget lets."""
+        if self._deciding.budget.lets_keep_out(self._cases.census):
+            case = self._cases.change(case, kept_out=True)
+            self._deciding.tell(case, ServiceState.ACCEPTING, "it is new and not accepted yet", now)
+        else:
+            self._saying.note(case.node, "service", "it is new and not kept out: the budget has no room for that")
+
+    def _lose(self, node: str, now: float) -> None:
+        case = self._cases.known(node)
+        if case.online:
+            case = self._cases.change(case, lost_at=now)
+        self._reconsider(self._answers.leave(case), now)
+
+    def _weigh(self, event: EvidenceChanged, now: float) -> None:
+        case = self._cases.known(event.node)
+        charges = tuple(map(_charge_as_logged, event.charges))
+        sightings = sighted(case.sightings, charges)
+        self._reconsider(self._cases.change(case, charges=charges, sightings=sightings, fit=event.fit), now)
+
+    def _take_test(self, event: TestEnded, now: float) -> None:
+        case = self._cases.get(event.node)
+        if case is None or case.trial is None or case.trial.test != event.test:
+            return
+        check = case.trial.waiting[0].check
+        self._saying.note(case.node, "test", f"{check}: {event.verdict}", event.test)
+        is_touched = case.state is ServiceState.PROBATION and case.hands_off is None
+        if event.verdict is Verdict.FAIL and is_touched:
+            self._deciding.move(case, Trigger.RELAPSED, f"it has failed {check}", now)
+        else:
+            self._reconsider(self._deciding.testing.note(case, event.verdict, now), now)
+
+    def _pass_time(self, now: float) -> None:
+        self._deciding.take_waiting(now)
+        for node in self._cases.due(now):
+            self._answers.retry(node, now)
+            self._reconsider(self.cases[node], now)
+
+    # What people ask for
+
+    def _hold(self, event: HoldRequested, now: float) -> None:
+        case = self._cases.known(event.node)
+        self._cases.change(case, hold=Hold(by=event.by, reason=event.reason, at=now))
+        self._saying.note(event.node, "held", f"held as it is by {event.by}: {event.reason}")
+
+    def _release(self, event: ReleaseRequested, now: float) -> None:
+        case = self._cases.known(event.node)
+        trigger = Trigger.BROUGHT_BACK if event.untested else Trigger.RETURNING
+        moves = self._deciding.acts and (case.state, trigger) in MOVES
+        if case.hold is None and not moves:
+            raise Refused(f"there is nothing to release {event.node} from: it is {case.state} and nobody holds it")
+        self._saying.note(event.node, "released", f"released by {event.by}: {event.reason}")
+        case = self._cases.change(case, hold=None, absolved_at=now if event.untested else case.absolved_at)
+        if moves:
+            self._deciding.move(case, trigger, f"{event.by} has released it: {event.reason}", now, by=event.by)
+        self._reconsider(self.cases[event.node], now)
+
+    def _lift(self, event: FreezeLifted) -> None:
+        lifted = [event.cause for event in self._deciding.mass_events.lift()]
+        if not lifted:
+            raise Refused("nothing is frozen: nodes are taken out as the budget lets them")
+        for cause in lifted:
+            for node in self._deciding.mass_events.nodes_with(cause):
+                self._cases.change(self.cases[node], let_pass=cause)
+        text = f"{event.by} lets nodes be taken out again in spite of {', '.join(lifted)}: {event.reason}"
+        self._saying.alarm(text)
+
+    # After a restart
+
+    def _restore(self, event: Restored, now: float) -> None:
+        self._cases.restore(event.cases)
+        self._telling.restore(event.actions, self.cases)
+        self._deciding.recall()
+        for case in [*self.cases.values()]:
+            self._resume(case, now)
+
+    def _resume(self, case: Case, now: float) -> None:
+        """Goes on where the coordinator before this one ended, with what is known now."""
+        case = self._switch(case, now)
+        if case.trial is not None:
+            case = self._cases.change(case, trial=trials.resumed(case.trial))
+        self._answers.resume(case.node)
+        self._cases.look_at(case.node, now)
+
+    def _switch(self, case: Case, now: float) -> Case:
+        """The case without what was decided in another mode and does not count in this one."""
+        if not self._deciding.acts:
+            case = self._cases.change(case, held_because="")
+        state = state_in_mode(case, self._settings.mode)
+        if state is case.state:
+            return case
+        self._saying.note(case.node, "service", f"{case.state} to {state}: the mode is {self._settings.mode} now")
+        taken_out = case.taken_out if state is ServiceState.CORDONED else ()
+        updates = {"dry_run": False, "held_because": "", "trial": None, "taken_out": taken_out}
+        return self._cases.change(case, state=state, since=now, **updates)
+
+
+def _as_logged(moment: float) -> float:
+    """A time in whole milliseconds: when a log is gone through again, all must be decided at the same times."""
+    return float(parse_instant(format_instant(moment)))
+
+
+def _charge_as_logged(charge: Charge) -> Charge:
+    return charge.model_copy(update={"since": _as_logged(charge.since), "seen": _as_logged(charge.seen)})

@@ -1,0 +1,34 @@
+"""What is to be done about an event, as it gathers while the event is taken in."""
+
+from muster.model import Json
+from muster_coordinator.quarantine.events import Alarm, Command, Note
+
+
+class Saying:
+    """Gathers commands; `epoch` makes the ids that it gives unique."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+        self._ids = 0
+        self._said: list[Command] = []
+
+    def say(self, *commands: Command) -> None:
+        self._said += commands
+
+    def note(self, node: str, about: str, text: str, cause: str | None = None, data: Json | None = None) -> None:
+        """Appends to a node's story."""
+        self.say(Note(node=node, about=about, text=text, cause=cause, data=data or {}))
+
+    def alarm(self, text: str) -> None:
+        """Tells whoever watches over the fleet."""
+        self.say(Alarm(text=text))
+
+    def new_id(self, kind: str) -> str:
+        """An id for what is asked for; `kind` says to people what it is."""
+        self._ids += 1
+        return f"{kind}{self._epoch}-{self._ids}"
+
+    def take(self) -> list[Command]:
+        """What was said since this was asked last."""
+        said, self._said = self._said, []
+        return said

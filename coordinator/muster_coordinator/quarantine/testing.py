@@ -1,0 +1,79 @@
+"""Which tests are asked for: second opinions about what was found once, and those by which a node gets its work."""
+
+from muster.model import Json, ServiceState, Verdict
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.quarantine import trials
+from muster_coordinator.quarantine.case import Case, Trial
+from muster_coordinator.quarantine.cases import Cases
+from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.events import StartTest
+from muster_coordinator.quarantine.saying import Saying
+
+
+class Testing:
+    """Has the nodes of `cases` tested, as the settings want it."""
+
+    def __init__(self, settings: QuarantineSettings, cases: Cases, saying: Saying) -> None:
+        self._tests = settings.tests
+        self._returning = settings.returning
+        self._cases = cases
+        self._saying = saying
+
+    @property
+    def precedes_work(self) -> bool:
+        """Whether a new node has to pass tests before it is accepted."""
+        return bool(self._tests)
+
+    def wanted(self, case: Case) -> int:
+        """How many rounds in a row the node must pass."""
+        return 1 if case.state is ServiceState.ACCEPTING else self._returning.passes
+
+    def ask_again(self, case: Case, demand: Demand, now: float) -> Case:
+        """Asks for a second opinion about each run that has found something, and again when none has come."""
+        for check in demand.unproven:
+            run = next((charge.run for charge in case.charges if charge.check == check), None)
+            if run is None:
+                continue  # that a node is silent, nobody can be asked to find again
+            question = case.asked.get(check)
+            if question is None or question.run != run or now >= trials.ask_again_at(question):
+                question = trials.next_question(question, run, now)
+                case = self._cases.change(case, asked={**case.asked, check: question})
+                self._saying.note(case.node, "second_opinion", f"{check} is asked to find it again", run)
+                self._start(case, self._saying.new_id("o"), check, {})
+            self._cases.look_at(case.node, trials.ask_again_at(question))
+        return case
+
+    def note(self, case: Case, verdict: Verdict, now: float) -> Case:
+        """Takes in what the test that was under way has said."""
+        if case.trial is None:
+            return case
+        trial = trials.after_test(case.trial, verdict, now, pause_s=self._returning.pause_s, wanted=self.wanted(case))
+        return self._cases.change(case, trial=trial)
+
+    def go_on(self, case: Case, now: float) -> Case:
+        """Goes on with the tests by which a node gets its work."""
+        trial = case.trial or Trial(begun=now)
+        if trial.test is not None and (now >= trials.overdue_at(trial) or not case.online):
+            trial = trials.interrupted(trial, now, self._returning.pause_s)
+        if trial.test is not None:
+            self._cases.look_at(case.node, trials.overdue_at(trial))
+        elif now < trial.next_at:
+            self._cases.look_at(case.node, trial.next_at)
+        elif case.online and (trial.passed < self.wanted(case) or case.demand is not None):
+            trial = self._start_next(case, trial, now)
+        return self._cases.change(case, trial=trial)
+
+    def _start_next(self, case: Case, trial: Trial, now: float) -> Trial:
+        if not trial.waiting:
+            sweep = self._returning.sweep if self._returning.partners and case.state is ServiceState.PROBATION else None
+            trial = trial.model_copy(update={"waiting": trials.tests_of(case, self._tests, sweep)})
+        if not trial.waiting:
+            return trial.model_copy(update={"passed": self.wanted(case)})  # nothing that it could be tested with
+        trial = trials.next_test(trial, self._saying.new_id("p"), now)
+        self._cases.look_at(case.node, trials.overdue_at(trial))
+        self._start(case, str(trial.test), trial.waiting[0].check, trial.waiting[0].params)
+        return trial
+
+    def _start(self, case: Case, test: str, check: str, params: Json) -> None:
+        partners = max(1, self._returning.partners)
+        self._saying.say(StartTest(node=case.node, test=test, check=check, params=params, partners=partners))

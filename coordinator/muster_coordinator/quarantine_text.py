@@ -1,0 +1,148 @@
+"""Who is out of service and why, as text for people."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from muster.model import ServiceState, format_instant
+from muster.table import table
+from muster.transition import Effect
+from muster_coordinator.quarantine.actions import Action, Outcome
+from muster_coordinator.quarantine.case import Case, Trial
+from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.view import DomainView, QuarantineView
+from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.surveying import ActorView
+
+DRY_RUN = " (dry run)"
+
+_MODES = {
+    "observe": "nothing is taken out of service, and no actor is told of anything",
+    "dry-run": "decisions are made and shown, and no actor does anything",
+    "enforce": "nodes are taken out of service and brought back",
+}
+
+_NEAR = 1
+"""So many nodes of a failure domain may still go when it is worth a line."""
+
+
+def state(service: ServiceState, dry_run: bool) -> str:
+    """A service state, and whether it is only pretended."""
+    return f"{service}{DRY_RUN if dry_run else ''}"
+
+
+def case_table(cases: Iterable[CaseView]) -> str:
+    """A line for every case, and below it the actors that have failed."""
+    cases = list(cases)
+    rows = ((it.node, state(it.state, it.dry_run), format_instant(it.since), _one_line(why(it)) or "-") for it in cases)
+    head, *lines = table(("NODE", "STATE", "SINCE", "WHY"), rows).splitlines()
+    below = (list(failures(case)) for case in cases)
+    return "\n".join([head, *_interleaved(lines, below)])
+
+
+def why(case: Case) -> Iterator[str]:
+    """Why a node is where it is, what keeps it there and what comes next, the weightiest first."""
+    if case.hands_off is not None:
+        yield case.hands_off
+    if case.demand is not None:
+        yield _asked(case.demand)
+    if case.held_because:
+        yield f"it stays in service for now: {case.held_because}"
+    if case.leaving is not None:
+        yield f"it is leaving: {case.leaving}"
+    if case.lost_at is not None:
+        yield f"silent since {format_instant(case.lost_at)}"
+    if case.trial is not None:
+        yield _progress(case.trial)
+    elif case.state is ServiceState.ACCEPTING and case.demand is None:
+        yield "new, and not accepted yet"
+    elif case.state is ServiceState.CORDONED and case.demand is None:
+        yield f"waits to be tested: {case.may_return or 'nothing stands against it any more'}"
+
+
+def _asked(demand: Demand) -> str:
+    proof = "" if demand.is_proven else f"; not proven before {', '.join(demand.unproven)} has found it once more"
+    return f"{', '.join(demand.codes)} (row {demand.row}){proof}"
+
+
+def _progress(trial: Trial) -> str:
+    rounds = f"tests: {trial.passed} {'round' if trial.passed == 1 else 'rounds'} passed"
+    if trial.test is not None:
+        check, *later = (test.check for test in trial.waiting)
+        return f"{rounds}, {check} under way{', then ' + ', '.join(later) if later else ''}"
+    trouble = f", the last did not count: {trial.trouble}" if trial.trouble else ""
+    return f"{rounds}{trouble}, the next at {format_instant(trial.next_at)}" if trial.next_at else rounds + trouble
+
+
+def failures(case: CaseView) -> Iterator[str]:
+    """The actors that have failed to do what was decided."""
+    failed = ((actor, it) for actor, it in case.outcomes.items() if it.effect is Effect.FAILED)
+    return (outcome_line(actor, outcome) for actor, outcome in failed)
+
+
+def outcome_line(actor: str, outcome: Outcome) -> str:
+    """What came of a transition at one actor."""
+    tries = f" (tried {outcome.tries} times)" if outcome.tries > 1 else ""
+    again = "" if outcome.next_try is None else f"; again at {format_instant(outcome.next_try)}"
+    return _one_line([f"{actor}: {outcome.effect}{tries}: {outcome.detail}{again}"])
+
+
+def transition_table(actions: Iterable[Action]) -> str:
+    """A line for every transition, and below it what came of it at each actor."""
+    actions = list(actions)
+    head, *lines = table(
+        ("TIME", "NODE", "BEFORE", "AFTER", "BY", "REASON"), map(_transition_row, actions)
+    ).splitlines()
+    below = ([outcome_line(actor, outcome) for actor, outcome in it.outcomes.items()] for it in actions)
+    return "\n".join([head, *_interleaved(lines, below)])
+
+
+def _transition_row(action: Action) -> tuple[str, ...]:
+    it = action.transition
+    codes = f"{', '.join(it.codes)}: " if it.codes else ""
+    after = state(it.after, it.dry_run)
+    return format_instant(it.at), it.node, it.before, after, it.by or "-", _one_line([codes + it.reason])
+
+
+def budget_text(budget: BudgetView) -> str:
+    """The quarantine of the whole fleet: what it may do, what it has done, and whether its actors work."""
+    quarantine = budget.quarantine
+    parts = ["\n".join(_summary(quarantine))]
+    near = [it for it in quarantine.domains if it.limit - it.away <= _NEAR]
+    if near:
+        parts.append(table(("FULL OR NEARLY SO", "NODES", "AWAY", "LIMIT"), map(_domain_row, near)))
+    if budget.actors:
+        parts.append(table(("ACTOR", "KEEPS WORK OFF", "STATE"), map(_actor_row, budget.actors)))
+    else:
+        parts.append("no actor is enabled")
+    return "\n\n".join(parts)
+
+
+def _summary(it: QuarantineView) -> Iterator[str]:
+    yield f"mode: {it.mode}: {_MODES[it.mode]}"
+    yield f"away: {it.away} of {it.nodes} nodes, at most {it.limit} may be"
+    yield f"rate: {it.per_minute:g} nodes in a minute"
+    yield f"held: {', '.join(it.held) or 'none'}"
+    if not it.frozen:
+        yield "frozen: no"
+    for event in it.frozen:
+        yield f"frozen: no node is taken out, as {event.nodes} have {event.cause} since {format_instant(event.since)}"
+
+
+def _domain_row(it: DomainView) -> tuple[str, ...]:
+    return it.name, str(it.nodes), str(it.away), str(it.limit)
+
+
+def _actor_row(it: ActorView) -> tuple[str, ...]:
+    return it.name, "yes" if it.can_cordon else "no", _one_line([it.problem or f"works: {it.summary}"])
+
+
+def _one_line(parts: Iterable[str]) -> str:
+    """The parts as one cell of a table: what others write may have any number of lines."""
+    return " ".join("; ".join(parts).split())
+
+
+def _interleaved(lines: Iterable[str], below: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Each line with what belongs below it, which is indented."""
+    for line, more in zip(lines, below, strict=True):
+        yield line
+        yield from (textwrap.indent(it, "    ") for it in more)

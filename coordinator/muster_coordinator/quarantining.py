@@ -1,0 +1,169 @@
+"""Between the quarantine and the rest of the fleet: what happens to nodes it is told, what it decides is carried out.
+
+Every event that has led to anything is written into a log together with the decisions, from which they follow again.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from muster.check import Scope
+from muster.errors import Refused
+from muster.model import Name, Run, ServiceState, Verdict
+from muster_coordinator import events as fleet
+from muster_coordinator.events import Announce, RunRequested, SaveNode, SweepRequested
+from muster_coordinator.orders import Orders
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import OUT, Case
+from muster_coordinator.quarantine.events import Command, Event, Note, SaveCase, StartTest, Step, TestEnded
+from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.quarantine.view import QuarantineView
+from muster_coordinator.roster import Roster
+from muster_coordinator.run_orders import order_run
+from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.sweeping import Sweeping
+from muster_coordinator.sweeps.neighbours import nearest_healthy
+
+
+class Quarantining:
+    """Lets `quarantine` decide about the nodes of `roster`, which are tested by runs and in sweeps.
+
+    `changes` counts by service state how often a node has come to it since the start.
+    """
+
+    def __init__(self, quarantine: Quarantine, roster: Roster, orders: Orders, sweeping: Sweeping) -> None:
+        self.changes: Counter[ServiceState] = Counter()
+        self._quarantine = quarantine
+        self._roster = roster
+        self._orders = orders
+        self._sweeping = sweeping
+        self._sweeps: dict[str, str] = {}  # the node of each sweep that was asked for as a test
+        self._ended: list[TestEnded] = []
+        self._unheard: dict[str, list[StartTest]] = {}  # tests of who was there and was not heard of since the start
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        """The case of every node, by name."""
+        return self._quarantine.cases
+
+    def listed(self) -> dict[str, set[str]]:
+        """By actor, the nodes of which it has said how its scheduler has them."""
+        listed: defaultdict[str, set[str]] = defaultdict(set)
+        for case in self.cases.values():
+            for actor in case.views:
+                listed[actor].add(case.node)
+        return listed
+
+    def last_action(self, node: str) -> Action | None:
+        """A node's last transition, with what came of it; None when there was none, or it counts no more."""
+        return self._quarantine.last_action(node)
+
+    def view(self) -> QuarantineView:
+        """What is decided about the fleet as a whole."""
+        return self._quarantine.view()
+
+    def restore(self, cases: Iterable[Case], actions: Iterable[Action], now: float) -> list[fleet.Command]:
+        """Takes over what is stored; of nodes that have no case yet, the service state is all that is known."""
+        self._unheard = {name: [] for name, node in self._roster.nodes.items() if node.online}
+        known = {case.node: case for case in cases}
+        for name, node in self._roster.nodes.items():
+            case = known.setdefault(name, Case(node=name, state=node.service, since=node.first_seen))
+            node.dry_run = case.dry_run
+            node.evidence.date_back({charge.key: charge.since for charge in case.charges})
+        event = self._quarantine.begin(known.values(), actions)
+        begun = self._decided(event, self._quarantine.handle(event, now), now)
+        self._roster.report_all(now)
+        return [*begun, *self.settle(now)]
+
+    def hear(self, node: str, now: float) -> list[fleet.Command]:
+        """Notes a sign of life. An order that was sent before it would have been lost: neither of us was connected."""
+        return [command for wanted in self._unheard.pop(node, ()) for command in self._start(wanted, now)]
+
+    def lose(self, node: str) -> None:
+        """Does without a node that is lost."""
+        self._unheard.pop(node, None)
+
+    def note_run(self, run: Run) -> None:
+        """Notes a run, which may be the test that its node was asked for."""
+        case = self.cases.get(run.node)
+        if case is not None and case.trial is not None and case.trial.test == run.id:
+            self._ended.append(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
+
+    def settle(self, now: float) -> list[fleet.Command]:
+        """Lets the quarantine know what has happened since it was told last."""
+        self._note_sweeps()
+        ended, self._ended = self._ended, []
+        return [command for event in [*self._roster.take_news(), *ended] for command in self.handle(event, now)]
+
+    def handle(self, event: Event, now: float) -> list[fleet.Command]:
+        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
+        said = self._quarantine.handle(event, now)
+        return self._decided(event, said, now) if said else []
+
+    def _decided(self, event: Event, said: list[Command], now: float) -> list[fleet.Command]:
+        step = Step(at=now, event=event, commands=tuple(said))
+        return [fleet.SaveStep(self._orders.epoch, step), *self._carry_out(said, now)]
+
+    def _carry_out(self, said: Iterable[Command], now: float) -> list[fleet.Command]:
+        commands: list[fleet.Command] = []
+        for command in said:
+            match command:
+                case SaveCase(case=case):
+                    commands += [command, *self._follow(case, now)]
+                case Note(node=node, about=about, text=text, cause=cause, data=data):
+                    commands.append(self._roster.tell(node, about, text, cause, now, data=data))
+                case StartTest():
+                    commands += self._start(command, now)
+                case _:
+                    commands.append(command)
+        return commands
+
+    def _follow(self, case: Case, now: float) -> list[fleet.Command]:
+        """Shows a node in the service state that was decided."""
+        node = self._roster.nodes[case.node]
+        if (node.service, node.dry_run) == (case.state, case.dry_run):
+            return []
+        if node.service is not case.state:
+            self.changes[case.state] += 1
+        node.service, node.dry_run = case.state, case.dry_run
+        return [SaveNode(node.record()), Announce("node", self._roster.view(node, now))]
+
+    def _start(self, wanted: StartTest, now: float) -> list[fleet.Command]:
+        """Has a node tested; what cannot be begun has said nothing about the node."""
+        if wanted.node in self._unheard:
+            self._unheard[wanted.node].append(wanted)
+            return []
+        try:
+            return self._begin(wanted, now)
+        except Refused as refused:
+            self._ended.append(TestEnded(node=wanted.node, test=wanted.test, verdict=Verdict.UNKNOWN))
+            text = f"{wanted.check} could not be asked for: {refused}"
+            return [self._roster.tell(wanted.node, "test", text, wanted.test, now)]
+
+    def _begin(self, wanted: StartTest, now: float) -> list[fleet.Command]:
+        nodes = self._roster.nodes
+        check = nodes[wanted.node].checks.get(wanted.check)
+        if check is None or check.scope is Scope.NODE:
+            request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
+            return order_run(request, self._roster, self._orders, now)
+        out = {case.node for case in self.cases.values() if case.state in OUT}
+        partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, max(1, wanted.partners), without=out)
+        names = (wanted.node, *(other.name for other in partners))
+        sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
+        begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"test of {wanted.node}"), now)
+        self._sweeps[wanted.test] = wanted.node
+        return begun
+
+    def _note_sweeps(self) -> None:
+        for sweep in sorted(self._sweeps.keys() - self._sweeping.running.keys()):
+            node = self._sweeps.pop(sweep)
+            verdict = _verdict_on(node, self._sweeping.record(sweep))
+            self._ended.append(TestEnded(node=node, test=sweep, verdict=verdict))
+
+
+def _verdict_on(node: Name, record: SweepRecord | None) -> Verdict:
+    """What a sweep says about one of its nodes."""
+    if record is not None and node in record.cleared_nodes:
+        return Verdict.PASS
+    if record is not None and any(failed.node == node for failed in record.failed_nodes):
+        return Verdict.FAIL
+    return Verdict.UNKNOWN

@@ -1,0 +1,131 @@
+"""Asks the actors how their schedulers have the nodes, at the start and every few minutes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from types import MappingProxyType
+
+import structlog
+
+from muster.errors import Unavailable
+from muster.model import Data, valid_labels
+from muster.plugins import Answer, Plugins
+from muster.transition import Survey, Text
+from muster_coordinator.events import LabelsSeen
+from muster_coordinator.quarantine.events import NodeNotListed, NodeSurveyed
+
+HOOK = "muster_survey"
+
+TIMEOUT_S = 60.0
+"""Ten thousand nodes come in pages of some hundred, each of which takes up to a second."""
+
+AT_ONCE = 200
+"""What is taken of a survey before others have their turn."""
+
+NOTHING = Survey(summary="", can_cordon=False)
+"""What a plugin has that is no actor any more."""
+
+Seen = LabelsSeen | NodeSurveyed | NodeNotListed
+
+log = structlog.get_logger()
+
+
+class ActorView(Data):
+    """An actor as it was at the last survey: `summary` says what it acts on, `problem` what keeps it from it."""
+
+    name: str
+    summary: Text | None = None
+    can_cordon: bool = False
+    problem: Text | None = None
+
+
+class Surveying:
+    """The surveys of all actors; `take` takes what they tell about nodes.
+
+    `listed` says which nodes each actor had, by name, when the coordinator before this one asked it last.
+    """
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        every_s: float,
+        take: Callable[[Iterable[Seen]], Awaitable[None]],
+        listed: Mapping[str, set[str]] = MappingProxyType({}),
+    ) -> None:
+        self.actors: tuple[ActorView, ...] = ()
+        self._plugins = plugins
+        self._every_s = every_s
+        self._take = take
+        self._listed = dict(listed)
+
+    async def require_an_actor(self) -> None:
+        """Unavailable, with what every actor says, unless one of them can take nodes out of service."""
+        await self._ask()
+        if any(actor.can_cordon for actor in self.actors):
+            return
+        problems = [f"{actor.name}: {actor.problem or actor.summary}" for actor in self.actors]
+        raise Unavailable(
+            "quarantine.mode = 'enforce' needs an actor that works, and there is none: "
+            + ("; ".join(problems) or "enable one, for example plugins.kubernetes.actor.enabled = true")
+        )
+
+    async def run(self) -> None:
+        """Surveys at once and then again and again, for ever."""
+        while True:
+            await self.survey()
+            await asyncio.sleep(self._every_s)
+
+    async def survey(self) -> None:
+        """Asks every actor once, and tells what they say."""
+        surveys = await self._ask()
+        could_not_say = {actor.name for actor in self.actors if actor.problem is not None}
+        for actor in self._listed.keys() - surveys.keys() - could_not_say:
+            surveys[actor] = NOTHING
+        for actor, survey in surveys.items():
+            await self._tell(actor, survey)
+
+    async def _ask(self) -> dict[str, Survey]:
+        """What the actors say that can say anything; what the others lack is kept as well."""
+        answers = await self._plugins.call_each(HOOK, TIMEOUT_S)
+        views = {answer.plugin: _view(answer) for answer in answers if answer.value is not None or answer.error}
+        for name, view in views.items():
+            if view.problem is not None:
+                log.warning("actor_not_ready", actor=name, problem=view.problem)
+        self.actors = tuple(view for _, view in sorted(views.items()))
+        return {answer.plugin: answer.value for answer in answers if isinstance(answer.value, Survey)}
+
+    async def _tell(self, actor: str, survey: Survey) -> None:
+        listed = {node.node for node in survey.nodes}
+        missing = sorted(self._listed.get(actor, set()) - listed)
+        self._listed[actor] = listed
+        seen: Iterator[Seen] = chain(
+            _labels_seen(actor, survey),
+            (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),
+            (LabelsSeen(actor, node, {}) for node in missing),
+            (NodeNotListed(actor=actor, node=node) for node in missing),
+        )
+        while some := tuple(islice(seen, AT_ONCE)):
+            await self._take(some)
+            await asyncio.sleep(0)
+
+
+def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
+    """The labels of each node. Where one of them is none that Kubernetes would take, the node's are left out."""
+    wrong: dict[str, ValueError] = {}
+    for node in survey.nodes:
+        try:
+            labels = valid_labels(node.labels)
+        except ValueError as error:
+            wrong[node.node] = error
+        else:
+            yield LabelsSeen(actor, node.node, labels)
+    if wrong:
+        first, problem = next(iter(wrong.items()))
+        log.warning("labels_not_taken", actor=actor, nodes=len(wrong), first=first, problem=str(problem))
+
+
+def _view(answer: Answer) -> ActorView:
+    if isinstance(answer.value, Survey):
+        return ActorView(name=answer.plugin, summary=answer.value.summary, can_cordon=answer.value.can_cordon)
+    problem = answer.error or f"answered {type(answer.value).__name__}, not a Survey"
+    return ActorView(name=answer.plugin, problem=problem)

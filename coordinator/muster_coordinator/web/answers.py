@@ -1,0 +1,43 @@
+"""What routes answer with: a record, or a page of them."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel
+
+from muster_coordinator.paging import Page, make_cursor, read_cursor
+from muster_coordinator.web.requests import PageQuery
+
+Item = TypeVar("Item")
+Shown = TypeVar("Shown", bound=BaseModel)
+Key = TypeVar("Key", str, int)
+
+
+def page(
+    items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery, show: Callable[[Item], Shown]
+) -> Page[Shown]:
+    """A page of items in memory that are sorted by `key`, which is of this kind; `show` makes what it holds of each."""
+    if wanted.cursor is not None:
+        (after,) = read_cursor(wanted.cursor, [kind])
+        items = items[bisect_right(items, after, key=key) :]
+    more = len(items) > wanted.limit
+    items = items[: wanted.limit]
+    return Page(items=tuple(map(show, items)), next_cursor=make_cursor(key(items[-1])) if more else None)
+
+
+def answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
+    """A record as the answer."""
+    return _json(data.model_dump_json(), status, headers)
+
+
+async def answer_large(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
+    """The same for what may be many megabytes, while others are answered."""
+    return _json(await asyncio.to_thread(data.model_dump_json), status, headers)
+
+
+def _json(text: str, status: HTTPStatus, headers: dict[str, str]) -> web.Response:
+    return web.Response(text=text, status=status, content_type="application/json", headers=headers)

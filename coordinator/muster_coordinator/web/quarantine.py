@@ -1,0 +1,128 @@
+"""What the routes about service states answer: who is out and why, and what people decide about it."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TypeVar
+
+import structlog
+from aiohttp import web
+
+from muster.errors import unknown
+from muster.model import ServiceState
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.quarantine.case import Case
+from muster_coordinator.quarantine.events import FreezeLifted, HoldRequested, ReleaseRequested, Request
+from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.store import Store
+from muster_coordinator.surveying import Surveying
+from muster_coordinator.web.answers import answer, page
+from muster_coordinator.web.problems import Problem
+from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
+
+ROOT = "/api/v1/quarantine"
+
+D = TypeVar("D", bound=Decision)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantineApi:
+    """The parts that the routes speak to. `trusted` says that whoever comes this far may decide about nodes."""
+
+    pipeline: Pipeline
+    store: Store
+    surveying: Surveying
+    trusted: bool
+
+    def routes(self) -> list[web.RouteDef]:
+        """Every route; the docstring of its method says what it answers."""
+        return [
+            web.get(ROOT, self.cases),
+            web.get(f"{ROOT}/budget", self.budget),
+            web.get(f"{ROOT}/history", self.history),
+            web.post(f"{ROOT}/unfreeze", self.unfreeze),
+            web.get("/api/v1/nodes/{node}/case", self.case),
+            web.post("/api/v1/nodes/{node}/hold", self.hold),
+            web.post("/api/v1/nodes/{node}/release", self.release),
+        ]
+
+    async def cases(self, request: web.Request) -> web.Response:
+        """The nodes that are not plainly in service: out, new, asked to go, held as they are, or kept out by others."""
+        wanted = query(request, PageQuery)
+        found = [case for case in self.pipeline.fleet.cases() if _is_of_interest(case)]
+        return answer(page(found, lambda case: case.node, str, wanted, self._view))
+
+    async def case(self, request: web.Request) -> web.Response:
+        """What is decided about one node, and from what."""
+        query(request, NoQuery)
+        return answer(self._view(self._case(request)))
+
+    async def budget(self, request: web.Request) -> web.Response:
+        """How many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
+        query(request, NoQuery)
+        return self._budget()
+
+    async def history(self, request: web.Request) -> web.Response:
+        """Transitions with what came of them at each actor, the latest first."""
+        wanted = query(request, TransitionQuery)
+        if wanted.node is not None:
+            self._known(wanted.node)
+        return answer(await self.store.actions(wanted.node, wanted.limit, wanted.cursor))
+
+    async def hold(self, request: web.Request) -> web.Response:
+        """Keeps a node as it is, in service or out, until it is released; answers with its case."""
+        said = await self._decision(request, Decision)
+        node = self._case(request).node
+        await self._handle(HoldRequested(node=node, by=said.by, reason=said.reason))
+        return answer(self._view(self._case(request)))
+
+    async def release(self, request: web.Request) -> web.Response:
+        """Ends a hold; a node that is out comes back when it has passed its tests, or at once when `untested`."""
+        said = await self._decision(request, Release)
+        node = self._case(request).node
+        await self._handle(ReleaseRequested(node=node, by=said.by, reason=said.reason, untested=said.untested))
+        return answer(self._view(self._case(request)))
+
+    async def unfreeze(self, request: web.Request) -> web.Response:
+        """Lets nodes be taken out although many have the same trouble; answers as the budget does."""
+        said = await self._decision(request, Decision)
+        await self._handle(FreezeLifted(by=said.by, reason=said.reason))
+        return self._budget()
+
+    async def _decision(self, request: web.Request, kind: type[D]) -> D:
+        """What somebody who may says; a Problem when the coordinator cannot tell who may."""
+        query(request, NoQuery)
+        if not self.trusted:
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                "without a token anybody on this machine could decide about nodes: set http.token_file, "
+                "or quarantine.trust_loopback = true",
+            )
+        return await body(request, kind)
+
+    async def _handle(self, event: Request) -> None:
+        await self.pipeline.feed(event).wait()
+        log.info("quarantine_request", **event.model_dump(mode="json"))
+
+    def _budget(self) -> web.Response:
+        return answer(BudgetView(quarantine=self.pipeline.fleet.quarantine_view(), actors=self.surveying.actors))
+
+    def _view(self, case: Case) -> CaseView:
+        action = self.pipeline.fleet.last_action(case.node)
+        return CaseView(**dict(case), outcomes={} if action is None else action.outcomes)
+
+    def _case(self, request: web.Request) -> Case:
+        return self._known(request.match_info["node"])
+
+    def _known(self, node: str) -> Case:
+        case = self.pipeline.fleet.case(node)
+        if case is None:
+            known = (known.node for known in self.pipeline.fleet.cases())
+            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", node, known))
+        return case
+
+
+def _is_of_interest(case: Case) -> bool:
+    plainly_in = case.state is ServiceState.IN_SERVICE and case.hands_off is None and case.demand is None
+    return not plainly_in and not case.gone

@@ -1,0 +1,219 @@
+"""A quarantine to be told what happens: nodes, evidence against them, and what actors and people say."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from muster.model import Action as Advice
+from muster.model import ServiceState, Severity, Verdict
+from muster.quarantine_settings import BudgetSettings, MassEventSettings, QuarantineSettings, ReturnSettings
+from muster.transition import Effect, Mark, SchedulerNode, Transition
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.case import Case
+from muster_coordinator.quarantine.charge import Charge, Proof
+from muster_coordinator.quarantine.events import (
+    Act,
+    ActionEnded,
+    Alarm,
+    AllTold,
+    Command,
+    Event,
+    EvidenceChanged,
+    FreezeLifted,
+    HoldRequested,
+    NodeDescribed,
+    NodeHeard,
+    NodeLost,
+    NodeSurveyed,
+    Note,
+    ReleaseRequested,
+    SaveAction,
+    SaveCase,
+    StartTest,
+    TestEnded,
+    TimePassed,
+)
+from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.quarantine.policy import Policy, Row
+
+NOW = 1_000_000.0
+
+ROWS = (
+    Row(name="gone", codes=("nvml.gone",), proof=Proof.ONCE, urgency=90, reason="it is gone"),
+    Row(name="application", codes=("*.xid",), severity="WARNING", service="IN_SERVICE", reason="its own fault"),
+    Row(name="slow", codes=("gemm.*",), fresh_s=1800, reason="it is slow"),
+    Row(name="lost", codes=("node.lost",), proof=Proof.ONCE, after_s=600, reason="it is silent for long"),
+)
+
+ROOMY = BudgetSettings(share="100%", domain_share="100%", per_minute=6000)
+AT_ONCE = ReturnSettings(passes=1, pause_s=0, wait_s=0)
+
+
+class Told:
+    """A quarantine, what it was told, and what it has said."""
+
+    def __init__(self, settings: QuarantineSettings, rows: Iterable[Row]) -> None:
+        self.settings = settings
+        self.now = NOW
+        self.epoch = 0
+        self.said: list[Command] = []
+        self.cases: dict[str, Case] = {}
+        self.actions: dict[str, Action] = {}
+        self.runs = 0
+        self._policy = Policy(tuple(rows))
+        self.restart()
+
+    def restart(self, **changed: Any) -> list[Command]:
+        """Ends it and starts another with what was stored, under settings of which these have changed."""
+        self.epoch += 1
+        self.settings = self.settings.model_copy(update=changed)
+        self.machine = Quarantine(self.settings, self._policy, self.epoch)
+        return self.tell(self.machine.begin(self.cases.values(), self.actions.values()))
+
+    def tell(self, event: Event, after_s: float = 0.0) -> list[Command]:
+        """Tells an event, so many seconds after the last; what is to be done about it."""
+        self.now += after_s
+        said = self.machine.handle(event, self.now)
+        self.said += said
+        for command in said:
+            if isinstance(command, SaveCase):
+                self.cases[command.case.node] = command.case
+            elif isinstance(command, SaveAction):
+                self.actions[command.action.transition.id] = command.action
+        return said
+
+    def wait(self, seconds: float) -> list[Command]:
+        """Lets so much time pass, in one go."""
+        return self.tell(TimePassed(), seconds)
+
+    def add(self, *nodes: str, place: str | None = "r1", fit: bool = True) -> None:
+        """Has nodes join, which have been examined when they are `fit`."""
+        for node in nodes:
+            self.tell(NodeHeard(node=node))
+            self.tell(NodeDescribed(node=node, place=place, own_checks=("gemm", "nvml")))
+            self.tell(EvidenceChanged(node=node, charges=(), fit=fit))
+            self.tell(AllTold(node=node, transition=self.case(node).transition or "none"))
+
+    def charge(self, code: str, proof: Proof = Proof.TWICE, **said: Any) -> Charge:
+        """A finding of a new run that has found it now."""
+        self.runs += 1
+        usual = {"device": 0, "severity": Severity.ERROR, "action": Advice.RESET_GPU, "summary": "found"}
+        times = {"since": self.now, "seen": self.now, "run": f"run-{self.runs}"}
+        return Charge(check=code.partition(".")[0], code=code, proof=proof, **{**usual, **times, **said})
+
+    def accuse(self, node: str, *codes: str, proof: Proof = Proof.TWICE) -> list[Command]:
+        """Tells that this stands against a node, and nothing else."""
+        charges = tuple(self.charge(code, proof) for code in codes)
+        return self.tell(EvidenceChanged(node=node, charges=charges, fit=False))
+
+    def absolve(self, node: str) -> list[Command]:
+        """Tells that nothing stands against a node."""
+        return self.tell(EvidenceChanged(node=node, charges=(), fit=True))
+
+    def lose(self, node: str) -> list[Command]:
+        return self.tell(NodeLost(node=node))
+
+    def hear(self, node: str) -> list[Command]:
+        return self.tell(NodeHeard(node=node))
+
+    def survey(self, node: str, mark: Mark, actor: str = "k8s", **said: Any) -> list[Command]:
+        """Tells how an actor's scheduler has a node."""
+        return self.tell(NodeSurveyed(actor=actor, node=SchedulerNode(node=node, mark=mark, **said)))
+
+    def answer(
+        self, node: str, effect: Effect, actor: str = "k8s", *, wait_s: float | None = None, all_told: bool = True
+    ) -> list[Command]:
+        """Tells what came of the latest transition at an actor, the only one unless not all have been told."""
+        transition = self.transition(node).id
+        ended = ActionEnded(
+            node=node, transition=transition, actor=actor, effect=effect, detail="so it was", retry_after_s=wait_s
+        )
+        said = self.tell(ended)
+        return [*said, *(self.tell(AllTold(node=node, transition=transition)) if all_told else [])]
+
+    def end_test(self, node: str, verdict: Verdict) -> list[Command]:
+        """Tells what the test that is under way has said."""
+        trial = self.case(node).trial
+        assert trial is not None
+        assert trial.test is not None
+        return self.tell(TestEnded(node=node, test=trial.test, verdict=verdict))
+
+    def hold(self, node: str, by: str = "ada") -> list[Command]:
+        return self.tell(HoldRequested(node=node, by=by, reason="I look at it"))
+
+    def release(self, node: str, *, untested: bool = False) -> list[Command]:
+        return self.tell(ReleaseRequested(node=node, by="ada", reason="repaired", untested=untested))
+
+    def let_in(self, node: str) -> None:
+        """Releases a node, untested, which its scheduler lets in again."""
+        self.release(node, untested=True)
+        self.answer(node, Effect.DONE)
+
+    def lift(self) -> list[Command]:
+        return self.tell(FreezeLifted(by="ada", reason="they are bad"))
+
+    def case(self, node: str) -> Case:
+        return self.machine.cases[node]
+
+    def state(self, node: str) -> ServiceState:
+        return self.case(node).state
+
+    def states(self) -> str:
+        """The states of all nodes by name, by their first letters."""
+        return "".join(case.state[0] for _, case in sorted(self.machine.cases.items()))
+
+    def transition(self, node: str) -> Transition:
+        """The last transition of a node."""
+        return self.actions[str(self.case(node).transition)].transition
+
+
+def acts(said: Iterable[Command]) -> list[tuple[str, ServiceState, tuple[str, ...]]]:
+    """What actors are told: node, the state that it is to be in, and which actors, none when all."""
+    told = [command for command in said if isinstance(command, Act)]
+    return [(it.action.transition.node, it.action.transition.after, it.actors) for it in told]
+
+
+def tests(said: Iterable[Command]) -> list[str]:
+    """Which checks are asked for."""
+    return [command.check for command in said if isinstance(command, StartTest)]
+
+
+def alarms(said: Iterable[Command]) -> list[str]:
+    return [command.text for command in said if isinstance(command, Alarm)]
+
+
+def notes(said: Iterable[Command]) -> list[str]:
+    return [command.text for command in said if isinstance(command, Note)]
+
+
+SPOKEN: dict[str, Callable[[Iterable[Command]], list[Any]]] = {
+    "acts": acts,
+    "tests": tests,
+    "alarms": alarms,
+    "notes": notes,
+}
+
+
+@pytest.fixture
+def of() -> Callable[[str, Iterable[Command]], list[Any]]:
+    """What is said of one kind: acts, tests, alarms or notes."""
+    return lambda kind, said: SPOKEN[kind](said)
+
+
+@pytest.fixture
+def quarantine() -> Callable[..., Told]:
+    """A quarantine with so many fit nodes in service: a, b, c and so on. What is not given leaves room for all."""
+
+    def build(nodes: int = 0, *, rows: Iterable[Row] = ROWS, **given: Any) -> Told:
+        usual: dict[str, Any] = {
+            "mode": "enforce",
+            "budget": ROOMY,
+            "mass_event": MassEventSettings(nodes=1000),
+            "returning": AT_ONCE,
+        }
+        told = Told(QuarantineSettings(**{**usual, **given}), rows)
+        told.add(*(chr(ord("a") + number) for number in range(nodes)))
+        return told
+
+    return build

@@ -1,0 +1,213 @@
+"""What stands against a node, how often it was found, and what is asked about it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model import ServiceState, Severity
+from muster.transition import Mark
+from muster_coordinator.quarantine.accusing import sighted
+from muster_coordinator.quarantine.charge import Proof
+from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.quarantine.policy import MOST_REPEATS, Row
+
+Of = Callable[..., list[Any]]
+
+THRICE = Row(name="thrice", codes=("gemm.slow",), proof=Proof.ONCE, repeats=3, within_s=100, reason="again and again")
+
+
+def test_a_finding_is_seen_once_for_each_run(quarantine: Any) -> None:
+    """However often it is told, in whatever order, and beside another of the same kind from a sweep."""
+    told = quarantine()
+    own = told.charge("gemm.slow", seen=10.0)
+    swept = told.charge("gemm.slow", Proof.LOCALISED, seen=5.0)
+    seen = sighted(sighted((), (own, swept)), (swept, own))
+    assert [sighting.times for sighting in seen] == [(5.0, 10.0)]
+
+
+def test_what_was_seen_stays_seen(quarantine: Any) -> None:
+    """Also when it is not charged any more; each device by itself, and only the latest times."""
+    told = quarantine()
+    seen = sighted((), (told.charge("gemm.slow", seen=1.0), told.charge("gemm.slow", seen=2.0, device=1)))
+    seen = sighted(seen, ())
+    for at in range(3, 3 + MOST_REPEATS):
+        seen = sighted(seen, (told.charge("gemm.slow", seen=float(at)),))
+    assert {sighting.device: sighting.times for sighting in seen} == {
+        0: tuple(float(at) for at in range(3, 3 + MOST_REPEATS)),
+        1: (2.0,),
+    }
+
+
+def test_the_third_time_takes_it_out(quarantine: Any) -> None:
+    """Where the policy wants so many runs within so long, passes between them or not, restarts or not."""
+    told = quarantine(3, rows=(THRICE,))
+    for _ in range(2):
+        told.accuse("a", "gemm.slow")
+        told.restart()
+        told.wait(10)
+        told.absolve("a")
+    assert told.state("a") is ServiceState.IN_SERVICE
+    told.accuse("a", "gemm.slow")
+    assert told.state("a") is ServiceState.CORDONED
+
+
+def test_what_comes_of_time_alone(quarantine: Any) -> None:
+    """A demand that begins or lapses is noticed when it does, and nobody has to tell anything."""
+    late = Row(name="late", codes=("gemm.slow",), after_s=300, fresh_s=1000, reason="it lasts")
+    told = quarantine(3, rows=(late,))
+    told.accuse("a", "gemm.slow")
+    told.wait(299)
+    assert told.state("a") is ServiceState.IN_SERVICE
+    told.wait(1)
+    assert told.state("a") is ServiceState.CORDONED
+
+
+@pytest.mark.parametrize("said", [{"severity": Severity.UNKNOWN}, {"severity": Severity.WARNING}])
+def test_no_error_is_no_reason(quarantine: Any, said: dict[str, Any]) -> None:
+    """What could not be found out, or is only a warning."""
+    told = quarantine(3)
+    told.tell(EvidenceChanged(node="a", charges=(told.charge("gemm.slow", **said),), fit=False))
+    assert told.case("a").demand is None
+
+
+def test_that_it_is_lost_is_no_reason_unless_the_policy_says_so(quarantine: Any) -> None:
+    """Silence alone keeps nobody out, as long as no row is about it."""
+    told = quarantine(3, rows=(THRICE,))
+    told.lose("a")
+    told.wait(86_400)
+    assert told.state("a") is ServiceState.IN_SERVICE
+
+
+def test_silence_is_counted_from_its_beginning(quarantine: Any) -> None:
+    """Also over a restart, after which it is told once more."""
+    told = quarantine(3)
+    told.lose("a")
+    told.wait(400)
+    told.restart()
+    told.lose("a")
+    told.wait(200)
+    assert told.state("a") is ServiceState.CORDONED
+
+
+def test_a_row_about_silence_that_cannot_be_proven_asks_nobody(quarantine: Any, of: Of) -> None:
+    """Nobody can find again that a node is silent, least of all itself."""
+    told = quarantine(3, rows=(Row(name="lost", codes=("node.lost",), reason="it is silent"),))
+    told.lose("a")
+    said = told.hear("a")
+    assert of("tests", said) == []
+    assert told.state("a") is ServiceState.IN_SERVICE
+
+
+def test_what_a_person_has_let_pass_counts_no_more(quarantine: Any) -> None:
+    """Until it is found again."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    charges = told.case("a").charges
+    told.wait(10)
+    told.release("a", untested=True)
+    told.tell(EvidenceChanged(node="a", charges=charges, fit=False))
+    assert told.state("a") is ServiceState.IN_SERVICE
+    told.wait(10)
+    told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.CORDONED
+
+
+# Second opinions
+
+
+@pytest.fixture
+def doubted(quarantine: Any) -> Any:
+    """Three nodes; something was found once on the first, and a second opinion is asked for."""
+    told = quarantine(3)
+    told.accuse("a", "gemm.slow", proof=Proof.ONCE)
+    return told
+
+
+def test_a_second_opinion_is_asked_for_at_once(doubted: Any, of: Of) -> None:
+    """Once, however often the same evidence is told."""
+    assert of("tests", doubted.said) == ["gemm"]
+    charges = doubted.case("a").charges
+    for _ in range(3):
+        doubted.wait(60)
+        doubted.tell(EvidenceChanged(node="a", charges=charges, fit=False))
+    assert of("tests", doubted.said) == ["gemm"]
+    doubted.accuse("a", "gemm.slow")
+    assert doubted.state("a") is ServiceState.CORDONED
+
+
+def test_one_that_never_comes_is_asked_for_again(doubted: Any, of: Of) -> None:
+    """Ever more rarely, so that a node that is never idle is not asked all day."""
+    begun = doubted.now
+    asked_at = [(doubted.now - begun) / 60 for _ in range(2 * 24 * 60) if of("tests", doubted.wait(60))]
+    assert asked_at[:6] == [15, 45, 105, 225, 465, 705]
+    assert len(asked_at) < 16
+
+
+def test_each_new_run_is_asked_about_anew(doubted: Any, of: Of) -> None:
+    """Also before the old question would be asked again."""
+    doubted.wait(60)
+    assert of("tests", doubted.accuse("a", "gemm.slow", proof=Proof.ONCE)) == ["gemm"]
+
+
+def test_each_check_is_asked(quarantine: Any, of: Of) -> None:
+    """Of all that have found what is not proven."""
+    told = quarantine(3, rows=(Row(name="all", codes=("*",), reason="all of it"),))
+    assert of("tests", told.accuse("a", "gemm.slow", "nvml.gone", proof=Proof.ONCE)) == ["gemm", "nvml"]
+
+
+def test_a_node_that_is_away_is_asked_when_it_is_back(quarantine: Any, of: Of) -> None:
+    """It could not answer before."""
+    told = quarantine(3)
+    told.lose("a")
+    assert of("tests", told.accuse("a", "gemm.slow", proof=Proof.ONCE)) == []
+    assert of("tests", told.hear("a")) == ["gemm"]
+
+
+def test_a_node_that_is_held_by_somebody_is_not_tested(quarantine: Any, of: Of) -> None:
+    """Hands off means no tests either; they come when it is ours again."""
+    told = quarantine(3)
+    told.hold("a")
+    assert of("tests", told.accuse("a", "gemm.slow", proof=Proof.ONCE)) == []
+    assert of("tests", told.release("a")) == ["gemm"]
+
+
+def test_who_observes_asks_nobody(quarantine: Any, of: Of) -> None:
+    """Tests keep nodes from work."""
+    told = quarantine(3, mode="observe")
+    assert of("tests", told.accuse("a", "gemm.slow", proof=Proof.ONCE)) == []
+
+
+def test_a_held_node_whose_evidence_grows_old_is_asked_again(quarantine: Any, of: Of) -> None:
+    """It neither goes for what may be over nor is it forgotten."""
+    told = quarantine(2)
+    told.accuse("b", "nvml.gone")
+    told.accuse("a", "gemm.slow")
+    assert told.state("a") is ServiceState.HELD
+    assert of("tests", told.wait(1800)) == ["gemm"]
+    told.let_in("b")
+    told.wait(1)
+    assert told.state("a") is ServiceState.HELD
+    told.accuse("a", "gemm.slow")
+    assert told.state("a") is ServiceState.CORDONED
+
+
+def test_a_node_that_is_out_is_not_asked(quarantine: Any, of: Of) -> None:
+    """What it must pass, it is tested with when it may come back."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    assert of("tests", told.accuse("a", "gemm.slow", proof=Proof.ONCE)) == []
+
+
+@pytest.mark.parametrize("why", ["scale-down", "reboot"])
+def test_what_leaves_as_planned_is_no_failure(quarantine: Any, why: str) -> None:
+    """Whatever it shows meanwhile; when it stays after all, the evidence of now counts."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE, leaving=why)
+    told.accuse("a", "nvml.gone")
+    told.lose("a")
+    told.wait(3000)
+    assert (told.state("a"), told.case("a").demand) == (ServiceState.IN_SERVICE, None)
+    told.hear("a")
+    told.survey("a", Mark.NONE)
+    assert told.state("a") is ServiceState.CORDONED

@@ -1,0 +1,195 @@
+"""Nodes that come, are accepted, go away for good and come again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model import ServiceState, Verdict
+from muster.quarantine_settings import AcceptanceTest, BudgetSettings
+from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.events import NodeNotListed
+
+Of = Callable[..., list[Any]]
+
+ACCEPTING, IN_SERVICE, CORDONED = ServiceState.ACCEPTING, ServiceState.IN_SERVICE, ServiceState.CORDONED
+
+
+def leave(told: Any, node: str) -> None:
+    """The node falls silent, and its scheduler has it no more."""
+    told.lose(node)
+    told.tell(NodeNotListed(actor="k8s", node=node))
+
+
+def test_a_new_node_is_kept_out_where_that_is_wanted(quarantine: Any, of: Of) -> None:
+    """Until it has been examined and is healthy."""
+    told = quarantine(2, keep_new_out=True)
+    told.add("n", fit=False)
+    assert of("acts", told.said)[-1] == ("n", ACCEPTING, ())
+    assert told.transition("n").is_out
+    assert of("acts", told.absolve("n")) == [("n", IN_SERVICE, ())]
+
+
+def test_a_fleet_that_is_new_is_not_kept_out(quarantine: Any, of: Of) -> None:
+    """At the first installation, or without the database, all nodes are new: nobody is told, not even later."""
+    told = quarantine(keep_new_out=True)
+    names = [f"n{number}" for number in range(20)]
+    for name in names:
+        told.add(name, fit=False)
+        told.survey(name, Mark.NONE)
+    assert of("acts", told.said) == []
+    assert "it is new and not kept out: the budget has no room for that" in of("notes", told.said)
+    for name in names:
+        told.absolve(name)
+    assert {told.state(name) for name in names} == {IN_SERVICE}
+
+
+def test_no_more_new_nodes_are_kept_out_than_may_be_away(quarantine: Any) -> None:
+    """Those that are out count as well, and those that are accepted make room."""
+    told = quarantine(10, keep_new_out=True, budget=BudgetSettings(share="30%", domain_share="100%", per_minute=6000))
+    told.accuse("a", "nvml.gone")
+    told.add("n1", "n2", "n3", fit=False)
+    assert [told.case(name).kept_out for name in ("n1", "n2", "n3")] == [True, True, False]
+    told.restart()
+    told.absolve("n1")
+    told.answer("n1", Effect.DONE)
+    told.add("n4", fit=False)
+    assert told.case("n4").kept_out
+
+
+def test_a_new_node_is_not_touched_otherwise(quarantine: Any, of: Of) -> None:
+    """It gets work as its scheduler sees fit."""
+    told = quarantine()
+    told.add("n", fit=False)
+    for mark in (Mark.NONE, Mark.OURS):
+        told.survey("n", mark)
+    assert of("acts", told.said) == []
+
+
+def test_a_new_node_is_tested_first_where_that_is_wanted(quarantine: Any, of: Of) -> None:
+    """Once it is fit for it, in one round; when it fails, again and again, ever more rarely."""
+    told = quarantine(tests=(AcceptanceTest(check="memory"),))
+    told.add("n", fit=False)
+    assert of("tests", told.said) == []
+    told.absolve("n")
+    told.end_test("n", Verdict.FAIL)
+    told.wait(1)
+    for _ in range(2):
+        assert told.state("n") is ACCEPTING
+        told.end_test("n", Verdict.PASS)
+    told.end_test("n", Verdict.PASS)
+    assert told.state("n") is IN_SERVICE
+    assert of("tests", told.said) == ["memory", "memory", "gemm", "nvml"]
+
+
+def test_a_new_node_that_is_bad_goes(quarantine: Any) -> None:
+    """Where new nodes get work it must not keep it."""
+    told = quarantine(3)
+    told.add("n", fit=False)
+    told.accuse("n", "nvml.gone")
+    assert told.state("n") is CORDONED
+
+
+def test_a_new_node_for_which_there_is_no_room_stays_new(quarantine: Any) -> None:
+    """It was never accepted, so that it cannot be kept in service; it goes when there is room."""
+    told = quarantine(2, budget={"share": "10%", "domain_share": "100%", "per_minute": 6000})
+    told.accuse("a", "nvml.gone")
+    told.add("n", fit=False)
+    told.accuse("n", "nvml.gone")
+    assert (told.state("n"), told.case("n").held_because != "") == (ACCEPTING, True)
+    told.let_in("a")
+    told.wait(1)
+    assert told.state("n") is CORDONED
+
+
+def test_a_new_node_that_heals_while_it_waits_is_accepted(quarantine: Any) -> None:
+    """Nothing of that is left behind."""
+    told = quarantine(1)
+    told.add("n", fit=False)
+    told.lose("a")
+    told.accuse("n", "nvml.gone")
+    told.absolve("n")
+    assert (told.state("n"), told.case("n").held_because) == (IN_SERVICE, "")
+
+
+@pytest.mark.parametrize("order", ["lost first", "deleted first"])
+def test_what_is_silent_and_not_listed_has_left(quarantine: Any, order: str) -> None:
+    """In whichever order; it counts no more, and nothing stands against it."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE)
+    if order == "lost first":
+        leave(told, "a")
+    else:
+        told.tell(NodeNotListed(actor="k8s", node="a"))
+        told.lose("a")
+    assert told.case("a").gone
+    assert told.machine.view().nodes == 2
+    assert told.machine.view().away == 0
+
+
+def test_what_another_scheduler_still_lists_has_not_left(quarantine: Any) -> None:
+    """Of several, all must have it no more."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE)
+    told.survey("a", Mark.NONE, "slurm")
+    leave(told, "a")
+    assert not told.case("a").gone
+
+
+def test_what_no_scheduler_ever_listed_is_only_lost(quarantine: Any) -> None:
+    """Where there is no scheduler, nobody can say that it has left."""
+    told = quarantine(3)
+    leave(told, "a")
+    assert not told.case("a").gone
+
+
+def test_what_comes_again_is_new(quarantine: Any, of: Of) -> None:
+    """What was decided about the node of that name is not told about the new one, what was held still is."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.survey("a", Mark.OURS)
+    told.hold("a")
+    leave(told, "a")
+    told.restart()
+    assert of("acts", told.survey("a", Mark.NONE)) == []
+    told.hear("a")
+    assert of("acts", told.survey("a", Mark.NONE)) == []
+    case = told.case("a")
+    assert (case.state, case.hold is not None, len(case.taken_out)) == (ACCEPTING, True, 1)
+    told.restart()
+    assert of("acts", told.survey("a", Mark.NONE)) == []
+    told.release("a")
+    told.absolve("a")
+    assert told.state("a") is IN_SERVICE
+
+
+def test_a_survey_that_comes_before_the_node_is_heard_of(quarantine: Any) -> None:
+    """What the scheduler has said about the new node holds, such as that it has opted out."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE)
+    leave(told, "a")
+    told.survey("a", Mark.NONE, opted_out=True)
+    assert told.case("a").gone
+    told.hear("a")
+    assert told.case("a").hands_off == "it has opted out (k8s)"
+
+
+def test_a_node_that_nobody_has_heard_of_is_no_case(quarantine: Any) -> None:
+    """Schedulers have nodes without an agent."""
+    told = quarantine(1)
+    assert told.survey("other", Mark.NONE) == []
+    assert told.tell(NodeNotListed(actor="k8s", node="other")) == []
+    assert "other" not in told.machine.cases
+
+
+def test_an_agent_that_restarts_on_a_cordoned_node(quarantine: Any) -> None:
+    """The node is tested, which it does not pass while it is bad, and is never in service in between."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.lose("a")
+    told.hear("a")
+    told.end_test("a", Verdict.FAIL)
+    assert told.state("a") is CORDONED
+    states = [it.transition.after for it in told.actions.values() if it.transition.node == "a"]
+    assert states[-3:] == [CORDONED, ServiceState.PROBATION, CORDONED]

@@ -1,0 +1,151 @@
+"""What observing, a dry run and acting in earnest do, and what is left of each when another begins."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model import ServiceState, Verdict
+from muster.quarantine_settings import MassEventSettings
+from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.charge import Proof
+
+Of = Callable[..., list[Any]]
+
+CORDONED, IN_SERVICE = ServiceState.CORDONED, ServiceState.IN_SERVICE
+
+
+def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
+    """What the policy would ask for is said, new nodes are accepted, and nobody is told."""
+    told = quarantine(3, mode="observe")
+    said = told.accuse("a", "nvml.gone")
+    assert of("notes", said) == ["row gone asks for it to go because of nvml.gone: it is gone"]
+    assert (told.states(), of("acts", told.said)) == ("III", [])
+
+
+def test_a_dry_run_shows_every_step(quarantine: Any, of: Of) -> None:
+    """Each transition says that it is one, also to the actors."""
+    told = quarantine(3, mode="dry-run")
+    said = told.accuse("a", "nvml.gone")
+    assert "IN_SERVICE to CORDONED (dry run): it is gone" in of("notes", said)
+    assert (told.transition("a").dry_run, told.case("a").dry_run) == (True, True)
+    told.answer("a", Effect.WOULD)
+    told.release("a")
+    assert told.state("a") is ServiceState.PROBATION
+
+
+def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> None:
+    """What it had taken out is taken out in earnest, within the budget of then; the history begins anew."""
+    told = quarantine(4, mode="dry-run")
+    told.accuse("a", "nvml.gone")
+    told.accuse("b", "gemm.slow")
+    told.answer("a", Effect.FAILED)
+    said = told.restart(mode="enforce", budget=told.settings.budget.model_copy(update={"nodes": 1}))
+    assert (told.states(), of("acts", said)) == ("IIII", [])
+    assert "CORDONED to IN_SERVICE: the mode is enforce now" in of("notes", said)
+    said = told.wait(1)
+    assert of("acts", said) == [("a", CORDONED, ()), ("b", ServiceState.HELD, ())]
+    assert not told.transition("a").dry_run
+    assert len(told.case("a").taken_out) == 1
+
+
+@pytest.mark.parametrize("is_surveyed", [True, False])
+def test_what_is_out_in_earnest_stays_so_through_a_dry_run(quarantine: Any, of: Of, is_surveyed: bool) -> None:
+    """The dry run lets it back, which nobody does: afterwards it is out as before, and comes back in earnest.
+
+    Also where nobody can say how a scheduler has its nodes, as with a script.
+    """
+    told = quarantine(3)
+    told.accuse("a", "gemm.slow")
+    told.answer("a", Effect.DONE)
+    if is_surveyed:
+        told.survey("a", Mark.OURS, transition=told.case("a").transition)
+    told.restart(mode="dry-run")
+    told.absolve("a")
+    for _ in range(2):
+        told.end_test("a", Verdict.PASS)
+    assert told.state("a") is IN_SERVICE
+    assert told.case("a").dry_run
+    told.restart(mode="enforce")
+    assert (told.state("a"), told.case("a").dry_run) == (CORDONED, False)
+    told.wait(1)
+    for _ in range(2):
+        told.end_test("a", Verdict.PASS)
+    assert of("acts", told.said)[-1] == ("a", IN_SERVICE, ())
+    assert not told.transition("a").dry_run
+
+
+def test_what_a_dry_run_has_accepted_is_told_where_it_is_kept_out(quarantine: Any, of: Of) -> None:
+    """A node that came with a taint of ours, and was accepted in a dry run, would wait for ever."""
+    told = quarantine(1, mode="dry-run")
+    told.restart(mode="enforce")
+    assert of("acts", told.survey("a", Mark.NONE)) == []
+    assert of("acts", told.survey("a", Mark.OURS)) == [("a", IN_SERVICE, ())]
+    assert not told.transition("a").dry_run
+
+
+def test_new_nodes_of_a_dry_run_are_kept_out_when_it_is_over(quarantine: Any, of: Of) -> None:
+    """As new ones are then."""
+    told = quarantine(2, mode="dry-run", keep_new_out=True)
+    told.add("n", fit=False)
+    told.restart(mode="enforce")
+    assert of("acts", told.survey("n", Mark.NONE)) == [("n", ServiceState.ACCEPTING, ())]
+
+
+def test_a_new_node_that_is_kept_out_in_earnest_stays_so(quarantine: Any, of: Of) -> None:
+    """Whatever a dry run has pretended, and while we only observe; it is let in when we act again."""
+    told = quarantine(2, keep_new_out=True)
+    told.add("n", fit=False)
+    told.restart(mode="observe")
+    told.absolve("n")
+    assert told.state("n") is ServiceState.ACCEPTING
+    told.restart(mode="dry-run")
+    told.absolve("n")
+    assert told.state("n") is IN_SERVICE
+    told.restart(mode="enforce")
+    assert told.state("n") is ServiceState.ACCEPTING
+    assert of("acts", told.absolve("n")) == [("n", IN_SERVICE, ())]
+    assert not told.transition("n").dry_run
+
+
+def test_who_only_observes_spares_nobody_for_a_mass_event(quarantine: Any) -> None:
+    """A node that was to go, but for it, is in service like any other."""
+    told = quarantine(3, mass_event=MassEventSettings(nodes=2))
+    told.accuse("a", "gemm.slow", proof=Proof.ONCE)
+    told.accuse("b", "gemm.slow")
+    assert told.case("b").held_because != ""
+    told.restart(mode="observe")
+    assert told.case("b").held_because == ""
+
+
+@pytest.mark.parametrize("mode", ["observe", "dry-run"])
+def test_what_has_failed_in_earnest_is_not_tried_in_another_mode(quarantine: Any, of: Of, mode: str) -> None:
+    """It is when that is over."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.FAILED)
+    assert of("acts", told.restart(mode=mode)) == []
+    assert of("acts", told.wait(600)) == []
+    assert of("acts", told.restart(mode="enforce")) == [("a", CORDONED, ("k8s",))]
+
+
+def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> None:
+    """A node that was HELD is in service, as nobody wants it to go."""
+    told = quarantine(1)
+    told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.HELD
+    told.restart(mode="observe")
+    assert (told.state("a"), told.case("a").held_because) == (IN_SERVICE, "")
+
+
+def test_what_is_out_in_earnest_is_seen_while_we_only_observe(quarantine: Any) -> None:
+    """It comes back when we act again."""
+    told = quarantine(3)
+    told.accuse("a", "gemm.slow")
+    told.restart(mode="observe")
+    told.absolve("a")
+    told.wait(600)
+    assert told.state("a") is CORDONED
+    told.restart(mode="enforce")
+    told.wait(1)
+    assert told.state("a") is ServiceState.PROBATION

@@ -1,0 +1,106 @@
+"""What people say counts for more than what we decide: holds, releases, opt-outs and cordons of theirs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.errors import Refused
+from muster.model import ServiceState
+from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.events import HoldRequested, ReleaseRequested
+
+Of = Callable[..., list[Any]]
+
+SAYS = {
+    "a hold": (lambda told: told.hold("a"), lambda told: told.release("a")),
+    "an opt-out": (
+        lambda told: told.survey("a", Mark.NONE, opted_out=True),
+        lambda told: told.survey("a", Mark.NONE),
+    ),
+    "a foreign cordon": (lambda told: told.survey("a", Mark.FOREIGN), lambda told: told.survey("a", Mark.NONE)),
+}
+
+
+@pytest.mark.parametrize("what", SAYS)
+def test_while_somebody_says_so_nothing_is_done(quarantine: Any, of: Of, what: str) -> None:
+    """However bad the node is; when it is over, the evidence of then decides."""
+    told = quarantine(3)
+    says, takes_back = SAYS[what]
+    says(told)
+    told.accuse("a", "nvml.gone")
+    told.restart()
+    told.wait(600)
+    assert (told.state("a"), of("tests", told.said)) == (ServiceState.IN_SERVICE, [])
+    takes_back(told)
+    assert told.state("a") is ServiceState.CORDONED
+
+
+@pytest.mark.parametrize("what", SAYS)
+def test_what_went_meanwhile_is_not_caught_up_on(quarantine: Any, what: str) -> None:
+    """No decision waits for its hour."""
+    told = quarantine(3)
+    says, takes_back = SAYS[what]
+    says(told)
+    told.accuse("a", "nvml.gone")
+    told.absolve("a")
+    takes_back(told)
+    assert told.state("a") is ServiceState.IN_SERVICE
+
+
+def test_a_hold_says_who_and_why(quarantine: Any, of: Of) -> None:
+    """In the case and in the story."""
+    told = quarantine(3)
+    said = told.hold("a")
+    assert of("notes", said) == ["held as it is by ada: I look at it"]
+    assert told.case("a").hands_off == "ada holds it: I look at it"
+
+
+def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:
+    """Also to the actors."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    said = told.release("a", untested=True)
+    assert "released by ada: repaired" in of("notes", said)
+    assert (told.transition("a").by, told.transition("a").reason) == ("ada", "ada has released it: repaired")
+
+
+def test_a_release_takes_the_hold_and_lets_it_return_at_once(quarantine: Any) -> None:
+    """One that is held and out needs to be released once."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.hold("a")
+    told.release("a")
+    assert (told.state("a"), told.case("a").hold) == (ServiceState.PROBATION, None)
+
+
+@pytest.mark.parametrize("request_", [HoldRequested, ReleaseRequested])
+def test_a_node_that_nobody_knows_cannot_be_asked_for(quarantine: Any, request_: Any) -> None:
+    """The answer names those that are meant, perhaps."""
+    told = quarantine(3)
+    with pytest.raises(Refused, match="node"):
+        told.tell(request_(node="aa", by="ada", reason="so"))
+
+
+def test_who_observes_moves_nothing(quarantine: Any) -> None:
+    """A hold can be taken back, but nobody is told that a node is out, or in again."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.restart(mode="observe")
+    with pytest.raises(Refused):
+        told.release("a")
+    told.hold("a")
+    told.release("a")
+    assert (told.state("a"), told.case("a").hold) == (ServiceState.CORDONED, None)
+
+
+def test_a_held_new_node_is_not_accepted(quarantine: Any) -> None:
+    """Until it is released."""
+    told = quarantine(2)
+    told.add("n", fit=False)
+    told.hold("n")
+    told.absolve("n")
+    assert told.state("n") is ServiceState.ACCEPTING
+    told.release("n")
+    assert told.state("n") is ServiceState.IN_SERVICE

@@ -1,0 +1,224 @@
+"""Which actors are told what, again and again until it is done, and what is done about a scheduler that differs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model import ServiceState
+from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.events import ActionEnded, AllTold
+
+Of = Callable[..., list[Any]]
+
+CORDONED, IN_SERVICE = ServiceState.CORDONED, ServiceState.IN_SERVICE
+
+
+@pytest.fixture
+def cordoned(quarantine: Any) -> Any:
+    """Three nodes, of which the first is just being cordoned."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    return told
+
+
+def test_what_is_stored_comes_first(quarantine: Any) -> None:
+    """The case and the transition stand before whoever is told, in what one event has led to."""
+    told = quarantine(2)
+    kinds = [command.kind for command in told.accuse("a", "nvml.gone")]
+    assert kinds.index("save_case") < kinds.index("save_action") < kinds.index("act")
+
+
+def test_a_transition_says_all(cordoned: Any) -> None:
+    """What was found, what should be done about it and why the node goes."""
+    transition = cordoned.transition("a")
+    assert (transition.node, transition.before, transition.after) == ("a", IN_SERVICE, CORDONED)
+    assert (transition.codes, transition.action, transition.reason) == (("nvml.gone",), "RESET_GPU", "it is gone")
+    assert (transition.at, transition.by, transition.dry_run) == (cordoned.now, None, False)
+
+
+def test_a_failure_is_told_again_ever_more_rarely(cordoned: Any, of: Of) -> None:
+    """After one second, two, four and so on up to five minutes, and only to the actor that has failed."""
+    cordoned.answer("a", Effect.DONE, "pager", all_told=False)
+    cordoned.answer("a", Effect.FAILED)
+    waits = []
+    for _ in range(12):
+        begun = cordoned.now
+        while not (said := of("acts", cordoned.wait(0.5))):
+            assert cordoned.now < begun + 600
+        assert said == [("a", CORDONED, ("k8s",))]
+        waits.append(cordoned.now - begun)
+        cordoned.answer("a", Effect.FAILED, all_told=False)
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+
+
+def test_who_wants_to_be_left_alone_is(cordoned: Any, of: Of) -> None:
+    """An actor may say how long the other side wants to hear nothing."""
+    cordoned.answer("a", Effect.FAILED, wait_s=30.0)
+    assert of("acts", cordoned.wait(29.9)) == []
+    assert of("acts", cordoned.wait(0.1)) == [("a", CORDONED, ("k8s",))]
+
+
+@pytest.mark.parametrize("effect", [Effect.DONE, Effect.LEFT, Effect.WOULD])
+def test_what_is_settled_is_not_told_again(cordoned: Any, of: Of, effect: Effect) -> None:
+    """Whether it was done or respected as it is."""
+    cordoned.answer("a", effect)
+    assert of("acts", cordoned.wait(86_400)) == []
+
+
+def test_a_failure_that_succeeds_ends(cordoned: Any, of: Of) -> None:
+    """The number of tries stays to be seen."""
+    cordoned.answer("a", Effect.FAILED)
+    cordoned.wait(1)
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.wait(86_400)) == []
+    outcome = cordoned.actions[cordoned.case("a").transition].outcomes["k8s"]
+    assert (outcome.effect, outcome.tries, outcome.next_try) == (Effect.DONE, 2, None)
+
+
+def test_an_outcome_stands_in_the_story(cordoned: Any, of: Of) -> None:
+    """Of each actor, with the transition that it is about."""
+    assert "k8s: FAILED: so it was" in of("notes", cordoned.answer("a", Effect.FAILED))
+
+
+def test_of_two_transitions_only_the_later_is_tried_again(cordoned: Any, of: Of) -> None:
+    """What came of the earlier is written down all the same."""
+    first = cordoned.case("a").transition
+    cordoned.release("a", untested=True)
+    cordoned.tell(ActionEnded(node="a", transition=first, actor="k8s", effect=Effect.FAILED, detail="500"))
+    cordoned.tell(AllTold(node="a", transition=first))
+    assert cordoned.actions[first].told
+    assert cordoned.actions[first].outcomes["k8s"].next_try is None
+    cordoned.answer("a", Effect.FAILED)
+    assert of("acts", cordoned.wait(1)) == [("a", IN_SERVICE, ("k8s",))]
+
+
+@pytest.mark.parametrize("transition", ["t9-9", "the first"])
+def test_what_nobody_waits_for_changes_nothing(cordoned: Any, transition: str) -> None:
+    """An answer that comes once more after all is over, or about what was never decided."""
+    name = cordoned.case("a").transition if transition == "the first" else transition
+    cordoned.answer("a", Effect.DONE)
+    cordoned.release("a", untested=True)
+    cordoned.answer("a", Effect.DONE)
+    assert cordoned.tell(ActionEnded(node="a", transition=name, actor="k8s", effect=Effect.FAILED, detail="500")) == []
+    assert cordoned.tell(AllTold(node="a", transition=name)) == []
+
+
+def test_after_a_restart_it_goes_on(cordoned: Any, of: Of) -> None:
+    """All are told who may not have been, and then only those that have failed."""
+    assert of("acts", cordoned.restart()) == [("a", CORDONED, ())]
+    cordoned.answer("a", Effect.DONE, "pager", all_told=False)
+    cordoned.answer("a", Effect.FAILED)
+    assert of("acts", cordoned.restart()) == [("a", CORDONED, ("k8s",))]
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.restart()) == []
+
+
+def test_of_what_is_stored_the_case_says_which_was_last(cordoned: Any, of: Of) -> None:
+    """Whatever order the transitions come in, such as after a clock was set back."""
+    cordoned.answer("a", Effect.FAILED)
+    cordoned.now -= 3600
+    cordoned.release("a", untested=True)
+    assert of("acts", cordoned.restart()) == [("a", IN_SERVICE, ())]
+
+
+# A scheduler that has a node otherwise than decided
+
+
+@pytest.mark.parametrize("effect", [Effect.DONE, Effect.LEFT])
+def test_a_cordon_that_is_not_there_is_told_again(cordoned: Any, of: Of, effect: Effect) -> None:
+    """A node that was registered anew, or from which a foreign mark has gone."""
+    cordoned.answer("a", effect)
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
+
+
+def test_marks_that_are_missing_in_part_are_told_again(cordoned: Any, of: Of) -> None:
+    """Somebody has removed a taint or an annotation of ours and left the rest, or a new node has taken its place."""
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.survey("a", Mark.OURS)) == []
+    assert of("acts", cordoned.survey("a", Mark.OURS, incomplete=True, opted_out=True)) == []
+    assert of("acts", cordoned.survey("a", Mark.OURS, incomplete=True)) == [("a", CORDONED, ("k8s",))]
+
+
+@pytest.mark.parametrize("effect", [Effect.DONE, Effect.LEFT])
+def test_a_mark_of_ours_that_should_not_be_there_is_told_again(cordoned: Any, of: Of, effect: Effect) -> None:
+    """Also where somebody holds the node: undoing what is ours is never held up."""
+    cordoned.release("a", untested=True)
+    cordoned.answer("a", effect)
+    cordoned.hold("a")
+    assert of("acts", cordoned.survey("a", Mark.OURS)) == [("a", IN_SERVICE, ("k8s",))]
+
+
+def test_what_is_under_way_is_not_told_twice(cordoned: Any, of: Of) -> None:
+    """A survey may be older than the cordon; what has failed is tried again in its time."""
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == []
+    cordoned.answer("a", Effect.FAILED)
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == []
+
+
+@pytest.mark.parametrize("mark", [Mark.OURS, Mark.FOREIGN])
+def test_a_node_that_is_out_as_decided_is_left_alone(cordoned: Any, of: Of, mark: Mark) -> None:
+    """By us or by somebody else."""
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.survey("a", mark)) == []
+
+
+def test_a_node_that_has_opted_out_is_not_told_again(cordoned: Any, of: Of) -> None:
+    """Whatever the scheduler has."""
+    cordoned.answer("a", Effect.LEFT)
+    assert of("acts", cordoned.survey("a", Mark.NONE, opted_out=True)) == []
+
+
+def test_a_held_node_is_not_cordoned_again(cordoned: Any, of: Of) -> None:
+    """Until it is released, when the scheduler is looked at the next time."""
+    cordoned.answer("a", Effect.DONE)
+    cordoned.hold("a")
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == []
+    cordoned.release("a")
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", ServiceState.PROBATION, ("k8s",))]
+
+
+def test_a_cordon_of_ours_that_lacks_something_is_told_again(cordoned: Any, of: Of) -> None:
+    """Such as one from which somebody has taken the taint."""
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.survey("a", Mark.OURS, incomplete=True)) == [("a", CORDONED, ("k8s",))]
+
+
+def test_an_actor_that_was_not_there_is_told(cordoned: Any, of: Of) -> None:
+    """One that was switched on after the node was cordoned."""
+    cordoned.answer("a", Effect.DONE)
+    assert of("acts", cordoned.survey("a", Mark.NONE, "slurm")) == [("a", CORDONED, ("slurm",))]
+
+
+def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) -> None:
+    """It is respected as long as it is there, and then ours is set again, as the evidence still stands."""
+    cordoned.answer("a", Effect.DONE)
+    cordoned.survey("a", Mark.FOREIGN, detail="firmware")
+    cordoned.absolve("a")
+    assert cordoned.state("a") is CORDONED
+    assert cordoned.case("a").hands_off == "somebody else keeps it out (k8s): firmware"
+    cordoned.accuse("a", "nvml.gone")
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
+
+
+def test_who_uncordons_ours_by_hand_is_respected(cordoned: Any, of: Of) -> None:
+    """The node is held as it is, all others are told, and it does not go again although it is bad."""
+    cordoned.answer("a", Effect.DONE)
+    said = cordoned.survey("a", Mark.UNDONE)
+    assert of("acts", said) == [("a", IN_SERVICE, ())]
+    assert cordoned.transition("a").by == "somebody at k8s"
+    cordoned.accuse("a", "nvml.gone")
+    cordoned.wait(600)
+    assert cordoned.state("a") is IN_SERVICE
+    cordoned.release("a")
+    assert cordoned.state("a") is CORDONED, "decided from the evidence of now"
+
+
+@pytest.mark.parametrize("mode", ["observe", "dry-run"])
+def test_only_who_acts_corrects_schedulers(quarantine: Any, of: Of, mode: str) -> None:
+    """In a dry run and when we only observe, nothing differs from what we have done."""
+    told = quarantine(2, mode=mode)
+    told.accuse("a", "nvml.gone")
+    for mark in Mark:
+        assert of("acts", told.survey("b", mark)) == []

@@ -1,0 +1,163 @@
+"""What people read about the quarantine: each reason in words, and no more than is true."""
+
+from typing import Any
+
+import pytest
+
+from muster.model import Action as Advice
+from muster.model import Health, ServiceState, Verdict
+from muster.transition import Effect, Mark, SchedulerNode, Transition
+from muster_coordinator.quarantine.actions import Action, Outcome
+from muster_coordinator.quarantine.case import Hold, Test, Trial
+from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.mass_event import MassEvent
+from muster_coordinator.quarantine.view import DomainView, QuarantineView
+from muster_coordinator.quarantine_text import budget_text, case_table, transition_table, why
+from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.records import NodeView
+from muster_coordinator.surveying import ActorView
+from muster_coordinator.text import node_table
+
+AT = 1_800_000_000.0
+TIME = "2027-01-15T08:00:00.000Z"
+DEMAND = Demand(
+    row="slow", codes=("gemm.slow", "gemm.spread"), action=Advice.INSPECT_HARDWARE, urgency=45, reason="It waits"
+)
+FOUND = "gemm.slow, gemm.spread (row slow)"
+ROUND = (Test(check="gemm", strict=True), Test(check="nvml"))
+
+
+def case(state=ServiceState.CORDONED, **known):
+    return CaseView(node="n1", state=state, since=AT, **known)
+
+
+def scheduled(mark=Mark.NONE, **known):
+    return {"views": {"slurm": SchedulerNode(node="n1", mark=mark, **known)}}
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"demand": DEMAND}, [FOUND]),
+        (
+            {"demand": DEMAND.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
+            [f"{FOUND}; not proven before gemm has found it once more"],
+        ),
+        (
+            {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "the budget is used up"},
+            [FOUND, "it stays in service for now: the budget is used up"],
+        ),
+        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["ann holds it: a fan", FOUND]),
+        (
+            {"demand": DEMAND, **scheduled(Mark.FOREIGN, detail="bob: rma")},
+            ["somebody else keeps it out (slurm): bob: rma", FOUND],
+        ),
+        ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
+        ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
+        ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
+        ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
+        ({}, ["waits to be tested: nothing stands against it any more"]),
+        ({"may_return": "it was away and is back"}, ["waits to be tested: it was away and is back"]),
+        ({"state": ServiceState.IN_SERVICE}, []),
+    ],
+)
+def test_why(known, said):
+    """Whoever has the last word comes first, then what the node has to go for, then what happens next."""
+    assert [*why(case(**known))] == said
+
+
+@pytest.mark.parametrize(
+    ("trial", "said"),
+    [
+        (Trial(begun=AT), "tests: 0 rounds passed"),
+        (Trial(begun=AT, waiting=ROUND, test="p1", asked_at=AT), "tests: 0 rounds passed, gemm under way, then nvml"),
+        (Trial(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 round passed, nvml under way"),
+        (Trial(begun=AT, passed=1, next_at=AT), f"tests: 1 round passed, the next at {TIME}"),
+        (
+            Trial(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
+            f"tests: 0 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
+        ),
+    ],
+)
+def test_progress_of_the_tests(trial, said):
+    """Which test is under way, which come then, and what the last round came to."""
+    assert [*why(case(ServiceState.PROBATION, trial=trial))] == [said]
+
+
+def test_a_dry_run_says_so_wherever_a_state_stands():
+    """In cases and in transitions, with what the actors would have done."""
+    would = Outcome(effect=Effect.WOULD, detail="would drain n1", at=AT, tries=1)
+    shown = case_table([case(dry_run=True, demand=DEMAND, outcomes={"slurm": would})]).splitlines()
+    assert "CORDONED (dry run)" in shown[1]
+    node = NodeView(
+        name="n1",
+        health=Health.FAILED,
+        service=ServiceState.CORDONED,
+        dry_run=True,
+        lost=False,
+        last_seen=AT,
+        devices=(),
+        findings=(),
+    )
+    assert "CORDONED (dry run)" in node_table([node])
+    transition = Transition(
+        id="t1",
+        node="n1",
+        before=ServiceState.IN_SERVICE,
+        after=ServiceState.CORDONED,
+        reason="bad\nin two lines",
+        at=AT,
+        dry_run=True,
+    )
+    (_, line, outcome) = transition_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
+    assert "CORDONED (dry run)" in line
+    assert outcome == "    slurm: WOULD: would drain n1"
+
+
+def test_failures_are_seen_with_what_comes_next():
+    """How often it was tried, and when it is tried again."""
+    failed = Outcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
+    (_, _, line) = case_table([case(outcomes={"slurm": failed})]).splitlines()
+    assert line == f"    slurm: FAILED (tried 3 times): no such node; again at {TIME}"
+
+
+def view(mode="enforce", **known):
+    usual: dict[str, Any] = {
+        "nodes": 20,
+        "away": 2,
+        "limit": 4,
+        "per_minute": 6.0,
+        "held": (),
+        "frozen": (),
+        "domains": (),
+    }
+    return QuarantineView(mode=mode, **usual | known)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [("observe", "nothing is taken out"), ("dry-run", "no actor does anything"), ("enforce", "are taken out")],
+)
+def test_the_mode_is_told_as_it_is(mode, said):
+    """Nobody shall believe that nodes are taken out when none is."""
+    (line, *_) = budget_text(BudgetView(quarantine=view(mode), actors=())).splitlines()
+    assert line.startswith(f"mode: {mode}: ")
+    assert said in line
+
+
+def test_budget_tells_what_keeps_nodes_in_service():
+    """Who waits, what is frozen, where a failure domain is nearly full, and which actor does not work."""
+    domains = tuple(
+        DomainView(name=name, nodes=8, away=away, limit=4) for name, away in (("r1", 4), ("r2", 3), ("r3", 2))
+    )
+    frozen = (MassEvent(cause="nvml.driver", nodes=12, since=AT),)
+    actors = (
+        ActorView(name="k8s", problem="no kubeconfig"),
+        ActorView(name="slurm", summary="cluster c", can_cordon=True),
+    )
+    text = budget_text(BudgetView(quarantine=view(held=("n7", "n8"), frozen=frozen, domains=domains), actors=actors))
+    assert "held: n7, n8" in text
+    assert f"frozen: no node is taken out, as 12 have nvml.driver since {TIME}" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("r")] == ["rate:", "r1", "r2"]
+    assert text.splitlines()[-2].split("  ")[-1].strip() == "no kubeconfig"
+    assert text.endswith("works: cluster c")

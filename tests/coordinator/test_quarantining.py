@@ -1,0 +1,323 @@
+"""The quarantine in the fleet: what nodes report leads to decisions, and these to orders, sweeps and stories."""
+
+import pytest
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.model import Action as Advice
+from muster.model import Finding, Inventory, Run, ServiceState, Severity, Topology, Verdict
+from muster.quarantine_settings import AcceptanceTest, BudgetSettings, QuarantineSettings, ReturnSettings
+from muster.transition import Effect
+from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
+from muster_coordinator.events import (
+    InventorySeen,
+    PresenceSeen,
+    ReportSeen,
+    SaveNode,
+    SaveStep,
+    SendCommand,
+    StoreRuns,
+    SweepAbortRequested,
+    Tell,
+    Ticked,
+)
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.quarantine.events import Act, ActionEnded, AllTold, SaveAction, SaveCase, Step
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.policy_file import shipped_rows
+from muster_coordinator.quarantine.replay import first_difference
+from muster_coordinator.records import NodeRecord, Saved
+
+START = 1_800_000_000.0
+NODES = ("n1", "n2", "n3")
+BUDGET = BudgetSettings(share="100%", domain_share="100%", per_minute=6000)
+LOST, SLOW = "gemm.device_lost", "gemm.slow"  # the first is fatal by nature, the second must be found twice
+
+
+def rules(mode="enforce", **settings):
+    returning = ReturnSettings(wait_s=0.0, pause_s=1.0, passes=1)
+    return QuarantineSettings(mode=mode, budget=BUDGET, **{"returning": returning, **settings})
+
+
+def check(name, scope=Scope.NODE):
+    return CheckInfo(
+        name=name,
+        summary="",
+        scope=scope,
+        needs=Needs.NOTHING,
+        cadence_s=60.0 if scope is Scope.NODE else None,
+        timeout_s=20.0,
+        objective=None,
+        params={"type": "object", "properties": {}, "additionalProperties": False},
+    )
+
+
+class Stored:
+    """What a store would hold of the commands so far."""
+
+    def __init__(self):
+        self.nodes, self.cases, self.actions, self.streams = {}, {}, {}, {}
+        self.runs, self.steps = [], []
+
+    def write(self, command):
+        match command:
+            case SaveNode(record):
+                self.nodes[record.name] = record
+            case SaveCase(case=case):
+                self.cases[case.node] = case
+            case SaveAction(action=action):
+                self.actions[action.transition.id] = action
+            case StoreRuns(node, stream, through, runs):
+                self.streams[node, stream] = through
+                self.runs += runs
+            case SaveStep(epoch, step):
+                self.steps.append((epoch, step.model_dump_json()))
+
+    def saved(self):
+        return Saved(
+            nodes=tuple(self.nodes.values()),
+            runs=tuple(self.runs),
+            streams=self.streams,
+            cases=tuple(self.cases.values()),
+            actions=tuple(self.actions.values()),
+        )
+
+    def log(self, epoch):
+        return [Step.model_validate_json(body) for written, body in self.steps if written == epoch]
+
+
+class Drill:
+    """A fleet whose actor does as it is told, unless it is `mute`; keeps what was ordered and told."""
+
+    def __init__(self, settings, *, stored=None, epoch=7, now=START):
+        self.settings, self.epoch, self.now, self.mute = settings, epoch, now, False
+        self.fleet = Fleet(name="f", epoch=epoch, rules=settings, policy=Policy(shipped_rows()))
+        self.stored = stored or Stored()
+        self.ordered, self.acts, self.story = [], [], []
+        self._obey(self.fleet.restore(self.stored.saved(), now))
+
+    def start(self, *nodes):
+        """These nodes join and pass their check."""
+        for node in nodes:
+            inventory = Inventory(topology=Topology(rack="r1"))
+            checks = (check("gemm"), check("collective", Scope.GROUP))
+            message = {"id": f"m-{node}", "sent_at": self.now, "node": node}
+            self.feed(PresenceSeen(Presence(**message, online=True)))
+            self.feed(InventorySeen(InventoryReport(**message, inventory=inventory, checks=checks)))
+            self.report(node)
+        return self
+
+    def restarted(self, settings=None):
+        """The next leadership over what was stored."""
+        return Drill(settings or self.settings, stored=self.stored, epoch=self.epoch + 1, now=self.now)
+
+    def feed(self, event, after_s=0.01):
+        self.now += after_s
+        self._obey(self.fleet.handle(event, self.now))
+
+    def pass_time(self, seconds):
+        for _ in range(seconds):
+            self.feed(Ticked(), 1.0)
+
+    def report(self, node, *codes, run=None, verdict=None):
+        seq = self.stored.streams.get((node, node), 0) + 1
+        self.now += 0.01
+        findings = tuple(
+            Finding(code=code, summary="it is bad", severity=Severity.ERROR, action=Advice.REBOOT_NODE)
+            for code in codes
+        )
+        done = Run(
+            id=run or f"{node}-{seq}",
+            node=node,
+            check="gemm",
+            verdict=verdict or (Verdict.FAIL if codes else Verdict.PASS),
+            findings=findings,
+            started_at=self.now,
+            duration_s=0.1,
+            seq=seq,
+        )
+        message = {"id": f"m-{done.id}", "sent_at": self.now, "node": node}
+        self.feed(ReportSeen(Report(**message, stream=node, after=seq - 1, runs=(done,))))
+
+    def answer_order(self, *codes, verdict=None):
+        """Does the last run that was ordered."""
+        node, order = self.ordered.pop()
+        self.report(node, *codes, run=order.run, verdict=verdict)
+
+    def state(self, node="n1"):
+        return self.stored.cases[node].state
+
+    def kinds(self, node="n1"):
+        return [entry.kind for entry in self.story if entry.node == node]
+
+    def _obey(self, commands):
+        for command in commands:
+            self.stored.write(command)
+            match command:
+                case Tell(entry):
+                    self.story.append(entry)
+                case SendCommand(node, RunCheck() as order):
+                    self.ordered.append((node, order))
+        for command in commands:
+            if isinstance(command, Act):
+                self.acts.append(command.action.transition)
+                if not self.mute:
+                    self._answer(command)
+
+    def _answer(self, act):
+        about = {"node": act.action.transition.node, "transition": act.action.transition.id}
+        self.feed(ActionEnded(**about, actor="slurm", effect=Effect.DONE, detail="done"))
+        if not act.actors:
+            self.feed(AllTold(**about))
+
+
+def test_what_must_be_found_twice_is_looked_at_again_at_once():
+    """The check is ordered once more; when it finds the same, the node goes, and everybody is told."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", SLOW)
+    assert drill.state() is ServiceState.IN_SERVICE
+    (node, order) = drill.ordered[-1]
+    assert (node, order.check) == ("n1", "gemm")
+    drill.answer_order(SLOW)
+    assert drill.state() is ServiceState.CORDONED
+    assert (drill.acts[-1].node, drill.acts[-1].codes, drill.acts[-1].is_out) == ("n1", (SLOW,), True)
+    told = drill.kinds()
+    assert told[told.index("found") :] == [
+        "found",
+        "health",
+        "policy",
+        "second_opinion",
+        "run_requested",
+        "health",
+        "policy",
+        "service",
+        "action",
+    ]
+
+
+def test_a_second_opinion_that_says_otherwise_leaves_the_node_in_service():
+    """And nobody is asked about the same run again."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", SLOW)
+    drill.answer_order()
+    drill.pass_time(5)
+    assert (drill.state(), drill.ordered) == (ServiceState.IN_SERVICE, [])
+
+
+def test_a_node_proves_itself_by_runs():
+    """What it was taken out for and what is wanted besides, one after the other; then it is back."""
+    drill = Drill(rules(tests=(AcceptanceTest(check="gemm"),))).start(*NODES)
+    for _ in NODES:
+        drill.answer_order()
+    drill.report("n1", LOST)
+    assert drill.state() is ServiceState.CORDONED
+    drill.report("n1")
+    drill.report("n1")
+    drill.pass_time(2)
+    assert drill.state() is ServiceState.PROBATION
+    assert [order.check for _, order in drill.ordered] == ["gemm"]
+    drill.answer_order()
+    drill.pass_time(2)
+    assert drill.state() is ServiceState.IN_SERVICE
+    assert [it.after for it in drill.acts if it.node == "n1"] == ["IN_SERVICE", "CORDONED", "PROBATION", "IN_SERVICE"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "verdict", "after"),
+    [
+        ((LOST,), None, ServiceState.CORDONED),
+        ((), Verdict.SKIPPED, ServiceState.PROBATION),
+        ((), Verdict.UNKNOWN, ServiceState.PROBATION),
+    ],
+)
+def test_who_does_not_pass_stays_out(codes, verdict, after):
+    """One that fails goes back; what was skipped or could not tell does not count."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", LOST)
+    drill.report("n1")
+    drill.report("n1")
+    drill.pass_time(1)
+    drill.answer_order(*codes, verdict=verdict)
+    assert drill.state() is after
+
+
+def test_a_sweep_that_says_nothing_about_the_node_does_not_count():
+    """One that somebody ends has neither cleared nor convicted it: it is begun again later."""
+    returning = ReturnSettings(wait_s=0.0, pause_s=1.0, passes=1, partners=1)
+    drill = Drill(rules(returning=returning)).start(*NODES)
+    drill.report("n1", LOST)
+    drill.report("n1")
+    drill.report("n1")
+    drill.pass_time(1)
+    drill.answer_order()
+    (sweep,) = drill.fleet.sweeps()
+    assert (sweep.check, len(sweep.nodes), "n1" in sweep.nodes) == ("collective", 2, True)
+    drill.feed(SweepAbortRequested(sweep.id, "not now"))
+    assert drill.state() is ServiceState.PROBATION
+    assert drill.fleet.case("n1").trial.trouble == "collective said UNKNOWN"
+
+
+def test_after_a_restart_nothing_is_told_that_was_done():
+    """The cases are as they were, and so is what the fleet shows."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", LOST)
+    again = drill.restarted()
+    again.pass_time(2)
+    assert (again.state("n1"), again.state("n2")) == (ServiceState.CORDONED, ServiceState.IN_SERVICE)
+    assert again.fleet.node("n1", again.now).service is ServiceState.CORDONED
+    assert again.fleet.last_action("n1").outcomes["slurm"].effect is Effect.DONE
+    assert again.acts == []
+
+
+def test_after_a_restart_what_was_not_answered_is_told_again():
+    """Under the same id."""
+    drill = Drill(rules()).start(*NODES)
+    drill.mute = True
+    drill.report("n1", LOST)
+    again = drill.restarted()
+    assert [it.id for it in again.acts] == [drill.acts[-1].id]
+    assert again.fleet.last_action("n1").told
+
+
+def test_a_dry_run_is_shown_as_one_also_after_a_restart():
+    """Until it is over: then what it decided counts no more, and what is done follows from how the node is."""
+    drill = Drill(rules("dry-run")).start(*NODES)
+    drill.report("n1", LOST)
+    again = drill.restarted()
+    view = again.fleet.node("n1", again.now)
+    assert (view.service, view.dry_run) == (ServiceState.CORDONED, True)
+    enforced = again.restarted(settings=rules())
+    enforced.pass_time(1)
+    assert enforced.fleet.node("n1", enforced.now).dry_run is False
+    assert [(it.node, it.before, it.after, it.dry_run) for it in enforced.acts] == [
+        ("n1", "IN_SERVICE", "CORDONED", False)
+    ]
+
+
+def test_an_old_database_knows_the_service_states_only():
+    """Each node gets a case in the state in which it was; nobody is told anything."""
+    states = {"n1": ServiceState.IN_SERVICE, "n2": ServiceState.ACCEPTING}
+    records = tuple(
+        NodeRecord(name=node, online=True, first_seen=START, last_seen=START, service=state)
+        for node, state in states.items()
+    )
+    stored = Stored()
+    stored.nodes = {record.name: record for record in records}
+    drill = Drill(rules(), stored=stored)
+    assert {case.node: case.state for case in drill.fleet.cases()} == states
+    assert drill.acts == []
+
+
+def test_a_log_that_was_stored_leads_to_the_same_decisions():
+    """Byte for byte, also that of a leadership that began with what another one had left."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", SLOW)
+    drill.answer_order(SLOW)
+    again = drill.restarted()
+    again.report("n1")
+    again.report("n1")
+    again.pass_time(2)
+    again.answer_order()
+    for epoch in (drill.epoch, again.epoch):
+        log = drill.stored.log(epoch)
+        assert len(log) > 3
+        assert first_difference(log, epoch) is None

@@ -1,0 +1,45 @@
+"""The parts of a coordinator side by side: when one fails, all end."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from muster_coordinator.daemon import Shell
+
+
+async def for_ever(*_):
+    await asyncio.Event().wait()
+
+
+async def fails(*_):
+    raise OSError("the disk is full")
+
+
+async def forgets_once(*_):
+    """Ends when it is told to for the second time, as aiomqtt does when it is told while an answer comes in."""
+    try:
+        await for_ever()
+    except asyncio.CancelledError:
+        await for_ever()
+
+
+async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
+    """The failure of another is what comes out, within seconds."""
+    part: Any = SimpleNamespace(run=for_ever)
+    pipeline: Any = SimpleNamespace(run=fails, feed=lambda event: None)
+    link: Any = SimpleNamespace(run=forgets_once)
+    shell = Shell(
+        pipeline=pipeline,
+        link=link,
+        stream=part,
+        notices=part,
+        acting=part,
+        surveying=part,
+        thinning=part,
+    )
+    with pytest.raises(ExceptionGroup) as failed:
+        async with asyncio.timeout(10), shell.running():
+            await for_ever()
+    assert failed.group_contains(OSError, match="the disk is full")

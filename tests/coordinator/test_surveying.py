@@ -1,0 +1,159 @@
+"""Surveys: what actors say about nodes, what keeps them from acting, and whom enforce mode needs."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from muster import hookimpl
+from muster.config import Config, Settings
+from muster.errors import SettingsError, Unavailable
+from muster.plugins import Plugins
+from muster.transition import Mark, SchedulerNode, Survey
+from muster.wire.messages import PluginInfo
+from muster_coordinator.quarantine.events import NodeNotListed, NodeSurveyed
+from muster_coordinator.surveying import AT_ONCE, ActorView, Surveying
+
+
+class Actor:
+    """Answers surveys with `answer`, or raises it."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = 0
+
+    @hookimpl
+    async def muster_survey(self):
+        self.asked += 1
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def _give(actor):
+    return actor
+
+
+def survey(*nodes, can_cordon=True):
+    listed = tuple(SchedulerNode(node=node, mark=Mark.NONE) for node in nodes)
+    return Survey(summary="cluster c", can_cordon=can_cordon, nodes=listed)
+
+
+class Taken:
+    """Takes what surveys tell about nodes, one chunk after the other."""
+
+    def __init__(self):
+        self.chunks = []
+
+    async def take(self, seen):
+        self.chunks.append(list(seen))
+
+    @property
+    def all(self):
+        return [it for chunk in self.chunks for it in chunk]
+
+
+@pytest.fixture
+def taken():
+    return Taken()
+
+
+@pytest.fixture
+def surveying(taken):
+    """Makes the surveys of these plugins, by name."""
+
+    def make(every_s=3600.0, **actors):
+        plugins = Plugins(Config(Settings()))
+        for name, actor in actors.items():
+            info = PluginInfo(name=name, distribution=None, version=None, status="loaded")
+            plugins.add(info, partial(_give, actor))
+        return Surveying(plugins, every_s, taken.take)
+
+    return make
+
+
+async def test_what_actors_say_about_nodes_is_told(surveying, taken):
+    """Under the name of each, and the views tell what each acts on."""
+    made = surveying(b=Actor(survey("n1", "n2")), a=Actor(survey("n1", can_cordon=False)), none=Actor(None))
+    await made.survey()
+    told = sorted((it.actor, it.node.node) for it in taken.all if isinstance(it, NodeSurveyed))
+    assert told == [("a", "n1"), ("b", "n1"), ("b", "n2")]
+    assert made.actors == (
+        ActorView(name="a", summary="cluster c", can_cordon=False),
+        ActorView(name="b", summary="cluster c", can_cordon=True),
+    )
+
+
+async def test_a_node_that_is_listed_no_more_is_told_once(surveying, taken):
+    """Per actor; an actor that could not be asked has said nothing about any node."""
+    actor = Actor(survey("n1", "n2"))
+    made = surveying(one=actor, other=Actor(survey("n2")))
+    await made.survey()
+    for answer in (RuntimeError("down"), survey("n1"), survey("n1")):
+        actor.answer = answer
+        await made.survey()
+    gone = [it for it in taken.all if isinstance(it, NodeNotListed)]
+    assert gone == [NodeNotListed(actor="one", node="n2")]
+
+
+async def test_what_keeps_an_actor_from_acting_is_kept(surveying, taken):
+    """An error, an answer that is none; and the others are asked all the same."""
+    made = surveying(
+        raising=Actor(SettingsError("no kubeconfig")),
+        wrong=Actor("fine"),
+        good=Actor(survey("n1")),
+        leaving=Actor(SystemExit()),
+    )
+    await made.survey()
+    problems = {actor.name: actor.problem for actor in made.actors}
+    assert problems.pop("good") is None
+    assert problems == {
+        "raising": "SettingsError: no kubeconfig",
+        "wrong": "answered str, not a Survey",
+        "leaving": "SystemExit:",
+    }
+    assert {it.actor for it in taken.all} == {"good"}
+
+
+async def test_many_nodes_are_taken_in_parts(surveying, taken):
+    """So that others have their turn between them."""
+    made = surveying(one=Actor(survey(*(f"n{number}" for number in range(2 * AT_ONCE + 1)))))
+    await made.survey()
+    assert all(len(chunk) <= AT_ONCE for chunk in taken.chunks)
+    assert sum(isinstance(it, NodeSurveyed) for it in taken.all) == 2 * AT_ONCE + 1
+
+
+async def test_surveys_come_again_and_again(surveying, eventually):
+    """The first at once."""
+    actor = Actor(survey("n1"))
+    task = asyncio.create_task(surveying(every_s=0.01, one=actor).run())
+    await eventually(lambda: actor.asked >= 3)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_enforce_is_content_with_one_actor_that_works(surveying, taken):
+    """Whatever the others say; nothing is told about nodes before the coordinator runs."""
+    made = surveying(bad=Actor(RuntimeError("down")), good=Actor(survey("n1")))
+    await made.require_an_actor()
+    assert taken.chunks == []
+
+
+@pytest.mark.parametrize(
+    ("actors", "said"),
+    [
+        ({}, "enable one"),
+        ({"none": None}, "enable one"),
+        ({"chat": survey(can_cordon=False)}, "chat: "),
+        (
+            {"slurm": SettingsError("no scontrol"), "chat": survey(can_cordon=False)},
+            "slurm: SettingsError: no scontrol",
+        ),
+    ],
+)
+async def test_enforce_without_an_actor_is_refused(surveying, actors, said):
+    """With what each of them says, or how to get one."""
+    made = surveying(**{name: Actor(answer) for name, answer in actors.items()})
+    with pytest.raises(Unavailable, match=r"needs an actor that works") as refused:
+        await made.require_an_actor()
+    assert said in str(refused.value)
