@@ -53,6 +53,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1
 KillWait=2
 MpiDefault=none
 ReturnToService=1
+RebootProgram=/bin/true
 # The port of a job's steps follows from its id, and may not be the same in two clusters on this host.
 FirstJobId={first_job}
 {settings}
@@ -126,7 +127,7 @@ class Slurm:
         munge = [f"--{kind}-file={self.directory / f'munge.{kind}'}" for kind in ("key", "pid", "log", "seed")]
         self._start("munged", "--foreground", "--force", "--num-threads=10", f"--socket={self._munge}", *munge)
         wait_for(self._munge.exists, "munged")
-        self._start("slurmctld", "-D", "-i")
+        self.start_slurmctld()
         for node in NODES:
             self._start("slurmd", "-D", "-N", node)
         wait_for(lambda: {self.node(node).get("State") for node in NODES} == {"IDLE"}, "idle nodes")
@@ -139,6 +140,17 @@ class Slurm:
         for orphan in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 orphan.kill()
+
+    def start_slurmctld(self) -> None:
+        """Starts it with the state that an earlier one has left."""
+        self._start("slurmctld", "-D", "-i")
+
+    def stop_slurmctld(self) -> None:
+        """Has it save its state and end."""
+        slurmctld = next(daemon for daemon in self._daemons if "slurmctld" in str(daemon.args))
+        self._daemons.remove(slurmctld)
+        slurmctld.terminate()
+        slurmctld.wait(PATIENCE_S)
 
     def run(self, name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of Slurm to its end."""
@@ -189,7 +201,8 @@ class Slurm:
     def example(self, name: str, **changed: str) -> Path:
         """A script of docs/examples/slurm as somebody installs it who changes some of the assignments at its top."""
         text = (EXAMPLES / name).read_text(encoding="utf-8")
-        for variable, value in {"muster": self.muster, "settings": self.settings, **changed}.items():
+        ours = {"muster": self.muster, "settings": self.settings} if "\nmuster=" in text else {}
+        for variable, value in {**ours, **changed}.items():
             text, found = re.subn(f"^{variable}=.*", f"{variable}={value}", text, flags=re.MULTILINE)
             assert found == 1, f"{name} sets {variable} {found} times"
         return self._write(name, text, mode=0o755)
@@ -200,7 +213,7 @@ class Slurm:
 
     def _owns(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):
-            return process.environ().get("SLURM_CONF") == self.env["SLURM_CONF"]
+            return any(f"{self.directory}/" in text for text in (*process.cmdline(), *process.environ().values()))
         return False
 
     def _start(self, name: str, *arguments: str) -> None:
@@ -280,6 +293,18 @@ def cluster(new_slurm) -> Iterator[Slurm]:
 def wait_for_fixture() -> Callable[[Callable[[], T | None], str], T]:
     """Waits for a condition: `wait_for(read, what)` gives the first true value of `read`."""
     return wait_for
+
+
+@pytest.fixture
+def nodes(cluster, monkeypatch) -> Iterator[Slurm]:
+    """The cluster, for what asks it from this process. Its nodes are idle, and nobody has written beside them."""
+    monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
+    yield cluster
+    cluster.run("scancel", "--me")
+    for node in NODES:
+        cluster.scontrol("update", f"NodeName={node}", "Comment=", "AvailableFeatures=", "ActiveFeatures=")
+        cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")  # is refused where there is no need
+    wait_for(lambda: {cluster.node(node).get("State") for node in NODES} == {"IDLE"}, "idle nodes")
 
 
 @pytest.fixture

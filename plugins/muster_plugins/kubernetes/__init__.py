@@ -1,1 +1,1 @@
-"""Kubernetes: whether it has given GPUs of this node to anybody."""
+"""Kubernetes: keeps nodes out of its scheduling and lets them back, and tells whether it has given GPUs to anybody."""

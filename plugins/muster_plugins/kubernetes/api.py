@@ -1,5 +1,6 @@
-"""Questions to the API server, with nothing but the standard library: an agent at rest has no memory for a client."""
+"""The API server as pods reach it, with nothing but the standard library: an agent has no memory for a client."""
 
+import json
 import os
 import ssl
 from collections.abc import Mapping
@@ -9,15 +10,23 @@ from urllib.parse import urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from muster.model import Json
+
 MOST_BYTES = 16 << 20
 """Of an answer. A node has at most some hundred pods, of some ten kilobytes each."""
 
 _TIMEOUT_S = 0.5
 """For each of connecting, shaking hands and answering. A probe has a second, and seldom are two of these slow."""
 
+_CONFLICT = 409
+
 
 class Unanswered(Exception):
     """The API server does not tell; the text says why."""
+
+
+class Outdated(Unanswered):
+    """What was to be changed has changed in the meantime."""
 
 
 class _Status(BaseModel):
@@ -26,47 +35,19 @@ class _Status(BaseModel):
     message: str
 
 
-class ApiServer:
-    """The API server at the URL `api`, or where the environment of a pod says that it is.
+class ServiceAccount:
+    """Who a pod is to the API server at the URL `api`, or where the environment of a pod says that it is.
 
-    `service_account` is the directory with the token and the certificates of the server's authority. Both are read for
-    each question, since they are replaced while the pod lives.
+    `directory` holds the token and the certificates of the server's authority. They are read for each question, since
+    they are replaced while the pod lives. Unanswered is raised for what is missing or wrong.
     """
 
-    def __init__(self, api: str | None, service_account: Path) -> None:
+    def __init__(self, api: str | None, directory: Path) -> None:
         self._api = api
-        self._service_account = service_account
+        self._directory = directory
 
-    def get(self, path: str, query: Mapping[str, str]) -> bytes:
-        """The body of an answer; Unanswered when there is none, for whatever reason."""
-        try:
-            status, body = self._ask(f"{path}?{urlencode(query)}")
-        except TimeoutError:
-            raise Unanswered(f"the API server did not answer within {_TIMEOUT_S:g} s") from None
-        except (OSError, HTTPException) as error:
-            raise Unanswered(f"{type(error).__name__}: {error}") from None
-        if len(body) > MOST_BYTES:
-            raise Unanswered(f"an answer of more than {MOST_BYTES} bytes")
-        if status != 200:
-            raise Unanswered(f"HTTP {status}: {_message(body)}")
-        return body
-
-    def _ask(self, target: str) -> tuple[int, bytes]:
-        headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json"}
-        connection = self._connection()
-        try:
-            connection.request("GET", target, headers=headers)
-            response = connection.getresponse()
-            return response.status, response.read(MOST_BYTES + 1)
-        finally:
-            connection.close()
-
-    def _connection(self) -> HTTPSConnection:
-        host, port = self._address()
-        context = ssl.create_default_context(cadata=self._authority())
-        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
-
-    def _address(self) -> tuple[str, int]:
+    def address(self) -> tuple[str, int]:
+        """Host and port of the API server."""
         if self._api is not None:
             parts = urlsplit(self._api)
             return parts.hostname or "", parts.port or HTTPS_PORT
@@ -77,21 +58,69 @@ class ApiServer:
             )
         return host, int(port)
 
-    def _authority(self) -> str:
+    @property
+    def authority_file(self) -> Path:
+        """Where the certificates are."""
+        return self._directory / "ca.crt"
+
+    def authority(self) -> str:
         """The certificates. Without any, everybody whom the host trusts would be given the token."""
-        path = self._service_account / "ca.crt"
-        certificates = path.read_bytes().decode("ascii", errors="ignore")
+        certificates = self.authority_file.read_bytes().decode("ascii", errors="ignore")
         if not certificates:
-            raise Unanswered(f"{path} does not hold a certificate")
+            raise Unanswered(f"{self.authority_file} does not hold a certificate")
         return certificates
 
-    def _token(self) -> str:
+    def token(self) -> str:
         """One word; anything else must not get into an error's text, as it may still hold a secret."""
-        path = self._service_account / "token"
+        path = self._directory / "token"
         words = path.read_bytes().split()
         if len(words) != 1 or not words[0].isascii():
             raise Unanswered(f"{path} does not hold a token")
         return words[0].decode()
+
+
+class ApiServer:
+    """The API server, asked by a service account. Unanswered is raised when there is no answer, for whatever reason."""
+
+    def __init__(self, account: ServiceAccount) -> None:
+        self._account = account
+
+    def get(self, path: str, query: Mapping[str, str]) -> bytes:
+        """What is at the path."""
+        return self._answer("GET", f"{path}?{urlencode(query)}", None, {})
+
+    def patch(self, path: str, change: Json, manager: str) -> None:
+        """Changes an object by a merge patch, as this field manager."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        self._answer("PATCH", f"{path}?{urlencode({'fieldManager': manager})}", json.dumps(change), headers)
+
+    def _answer(self, method: str, target: str, body: str | None, headers: Mapping[str, str]) -> bytes:
+        try:
+            status, answer = self._ask(method, target, body, headers)
+        except TimeoutError:
+            raise Unanswered(f"the API server did not answer within {_TIMEOUT_S:g} s") from None
+        except (OSError, HTTPException) as error:
+            raise Unanswered(f"{type(error).__name__}: {error}") from None
+        if len(answer) > MOST_BYTES:
+            raise Unanswered(f"an answer of more than {MOST_BYTES} bytes")
+        if status != 200:
+            raise (Outdated if status == _CONFLICT else Unanswered)(f"HTTP {status}: {_message(answer)}")
+        return answer
+
+    def _ask(self, method: str, target: str, body: str | None, more: Mapping[str, str]) -> tuple[int, bytes]:
+        headers = {"Authorization": f"Bearer {self._account.token()}", "Accept": "application/json", **more}
+        connection = self._connection()
+        try:
+            connection.request(method, target, body, headers=headers)
+            response = connection.getresponse()
+            return response.status, response.read(MOST_BYTES + 1)
+        finally:
+            connection.close()
+
+    def _connection(self) -> HTTPSConnection:
+        host, port = self._account.address()
+        context = ssl.create_default_context(cadata=self._account.authority())
+        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
 
 
 def _message(body: bytes) -> str:

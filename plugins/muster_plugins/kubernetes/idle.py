@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from muster import Idleness
 from muster_plugins.kubernetes.api import ApiServer, Unanswered
+from muster_plugins.kubernetes.calls import LIST_PODS
 
 
 class _Resources(BaseModel):
@@ -72,7 +73,7 @@ def probe(
 def _pods_on(node: str, server: ApiServer) -> list[_Pod]:
     """The pods on the node that have not ended."""
     chosen = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
-    answer = server.get("/api/v1/pods", {"fieldSelector": chosen})
+    answer = server.get(LIST_PODS.path, {"fieldSelector": chosen})
     try:
         return _PodList.model_validate_json(answer).items
     except ValidationError as error:

@@ -1,53 +1,21 @@
 """The plugin `kubernetes`: nodes that Kubernetes schedules."""
 
-import re
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from pydantic import Field, field_validator
+from muster import ActionOutcome, Config, IdleProbe, Reservation, Survey, Transition, hookimpl
+from muster.errors import Unavailable
+from muster_plugins.kubernetes.settings import KubernetesSettings
 
-from muster import Config, IdleProbe, Section, hookimpl
+if TYPE_CHECKING:
+    from muster_plugins.kubernetes.actor import Actor
+    from muster_plugins.kubernetes.api import ApiServer
 
 NAME = "kubernetes"
 
-_API = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
-
-
-class KubernetesSettings(Section):
-    """The table `[plugins.kubernetes]`. A pod's own names come from the downward API, through the environment."""
-
-    enabled: bool = Field(False, description="true: this node is busy while a pod has GPUs of it")
-    node: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-        description="The node's name in Kubernetes (spec.nodeName); unset: its name in muster",
-    )
-    pod_uid: str | None = Field(
-        None, description="The agent's own pod (metadata.uid): it does not count, and must be there"
-    )
-    gpu_resources: tuple[str, ...] = Field(
-        ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
-        min_length=1,
-        description="Resources that stand for GPUs; * stands for anything",
-    )
-    api: str | None = Field(
-        None, description="https://host[:port] of the API server; unset: the one that pods are told"
-    )
-    service_account: Path = Field(
-        Path("/var/run/secrets/kubernetes.io/serviceaccount"), description="Directory with token and ca.crt"
-    )
-    interval_s: float = Field(
-        0.0, ge=0, le=60, description="While a run holds the node: seconds until it is asked again; 0: every time"
-    )
-
-    @field_validator("api")
-    @classmethod
-    def _is_https(cls, value: str | None) -> str | None:
-        if value is not None and not (_API.fullmatch(value) and urlsplit(value).port != 0):
-            raise ValueError("must be https://host[:port], as the token is not for others to read")
-        return value
+_actors: dict[Config, "Actor"] = {}
+"""The coordinator's, which keeps its connections open from the first call to the last."""
 
 
 @hookimpl
@@ -60,15 +28,60 @@ def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
     settings = config.plugin(NAME, KubernetesSettings)
     if not settings.enabled:
         return []
-    # Here, because it takes memory that only nodes in Kubernetes should spend.
-    from muster_plugins.kubernetes.api import ApiServer  # noqa: PLC0415
-    from muster_plugins.kubernetes.idle import probe  # noqa: PLC0415
+    from muster_plugins.kubernetes.idle import probe  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
 
-    ask = partial(
-        probe,
-        ApiServer(settings.api, settings.service_account),
-        settings.node or config.settings.node,
-        settings.gpu_resources,
-        settings.pod_uid,
-    )
+    ask = partial(probe, _server(settings), _node(config), settings.gpu_resources, settings.pod_uid)
     return [IdleProbe(name=NAME, probe=ask, interval_s=settings.interval_s)]
+
+
+@hookimpl
+def muster_reservations(config: Config) -> Iterable[Reservation]:
+    settings = config.plugin(NAME, KubernetesSettings)
+    if not settings.reserve:
+        return []
+    from muster_plugins.kubernetes.reservation import TestingTaint  # noqa: PLC0415 (memory, as above)
+
+    taint = TestingTaint(_server(settings), _node(config), config.settings.fleet)
+    return [Reservation(name=NAME, reserve=taint.add, release=taint.remove)]
+
+
+@hookimpl
+async def muster_survey(config: Config) -> Survey | None:
+    actor = _actor(config)
+    return None if actor is None else await actor.survey()
+
+
+@hookimpl
+async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+    actor = _actor(config)
+    return None if actor is None else await actor.act(transition)
+
+
+@hookimpl
+async def muster_close(config: Config) -> None:
+    actor = _actors.pop(config, None)
+    if actor is not None:
+        await actor.close()
+
+
+def _actor(config: Config) -> "Actor | None":
+    """The actor, if there is to be one; Unavailable when what it needs is not installed."""
+    settings = config.plugin(NAME, KubernetesSettings)
+    if settings.actor.enabled and config not in _actors:
+        try:
+            from muster_plugins.kubernetes.actor import Actor  # noqa: PLC0415 (memory, as above)
+        except ImportError as error:
+            raise Unavailable(f"{error}: pip install 'gpu-muster[kubernetes]'") from None
+        _actors[config] = Actor(settings)
+    return _actors.get(config)
+
+
+def _server(settings: KubernetesSettings) -> "ApiServer":
+    from muster_plugins.kubernetes.api import ApiServer, ServiceAccount  # noqa: PLC0415 (memory, as above)
+
+    return ApiServer(ServiceAccount(settings.api, settings.service_account))
+
+
+def _node(config: Config) -> str:
+    """What Kubernetes calls this node."""
+    return config.plugin(NAME, KubernetesSettings).node or config.settings.node

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, TypeAdapter
 
 from muster import Section
-from muster.config import HomePath
+from muster.home_path import HomePath
 from muster.model import Data
 from muster.toml import shipped_table
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
-from muster.config import HomePath
+from muster.home_path import HomePath
 from muster.model import Json
 from muster_plugins.collective import table
 from muster_plugins.collective.judgement import FINDS, JUDGED, judge_results

@@ -10,7 +10,7 @@ from functools import partial
 from pydantic import Field
 
 from muster import Config, Idleness, IdleProbe, Reservation, Section, hookimpl
-from muster.config import HomePath
+from muster.home_path import HomePath
 from muster_plugins.reservation_file.mark import Mark
 
 NAME = "reservation_file"

@@ -8,13 +8,12 @@ a directory of its own that is its working directory too and is removed after th
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue, TypeAdapter, field_validator
 
 from muster import (
     Check,
-    Config,
     Context,
     Finding,
     Measurement,
@@ -23,7 +22,6 @@ from muster import (
     Scope,
     Section,
     Severity,
-    hookimpl,
     judge_value,
 )
 from muster.model import Json
@@ -32,8 +30,6 @@ from muster_plugins.programs import MOST_OUTPUT_BYTES
 from muster_plugins.script.output import Garbage, Output, ReportedFinding, read_output
 from muster_plugins.script.trust import distrust
 from muster_plugins.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
-
-NAME = "script"
 
 _Protocol = Literal["nagios", "npd"]
 
@@ -59,6 +55,7 @@ _FINDS = {
     "untrusted": "the script has vanished since the start, is no executable any more, or everybody could replace it",
     "not_started": "the script could not be started",
     "timed_out": "the script was not done by its deadline and was killed",
+    "*": "what the script itself has found, under the codes that it gives",
 }
 
 _FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
@@ -82,14 +79,6 @@ class ScriptCheck(Section):
         if reason := distrust(value):
             raise ValueError(reason)
         return value
-
-
-class ScriptSettings(Section):
-    """The table `[plugins.script]`."""
-
-    checks: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], ScriptCheck] = Field(
-        {}, description="By name, the executables; each becomes the check script.<name>"
-    )
 
 
 def judge(name: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -132,18 +121,8 @@ def _finding(name: str, code: str, severity: Severity, summary: str, measurement
     return Finding(code=f"{name}.{code}", summary=summary, severity=severity, evidence=evidence)
 
 
-@hookimpl
-def muster_configure(config: Config) -> None:
-    config.plugin(NAME, ScriptSettings)
-
-
-@hookimpl
-def muster_checks(config: Config) -> list[Check[NoParams]]:
-    scripts = config.plugin(NAME, ScriptSettings).checks
-    return [_check(f"{NAME}.{name}", script) for name, script in scripts.items()]
-
-
-def _check(name: str, script: ScriptCheck) -> Check[NoParams]:
+def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
+    """The check of that name which runs the script."""
     return Check(
         name=name,
         summary=f"What the operator's {script.path.name} says",

@@ -3,25 +3,21 @@
 from collections.abc import Iterable
 from functools import partial
 
-from pydantic import Field
-
-from muster import Config, IdleProbe, Section, hookimpl
+from muster import ActionOutcome, Config, IdleProbe, Reservation, Survey, Transition, hookimpl
+from muster_plugins.slurm import reservation
+from muster_plugins.slurm.actor import act
 from muster_plugins.slurm.idle import probe
+from muster_plugins.slurm.scontrol import Scontrol
+from muster_plugins.slurm.settings import SlurmSettings
+from muster_plugins.slurm.survey import survey
 
 NAME = "slurm"
 
+_TEST_TIMEOUT_S = 2.0
+"""All reservations of a node together have five seconds, and one asks scontrol twice."""
 
-class SlurmSettings(Section):
-    """The table `[plugins.slurm]`."""
-
-    enabled: bool = Field(False, description="true: this node is busy while Slurm has given it to a job")
-    node: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9_.-]+$", description="The node's name in Slurm; unset: its name in muster"
-    )
-    squeue: str = Field("squeue", description="The squeue executable: a path, or a name that is looked for along PATH")
-    interval_s: float = Field(
-        0.0, ge=0, le=60, description="While a run holds the node: seconds until Slurm is asked again; 0: every time"
-    )
+_ACT_TIMEOUT_S = 4.0
+"""A transition has ten, and asks scontrol twice."""
 
 
 @hookimpl
@@ -34,5 +30,36 @@ def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.enabled:
         return []
-    node = settings.node or config.settings.node
-    return [IdleProbe(name=NAME, probe=partial(probe, settings.squeue, node), interval_s=settings.interval_s)]
+    ask = partial(probe, settings.squeue, _node(config))
+    return [IdleProbe(name=NAME, probe=ask, interval_s=settings.interval_s)]
+
+
+@hookimpl
+def muster_reservations(config: Config) -> Iterable[Reservation]:
+    settings = config.plugin(NAME, SlurmSettings)
+    if not settings.reserve:
+        return []
+    asked = (Scontrol(settings.scontrol, _TEST_TIMEOUT_S), _node(config))
+    reserve, release = partial(reservation.reserve, *asked), partial(reservation.release, *asked)
+    return [Reservation(name=NAME, reserve=reserve, release=release)]
+
+
+@hookimpl
+async def muster_survey(config: Config) -> Survey | None:
+    settings = config.plugin(NAME, SlurmSettings)
+    if not settings.actor.enabled:
+        return None
+    return await survey(Scontrol(settings.scontrol, _ACT_TIMEOUT_S), settings.actor)
+
+
+@hookimpl
+async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+    settings = config.plugin(NAME, SlurmSettings)
+    if not settings.actor.enabled:
+        return None
+    return await act(Scontrol(settings.scontrol, _ACT_TIMEOUT_S), settings.actor, transition)
+
+
+def _node(config: Config) -> str:
+    """What Slurm calls this node."""
+    return config.plugin(NAME, SlurmSettings).node or config.settings.node

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from muster import Params, Section
-from muster.config import HomePath
+from muster.home_path import HomePath
 from muster.model import Data, Json
 from muster_plugins.torch_device import Choice
 

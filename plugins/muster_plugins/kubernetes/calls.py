@@ -1,0 +1,50 @@
+"""Every call to the API, beside the one permission that it needs. What muster is granted is made of this list."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A method on a path, and the verb on a resource of a group that RBAC has to allow for it.
+
+    `namespace` is where the permission is enough; without one it is needed in the whole cluster.
+    """
+
+    method: str
+    path: str
+    verb: str
+    resource: str
+    group: str = ""
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}" + (f" in the namespace {self.namespace}" if self.namespace else "")
+
+
+LIST_PODS = Call(method="GET", path="/api/v1/pods", verb="list", resource="pods")
+LIST_NODES = Call(method="GET", path="/api/v1/nodes", verb="list", resource="nodes")
+READ_NODE = Call(method="GET", path="/api/v1/nodes/{node}", verb="get", resource="nodes")
+PATCH_NODE = Call(method="PATCH", path="/api/v1/nodes/{node}", verb="patch", resource="nodes")
+PATCH_STATUS = Call(method="PATCH", path="/api/v1/nodes/{node}/status", verb="patch", resource="nodes/status")
+
+CREATE_EVENT = Call(
+    method="POST",
+    path="/api/v1/namespaces/default/events",
+    verb="create",
+    resource="events",
+    namespace="default",
+)
+"""Events about what is in no namespace, such as nodes, belong into this one."""
+
+ASK_RIGHTS = Call(
+    method="POST",
+    path="/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    verb="create",
+    resource="selfsubjectaccessreviews",
+    group="authorization.k8s.io",
+)
+"""Everybody may ask what they may: Kubernetes grants it with system:basic-user."""
+
+OF_THE_COORDINATOR = (READ_NODE, LIST_NODES, PATCH_NODE, PATCH_STATUS, CREATE_EVENT)
+OF_AN_AGENT = (LIST_PODS,)
+OF_AN_AGENT_THAT_RESERVES = (READ_NODE, PATCH_NODE)

@@ -1,0 +1,101 @@
+"""What to change on a node for a transition, given how the API server has the node. Pure.
+
+Labels, annotations and the cordon are applied under a field manager of our own: what we applied before and leave out
+now, the API server takes back, unless somebody else has come to want it too. Taints are one value to it, which whoever
+applies them would own as a whole; so we change that value, on the condition that nobody has in the meantime.
+
+The mark goes first when a node is taken out, and last when it is let back. Whoever is interrupted in between finds a
+cordon that is known to be ours, and a taint that the mark tells of.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from muster import Transition
+from muster.model import ServiceState
+from muster_plugins.kubernetes.calls import PATCH_NODE, PATCH_STATUS, Call
+from muster_plugins.kubernetes.condition import condition
+from muster_plugins.kubernetes.marks import OurMark, is_our_cordon, our_mark, our_taint
+from muster_plugins.kubernetes.node import Node
+from muster_plugins.kubernetes.settings import ActorSettings
+from muster_plugins.kubernetes.taints import Taint, replaced, taints_patch
+from muster_plugins.kubernetes.words import state_label
+
+
+class Form(StrEnum):
+    """The content types of patches."""
+
+    APPLY = "application/apply-patch+yaml"
+    MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A change of a node: what to write into its metadata, and into the rest. `says` names it, for people.
+
+    One that is `guarded` was decided on by what the node is, and must not be made to one that has changed since.
+    """
+
+    call: Call
+    form: Form
+    says: str
+    guarded: bool = True
+    metadata: dict[str, Any] = field(default_factory=dict)
+    rest: dict[str, Any] = field(default_factory=dict)
+
+
+def patches(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
+    """The patches that are missing until the node is what the transition asks for, in their order."""
+    old = our_taint(node, settings)
+    if transition.is_out:
+        ours = settings.quarantine_taint
+        taints = replaced(node.spec.taints, old, ours)
+        missing = [*_mark(node, transition, settings, ours), *_retaint(node, taints)]
+    else:
+        taints = [taint for taint in replaced(node.spec.taints, old, None) if taint.key != settings.startup_taint]
+        missing = [*_retaint(node, taints), *_unmark(node, transition, settings)]
+    return [*missing, _status(node, transition)]
+
+
+def _retaint(node: Node, taints: list[Taint]) -> list[Patch]:
+    if taints == node.spec.taints:
+        return []
+    added = [f"taint {taint}" for taint in taints if not taint.is_among(node.spec.taints)]
+    removed = [f"no taint {taint}" for taint in node.spec.taints if not taint.is_among(taints)]
+    says = ", ".join([*added, *removed])
+    return [Patch(call=PATCH_NODE, form=Form.MERGE, says=says, rest=taints_patch(taints))]
+
+
+def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
+    mark = OurMark(
+        transition=transition.id, state=transition.after, reason=transition.reason, since=transition.at, taint=taint
+    )
+    annotations = {settings.mark_key: mark.model_dump_json(exclude_defaults=True)}
+    if settings.drain_hint is not None and transition.after is ServiceState.CORDONED:
+        key, _, value = settings.drain_hint.partition("=")
+        annotations[key] = value
+    if node.spec.unschedulable and annotations.items() <= node.metadata.annotations.items():
+        return []
+    label, state = settings.state_key, state_label(transition.after)
+    says = f"spec.unschedulable=true, label {label}={state}, annotation {', '.join(annotations)}"
+    metadata = {"labels": {label: state}, "annotations": annotations}
+    rest = {"spec": {"unschedulable": True}}
+    return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata=metadata, rest=rest)]
+
+
+def _unmark(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
+    label, state = settings.state_key, state_label(transition.after)
+    is_ours = our_mark(node, settings) is not None or is_our_cordon(node)
+    if not is_ours and node.metadata.labels.get(label) == state:
+        return []
+    undone = f"no spec.unschedulable, no annotation {settings.mark_key}, " if is_ours else ""
+    says = f"{undone}label {label}={state}"
+    return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata={"labels": {label: state}})]
+
+
+def _status(node: Node, transition: Transition) -> Patch:
+    wanted = condition(node, transition)
+    says = f"condition {wanted['type']}={wanted['status']} ({wanted['reason']})"
+    rest = {"status": {"conditions": [wanted]}}
+    return Patch(call=PATCH_STATUS, form=Form.APPLY, says=says, guarded=False, rest=rest)

@@ -1,0 +1,23 @@
+"""By which names Slurm knows the nodes of muster."""
+
+from collections.abc import Mapping
+
+
+class Names:
+    """Translates names of nodes.
+
+    `exceptions` maps names in muster to names in Slurm; all other names in muster are Slurm's with `domain` behind.
+    """
+
+    def __init__(self, domain: str, exceptions: Mapping[str, str]) -> None:
+        self._domain = domain
+        self._slurms = exceptions
+        self._musters = {theirs: ours for ours, theirs in exceptions.items()}
+
+    def in_slurm(self, node: str) -> str:
+        """What Slurm calls this node of muster."""
+        return self._slurms.get(node) or node.removesuffix(self._domain)
+
+    def in_muster(self, node: str) -> str:
+        """What muster calls this node of Slurm."""
+        return self._musters.get(node) or node + self._domain

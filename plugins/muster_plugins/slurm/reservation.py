@@ -1,0 +1,45 @@
+"""Keeps Slurm's work off this node while it is tested: a drain with a reason of its own.
+
+A node that is out of service is drained already, and stays so.
+"""
+
+import asyncio
+
+from muster_plugins.slurm.marks import Hold, describe, hold, testing_reason
+from muster_plugins.slurm.nodes import SlurmNode
+from muster_plugins.slurm.scontrol import Failed, Scontrol
+
+
+class Taken(Exception):
+    """Others have the node; the text says what they wrote."""
+
+
+def reserve(scontrol: Scontrol, name: str, why: str) -> None:
+    """Drains the node, or takes a drain of ours over; Taken or Failed when that cannot be done."""
+    asyncio.run(_reserve(scontrol, name, why))
+
+
+def release(scontrol: Scontrol, name: str) -> None:
+    """Takes our drain off. What Slurm says of the node otherwise stays, such as that it is DOWN."""
+    asyncio.run(_release(scontrol, name))
+
+
+async def _reserve(scontrol: Scontrol, name: str, why: str) -> None:
+    node = await _known(scontrol, name)
+    match hold(node):
+        case Hold.OTHERS | Hold.ABSENCE:
+            raise Taken(f"{name} is {describe(node)}")
+        case Hold.NOTHING | Hold.TEST:
+            await scontrol.update(name, {"State": "DRAIN", "Reason": testing_reason(why, node)})
+
+
+async def _release(scontrol: Scontrol, name: str) -> None:
+    if hold(await _known(scontrol, name)) is Hold.TEST:
+        await scontrol.update(name, {"State": "UNDRAIN"})
+
+
+async def _known(scontrol: Scontrol, name: str) -> SlurmNode:
+    node = await scontrol.node(name)
+    if node is None:
+        raise Failed(f"Slurm has no node {name}; set plugins.slurm.node to its name there")
+    return node

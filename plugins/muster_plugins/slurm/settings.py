@@ -1,0 +1,50 @@
+"""The settings of the plugin `slurm`."""
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from muster import Section
+from muster.model import Name
+
+SlurmName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+
+
+class ActorSettings(Section):
+    """The table `[plugins.slurm.actor]`, of the coordinator."""
+
+    enabled: bool = Field(False, description="true: nodes that are out of service are drained in Slurm")
+    opt_out_feature: str = Field(
+        "muster_opt_out", min_length=1, description="A node with this feature in Slurm is left alone"
+    )
+    domain: str = Field(
+        "",
+        pattern=r"^(\.[A-Za-z0-9_.-]+)?$",
+        description="What names in muster have behind those in Slurm, such as .cluster.example",
+    )
+    names: dict[Name, SlurmName] = Field(
+        {}, description="Slurm's names of nodes that are called otherwise in muster: name in muster = name in Slurm"
+    )
+
+    @field_validator("names")
+    @classmethod
+    def _are_different(cls, names: dict[str, str]) -> dict[str, str]:
+        if len(set(names.values())) < len(names):
+            raise ValueError("must not give two nodes the same name in Slurm")
+        return names
+
+
+class SlurmSettings(Section):
+    """The table `[plugins.slurm]`."""
+
+    enabled: bool = Field(False, description="true: this node is busy while Slurm has given it to a job")
+    node: SlurmName | None = Field(None, description="The node's name in Slurm; unset: its name in muster")
+    squeue: str = Field("squeue", description="The squeue executable: a path, or a name that is looked for along PATH")
+    scontrol: str = Field("scontrol", description="The scontrol executable, likewise")
+    interval_s: float = Field(
+        0.0, ge=0, le=60, description="While a run holds the node: seconds until Slurm is asked again; 0: every time"
+    )
+    reserve: bool = Field(
+        False, description="true: this node is drained while it is tested in a sweep or because somebody asked for it"
+    )
+    actor: ActorSettings = ActorSettings()

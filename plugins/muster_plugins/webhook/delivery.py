@@ -1,0 +1,86 @@
+"""Posts to targets, and remembers what each of them has been told."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, StreamReader
+
+from muster import ActionOutcome, Effect
+from muster.errors import SettingsError
+from muster_plugins.webhook.answer import TOLD, judge_answer
+from muster_plugins.webhook.credentials import read_credentials, without_secrets
+from muster_plugins.webhook.notice import Notice, cut
+from muster_plugins.webhook.request import make_request
+from muster_plugins.webhook.settings import Target
+from muster_plugins.webhook.tls import tls_of
+
+MOST_REMEMBERED = 10_000
+"""Notices. A target that gets one again after so many others knows it by its Idempotency-Key."""
+
+_MOST_ANSWER_BYTES = 4096
+_MOST_CHARACTERS = 200
+
+
+class Delivery:
+    """A client for all targets. To be made where the event loop runs, and closed there."""
+
+    def __init__(self) -> None:
+        self._session = ClientSession(cookie_jar=DummyCookieJar())
+        self._told: dict[str, None] = {}  # a set that knows which came first
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._session.close()
+
+    async def tell(self, targets: Mapping[str, Target], notice: Notice) -> dict[str, ActionOutcome]:
+        """By name, what came of telling each target; those that have been told are left alone."""
+        outcomes = await asyncio.gather(*(self._tell(name, target, notice) for name, target in targets.items()))
+        return dict(zip(targets, outcomes, strict=True))
+
+    async def _tell(self, name: str, target: Target, notice: Notice) -> ActionOutcome:
+        key = f"{notice.key}:{name}"
+        if key in self._told:
+            return TOLD
+        try:
+            outcome = await self._post(key, name, target, notice)
+        except SettingsError as error:
+            return ActionOutcome(effect=Effect.FAILED, detail=str(error))
+        if outcome is TOLD:
+            self._remember(key)
+        return outcome
+
+    async def _post(self, key: str, name: str, target: Target, notice: Notice) -> ActionOutcome:
+        url, now = target.url.get_secret_value(), time.time()
+        credentials = read_credentials(name, target)
+        request = make_request(key, target, credentials, notice, now)
+        try:
+            async with self._session.post(
+                url,
+                data=request.body,
+                headers=request.headers,
+                ssl=tls_of(name, target),
+                timeout=ClientTimeout(total=target.timeout_s),
+                allow_redirects=False,  # what leads elsewhere must not take our secrets there
+            ) as response:
+                said = "" if response.ok else await _beginning(response.content)
+        except TimeoutError:
+            return ActionOutcome(effect=Effect.FAILED, detail=f"no answer within {target.timeout_s:g} s")
+        except (ClientError, OSError) as error:
+            return ActionOutcome(effect=Effect.FAILED, detail=without_secrets(str(error), target, credentials))
+        said = cut(without_secrets(said, target, credentials), _MOST_CHARACTERS)
+        return judge_answer(response.status, response.headers.get("Retry-After"), said, now)
+
+    def _remember(self, key: str) -> None:
+        self._told[key] = None
+        if len(self._told) > MOST_REMEMBERED:
+            del self._told[next(iter(self._told))]
+
+
+async def _beginning(content: StreamReader) -> str:
+    """So much of an answer that what is shown of it does not end within a secret."""
+    try:
+        said = await content.readexactly(_MOST_ANSWER_BYTES)
+    except asyncio.IncompleteReadError as end:
+        said = end.partial
+    return said.decode(errors="replace")

@@ -1,0 +1,76 @@
+"""The life of a node in Kubernetes: it is new, gets work, breaks, goes, is repaired, comes back, and leaves."""
+
+import re
+
+STORY = (
+    "  joined  ",
+    "  service  ACCEPTING to IN_SERVICE: ",
+    "  action  kubernetes: DONE: node new: no taint muster.dev/accepting:NoSchedule; ",
+    "  lost  ",
+    "  back  ",
+    "  found  simulated.ecc_uncorrected: ",
+    "  second_opinion  simulated is asked to find it again",
+    "  policy  row gpu-memory asks for it to go because of simulated.ecc_uncorrected: ",
+    "  service  IN_SERVICE to CORDONED: ",
+    "  action  kubernetes: DONE: node new: spec.unschedulable=true, ",
+    "  service  CORDONED to PROBATION: it was away and is back",
+    "  test  simulated: PASS",
+    "  test  simulated: PASS",
+    "  service  PROBATION to IN_SERVICE: it has passed its tests 2 times in a row",
+    "  action  kubernetes: DONE: node new: no taint muster.dev/quarantine:NoSchedule; no spec.unschedulable, ",
+)
+"""What `muster node story` has to tell, in this order, among other things."""
+
+
+def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
+    """Each state shows on the node, and afterwards its story tells all of it in order."""
+    cluster.register("new", taints=[{"key": "muster.dev/accepting", "effect": "NoSchedule"}])
+    fleet.start_agent("new", interval_s=3600.0)  # so nothing examines the node before it is asked for
+    assert fleet.view("new")["mark"] == "OURS"
+    eventually(lambda: fleet.case("new")["own_checks"], "its inventory")
+    assert fleet.case("new")["state"] == "ACCEPTING"
+    assert cluster.node("new").taints == ["muster.dev/accepting"]
+
+    fleet.api.post("nodes", "new", "runs", body={"check": "simulated", "params": {}})
+    fleet.becomes("IN_SERVICE", "new")
+    node = cluster.node("new")
+    assert (node.cordoned, node.taints, node.state) == (False, [], "in-service")
+    assert node.condition == [("True", "InService")]
+
+    fleet.start_agent("new", ecc)
+    fleet.becomes("CORDONED", "new")
+    node = cluster.node("new")
+    assert node.is_quarantined
+    assert (node.state, node.condition) == ("cordoned", [("False", "Cordoned")])
+
+    fleet.start_agent("new")
+    fleet.becomes("IN_SERVICE", "new")
+    node = cluster.node("new")
+    assert (node.cordoned, node.taints, node.mark, node.state) == (False, [], None, "in-service")
+    assert node.condition == [("True", "InService")]
+    assert cluster.events("new") == [
+        ("Normal", "InService"),
+        ("Warning", "Cordoned"),
+        ("Normal", "Probation"),
+        ("Normal", "InService"),
+    ]
+
+    story = muster("node", "story", "new", "--url", fleet.url).stdout
+    assert re.fullmatch(".*".join(["", *map(re.escape, STORY), ""]), story, re.DOTALL), story
+    fleet.leave("new")
+
+
+def test_a_node_that_leaves_is_no_failure(fleet, cluster, eventually):
+    """The autoscaler announces it and deletes the node, its agent falls silent, and nothing stands against it."""
+    fleet.join("leaver")
+    fleet.becomes("IN_SERVICE", "leaver")
+    before = cluster.patches("leaver")
+    cluster.kubectl("taint", "leaver", "ToBeDeletedByClusterAutoscaler", "1", "NoSchedule")
+    eventually(lambda: fleet.view("leaver")["leaving"], "the survey to see that it leaves")
+    fleet.stop_agent("leaver")
+    eventually(lambda: fleet.case("leaver")["lost_at"], "the coordinator to miss it")
+    cluster.kubectl("delete", "leaver")
+    eventually(lambda: fleet.case("leaver")["gone"], "it to have left")
+    assert (fleet.case("leaver")["charges"], cluster.patches("leaver")) == ([], before)
+    assert fleet.story("leaver", "service") == ["ACCEPTING to IN_SERVICE: it has been examined and is healthy"]
+    assert fleet.story("leaver", "left") == ["it is silent, and no scheduler lists it any more"]

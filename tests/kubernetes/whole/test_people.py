@@ -1,0 +1,57 @@
+"""What people say with kubectl goes before what muster wants."""
+
+import pytest
+
+
+def test_what_an_operator_lets_in_again_stays_in(fleet, cluster, muster, eventually, ecc):
+    """However often the fault is found, until somebody releases the node from the hold that this puts it under."""
+    fleet.join("pardoned", faults=(ecc,))
+    fleet.becomes("CORDONED", "pardoned")
+    cluster.kubectl("uncordon", "pardoned")
+    eventually(lambda: fleet.case("pardoned")["hold"], "the hold")
+    assert fleet.case("pardoned")["hold"]["by"] == "somebody at kubernetes"
+    fleet.becomes("IN_SERVICE", "pardoned")
+    found_at = fleet.case("pardoned")["charges"][0]["seen"]
+    eventually(lambda: fleet.case("pardoned")["charges"][0]["seen"] > found_at, "the fault to be found again")
+    node = cluster.node("pardoned")
+    assert (fleet.case("pardoned")["state"], node.cordoned, node.taints, node.mark) == ("IN_SERVICE", False, [], None)
+
+    released = muster("quarantine", "release", "pardoned", "--reason", "the GPU is bad indeed", "--url", fleet.url)
+    assert released.returncode == 0, released.stderr
+    fleet.becomes("CORDONED", "pardoned")
+    assert cluster.node("pardoned").is_quarantined
+    fleet.leave("pardoned")
+
+
+@pytest.fixture
+def alone(fleet, cluster, eventually):
+    """Two nodes that muster knows to leave alone: a new one that people have cordoned, and one with their label."""
+    fleet.join("theirs", unschedulable=True, taints=[{"key": "muster.dev/accepting", "effect": "NoSchedule"}])
+    fleet.join("opted-out", labels={"muster.dev/opt-out": "true"})
+    eventually(lambda: fleet.view("theirs")["mark"] == "FOREIGN", "the cordon to be seen")
+    eventually(lambda: fleet.view("opted-out")["opted_out"], "the label to be seen")
+    yield ("theirs", "opted-out")
+    fleet.leave("theirs", "opted-out")
+
+
+def test_what_is_theirs_is_left_alone(fleet, cluster, alone, eventually, ecc):
+    """Neither a node that they have cordoned nor one that has opted out is touched, be it broken or repaired."""
+    for node in alone:
+        fleet.start_agent(node, ecc)
+    for node in alone:
+        eventually(lambda node=node: is_proven(fleet.case(node)), f"the fault of {node} to be proven")
+    for node in alone:
+        fleet.start_agent(node)
+    for node in alone:
+        eventually(lambda node=node: not fleet.case(node)["demand"], f"{node} to be healthy again")
+        assert (fleet.case(node)["state"], cluster.patches(node)) == ("IN_SERVICE", [])
+        assert cluster.node(node).is_untouched
+    assert (cluster.node("theirs").cordoned, cluster.node("opted-out").cordoned) == (True, False)
+
+    cluster.kubectl("uncordon", "theirs")
+    eventually(lambda: not cluster.node("theirs").taints, "the taint of new nodes to go once the cordon is gone")
+    fleet.becomes("IN_SERVICE", "theirs")
+
+
+def is_proven(case):
+    return case["demand"] is not None and not case["demand"]["unproven"]

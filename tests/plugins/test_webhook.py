@@ -1,0 +1,335 @@
+"""The plugin `webhook` with real servers: what they get, what comes of their answers, and what nobody gets to see."""
+
+import asyncio
+import json
+import logging
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from muster.config import Config, Settings
+from muster.model import Action, ServiceState
+from muster.plugins import GROUP, Answer, Plugins, load
+from muster.transition import Effect, Transition
+from muster_plugins.webhook import delivery
+
+OUT = Transition(
+    id="t1",
+    node="gpu-0042",
+    before=ServiceState.IN_SERVICE,
+    after=ServiceState.CORDONED,
+    reason="fell off the bus",
+    at=1_700_000_000.0,
+    codes=("nvml.lost",),
+    action=Action.REPLACE,
+)
+BACK = OUT.model_copy(update={"id": "t2", "before": ServiceState.PROBATION, "after": ServiceState.IN_SERVICE})
+SECRET = "bm8gb25lIHNoYWxsIGV2ZXIgcmVhZCB0aGlzIQ=="
+TOKEN = "token-that-nobody-shall-read"
+URL_SECRET = "B00/X-channel-key-that-nobody-shall-read"
+
+
+@dataclass
+class Server:
+    """What it was posted, by path, and what it answers there: the next of a list, or 200 when there is none."""
+
+    url: str = ""
+    posts: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
+    answers: dict[str, list[web.Response]] = field(default_factory=dict)
+    hangs: asyncio.Event | None = None
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.posts.setdefault(request.path, []).append((request.headers, await request.read()))
+        if self.hangs is not None:
+            await self.hangs.wait()
+        return (self.answers.get(request.path) or [web.Response(text="ok")]).pop(0)
+
+    def bodies(self, path: str) -> list[Any]:
+        return [json.loads(body) for _, body in self.posts.get(path, [])]
+
+
+@asynccontextmanager
+async def serving(tls_context=None) -> AsyncIterator[Server]:
+    server = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls_context).start()
+    scheme = "http" if tls_context is None else "https"
+    server.url = f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as server:
+        yield server
+
+
+@pytest.fixture
+async def plugin(tmp_path) -> AsyncIterator[Any]:
+    """Loads the plugin as everybody does, with these targets; closed at the end of the test."""
+    loaded: list[Plugins] = []
+    for name, secret in (("secret", SECRET), ("token", TOKEN), ("key", "R" * 32)):
+        (tmp_path / name).write_text(f"{secret}\n", encoding="ascii")
+
+    def make(muster_url=None, **targets) -> "Told":
+        table = {"targets": targets, "muster_url": muster_url}
+        config = Config(Settings.model_validate({"fleet": "prod", "plugins": {"webhook": table}}))
+        loaded.append(load(config, entry_points(group=GROUP, name="webhook")))
+        return Told(loaded[-1])
+
+    yield make
+    for plugins in loaded:
+        await plugins.call_each("muster_close", 5)
+
+
+@dataclass
+class Told:
+    """The plugin, as the coordinator calls it."""
+
+    plugins: Plugins
+
+    async def answer(self, hook: str, **arguments) -> Answer:
+        (answer,) = await self.plugins.call_each(hook, 10, **arguments)
+        return answer
+
+    async def tell(self, transition: Transition = OUT) -> Any:
+        answer = await self.answer("muster_transition", transition=transition)
+        assert answer.error is None
+        return answer.value
+
+
+def generic(tmp_path: Path, url: str, **more) -> dict[str, Any]:
+    return {"url": url, "secret_file": str(tmp_path / "secret"), **more}
+
+
+async def test_every_format_is_posted(plugin, server, tmp_path):
+    """Each target gets the transition in its own words, at its own path; one outcome stands for all."""
+    told = plugin(
+        ops=generic(tmp_path, f"{server.url}/ops"),
+        chat={"url": f"{server.url}/chat", "format": "slack"},
+        pager={"url": f"{server.url}/pager", "format": "pagerduty", "routing_key_file": str(tmp_path / "key")},
+        alerts={"url": f"{server.url}/alerts", "format": "alertmanager"},
+        muster_url="https://muster.example/",
+    )
+    outcome = await told.tell()
+    assert (outcome.effect, outcome.detail) == (Effect.DONE, "ops: told; chat: told; pager: told; alerts: told")
+    ((ops,), (chat,), (pager,), (alerts,)) = map(server.bodies, ("/ops", "/chat", "/pager", "/alerts"))
+    assert (ops["fleet"], ops["node"], ops["after"]) == ("prod", "gpu-0042", "CORDONED")
+    assert "<https://muster.example/api/v1/nodes/gpu-0042/story|story>" in chat["blocks"][1]["elements"][0]["text"]
+    assert (pager["routing_key"], pager["event_action"]) == ("R" * 32, "trigger")
+    assert alerts[0]["labels"]["node"] == "gpu-0042"
+    await told.tell(BACK)
+    assert server.bodies("/pager")[1]["event_action"] == "resolve"
+
+
+async def test_headers(plugin, server, tmp_path):
+    """JSON, with a key by which a target knows what it has had, and a token where one is set."""
+    await plugin(ops=generic(tmp_path, f"{server.url}/ops", token_file=str(tmp_path / "token"))).tell()
+    ((headers, _),) = server.posts["/ops"]
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Idempotency-Key"] == headers["webhook-id"] == "prod:t1:1700000000000:ops"
+    assert headers["Authorization"] == f"Bearer {TOKEN}"
+    assert headers["User-Agent"].startswith("muster/")
+
+
+async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
+    """It says who would be told what."""
+    told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
+    outcome = await told.tell(OUT.model_copy(update={"dry_run": True}))
+    assert outcome.effect is Effect.WOULD
+    expected = "would tell ops (generic), chat (slack): gpu-0042 is out of service: fell off the bus"
+    assert outcome.detail == expected
+    assert server.posts == {}
+
+
+async def test_a_state_that_nobody_wants_to_know(plugin, server, tmp_path):
+    """The plugin has nothing to do with it, as if it had no targets at all."""
+    told = plugin(ops=generic(tmp_path, f"{server.url}/ops", states=["HELD"]))
+    assert await told.tell() is None
+    assert await plugin().tell() is None
+    assert server.posts == {}
+
+
+async def test_only_who_has_not_been_told_is_told_again(plugin, server, tmp_path):
+    """One target that fails does not have the others called twice."""
+    told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
+    server.answers["/chat"] = [web.Response(status=429, headers={"Retry-After": "7"}, text="slow down")]
+    first = await told.tell()
+    assert (first.effect, first.retry_after_s) == (Effect.FAILED, 7)
+    assert first.detail == "ops: told; chat: HTTP 429: slow down"
+    again = [await told.tell() for _ in range(2)]
+    assert [(each.effect, each.detail) for each in again] == [(Effect.DONE, "ops: told; chat: told")] * 2
+    assert {path: len(posts) for path, posts in server.posts.items()} == {"/ops": 1, "/chat": 2}
+    keys = {headers["Idempotency-Key"] for headers, _ in server.posts["/chat"]}
+    assert keys == {"prod:t1:1700000000000:chat"}
+
+
+async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
+    """The oldest is forgotten first."""
+    monkeypatch.setattr(delivery, "MOST_REMEMBERED", 2)
+    told = plugin(chat={"url": f"{server.url}/chat", "format": "slack"})
+    for transition in ("a", "b", "c", "b", "c", "a"):
+        await told.tell(OUT.model_copy(update={"id": transition}))
+    keys = [headers["Idempotency-Key"].split(":")[1] for headers, _ in server.posts["/chat"]]
+    assert keys == ["a", "b", "c", "a"]
+
+
+async def test_a_server_that_hangs(plugin, server):
+    """Its deadline is its own: the others are told meanwhile."""
+    server.hangs = asyncio.Event()
+    async with serving() as other:
+        told = plugin(
+            slow={"url": f"{server.url}/slow", "format": "slack", "timeout_s": 0.2},
+            chat={"url": f"{other.url}/chat", "format": "slack"},
+        )
+        outcome = await told.tell()
+    server.hangs.set()
+    assert (outcome.effect, outcome.detail) == (Effect.FAILED, "slow: no answer within 0.2 s; chat: told")
+
+
+async def test_a_server_that_is_not_there(plugin):
+    """Nor is it when the coordinator starts, which is said then."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and it does not listen
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/{URL_SECRET}"
+        told = plugin(chat={"url": url, "format": "slack"})
+        outcome = await told.tell()
+        error = (await told.answer("muster_survey")).error or ""
+    assert outcome.effect is Effect.FAILED
+    assert outcome.detail.startswith("chat: Cannot connect to host 127.0.0.1")
+    assert "Unavailable: plugins.webhook.targets.chat: cannot reach 127.0.0.1" in error
+    assert "check url" in error
+    assert URL_SECRET not in error + outcome.detail
+
+
+async def test_redirects_are_not_followed(plugin, server, tmp_path):
+    """What leads elsewhere must not take our secrets there."""
+    server.answers["/ops"] = [web.Response(status=307, headers={"Location": "/elsewhere"})]
+    outcome = await plugin(ops=generic(tmp_path, f"{server.url}/ops")).tell()
+    assert outcome.effect is Effect.LEFT
+    assert "set url to where it leads" in outcome.detail
+    assert list(server.posts) == ["/ops"]
+
+
+async def test_no_secret_is_shown(plugin, server, tmp_path, caplog):
+    """Some servers answer with all that they were sent; neither details nor logs pass it on."""
+    caplog.set_level(logging.DEBUG)
+    said = f"Cannot POST /services/{URL_SECRET}\n with Bearer {TOKEN}, " + "and on " * 10_000
+    server.answers[f"/services/{URL_SECRET}"] = [web.Response(status=404, text=said)]
+    url = f"{server.url}/services/{URL_SECRET}"
+    told = plugin(chat={"url": url, "format": "slack", "token_file": str(tmp_path / "token")})
+    outcome = await told.tell()
+    assert outcome.effect is Effect.LEFT
+    assert outcome.detail.startswith("chat: refused: HTTP 404: Cannot POST /***/B00/*** with Bearer ***, and on")
+    assert len(outcome.detail) < 300
+    assert "nobody-shall-read" not in outcome.detail + caplog.text + repr(told.plugins.config.claimed)
+
+
+@pytest.mark.parametrize(
+    ("holds", "text"),
+    [
+        ("nobody-shall-read!", "does not stand for a key: it is not base64"),
+        ("bm9ib2R5LXNoYWxsLXJlYWQ=", "it holds 17 bytes, not 24 to 64"),
+        ("", "does not hold one word"),
+        ("two nobody-shall-read", "does not hold one word"),
+        ("nobody-shall-read\x7f", "does not hold one word"),
+        ("nobody-shall-read-ä", "does not hold one word"),
+    ],
+)
+async def test_a_file_without_its_secret(plugin, server, tmp_path, holds, text):
+    """Said at the start and at each try, and mended by writing the file; nothing is posted without it."""
+    told = plugin(ops=generic(tmp_path, f"{server.url}/ops"))
+    (tmp_path / "secret").write_text(holds, encoding="utf-8")
+    outcome, survey = await told.tell(), await told.answer("muster_survey")
+    assert outcome.effect is Effect.FAILED
+    for said in (outcome.detail, survey.error):
+        assert f"plugins.webhook.targets.ops.secret_file: {tmp_path}/secret" in said
+        assert text in said
+        assert "nobody-shall-read" not in said
+    assert server.posts == {}
+    (tmp_path / "secret").write_text(SECRET)
+    assert (await told.tell()).effect is Effect.DONE
+
+
+async def test_a_file_that_is_not_there(plugin, server, tmp_path):
+    """It does not keep the others from being told."""
+    pager = {"url": f"{server.url}/pager", "format": "pagerduty", "routing_key_file": str(tmp_path / "gone")}
+    outcome = await plugin(pager=pager, ops=generic(tmp_path, f"{server.url}/ops")).tell()
+    assert outcome.effect is Effect.FAILED
+    assert outcome.detail.startswith("pager: plugins.webhook.targets.pager.routing_key_file: cannot read")
+    assert outcome.detail.endswith("; ops: told")
+
+
+async def test_survey(plugin, server, tmp_path):
+    """It connects to each target and posts nothing; nobody could be kept off a node by telling somebody."""
+    told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
+    survey = (await told.answer("muster_survey")).value
+    assert (survey.summary, survey.can_cordon, survey.nodes) == ("webhook ops, chat", False, ())
+    assert server.posts == {}
+    assert (await plugin().answer("muster_survey")).value is None
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key; it is its own authority."""
+    directory = tmp_path_factory.mktemp("tls")
+    certificate, key = directory / "ca.crt", directory / "key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+         "-subj", "/CN=ops",
+         "-addext", "subjectAltName = IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    return certificate, key
+
+
+async def test_tls(plugin, certificate, tmp_path):
+    """A server is told only when its certificate comes from an authority that is trusted for it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+    async with serving(context) as server:
+        trusting = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(certificate[0])))
+        distrusting = plugin(ops=generic(tmp_path, f"{server.url}/ops"))
+        confused = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(tmp_path / "secret")))
+        assert (await trusting.tell()).effect is Effect.DONE
+        assert (await trusting.answer("muster_survey")).error is None
+        for told, text in ((distrusting, "self-signed"), (confused, "targets.ops.ca_file: cannot use")):
+            outcome = await told.tell()
+            assert outcome.effect is Effect.FAILED
+            assert text in outcome.detail
+            assert text in ((await told.answer("muster_survey")).error or "")
+        assert len(server.posts["/ops"]) == 1
+
+
+async def test_it_works_again_after_it_was_closed(plugin, server):
+    """Closing twice is fine, as is closing what was never used."""
+    told = plugin(chat={"url": f"{server.url}/chat", "format": "slack"})
+    for _ in range(2):
+        assert (await told.answer("muster_close")).error is None
+    assert (await told.tell()).effect is Effect.DONE
+    for _ in range(2):
+        assert (await told.answer("muster_close")).error is None
+    assert (await told.tell(BACK)).effect is Effect.DONE
+
+
+def test_agents_do_not_pay_for_it():
+    """They load the plugin too, but never the HTTP client."""
+    program = "import sys; import muster_plugins.webhook.plugin; print('aiohttp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "False\n"

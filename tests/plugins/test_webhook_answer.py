@@ -1,0 +1,79 @@
+"""What the answers of targets mean."""
+
+import pytest
+
+from muster.transition import ActionOutcome, Effect
+from muster_plugins.webhook.answer import combine, judge_answer
+
+NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
+
+
+@pytest.mark.parametrize(
+    ("status", "effect", "detail"),
+    [
+        (200, "DONE", "told"),
+        (202, "DONE", "told"),
+        (204, "DONE", "told"),
+        (301, "LEFT", "refused: HTTP 301: redirects are not followed; set url to where it leads"),
+        (400, "LEFT", "refused: HTTP 400: why"),
+        (401, "LEFT", "refused: HTTP 401: why"),
+        (404, "LEFT", "refused: HTTP 404: why"),
+        (408, "FAILED", "HTTP 408: why"),
+        (425, "FAILED", "HTTP 425: why"),
+        (429, "FAILED", "HTTP 429: why"),
+        (500, "FAILED", "HTTP 500: why"),
+        (503, "FAILED", "HTTP 503: why"),
+    ],
+)
+def test_status(status, effect, detail):
+    """What may go another time is tried again, what the target does not want is not."""
+    outcome = judge_answer(status, None, "why", NOW)
+    assert (outcome.effect, outcome.detail, outcome.retry_after_s) == (effect, detail, None)
+
+
+def test_an_answer_without_a_word():
+    """Its status has to do."""
+    assert judge_answer(502, None, "", NOW).detail == "HTTP 502"
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "wait_s"),
+    [
+        ("0", 0),
+        ("30", 30),
+        ("999999", 3600),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60),
+        ("Tue, 14 Nov 2023 22:12:20 GMT", 0),
+        ("Thu, 14 Nov 9999 22:12:20 GMT", 3600),
+        ("-5", None),
+        ("soon", None),
+        ("٣", None),
+        ("9" * 400, None),
+        ("", None),
+    ],
+)
+def test_retry_after(retry_after, wait_s):
+    """Seconds or a date, an hour at most; anything else says nothing."""
+    assert judge_answer(429, retry_after, "", NOW).retry_after_s == wait_s
+
+
+def outcome(effect: str, wait_s: float | None = None) -> ActionOutcome:
+    return ActionOutcome(effect=Effect(effect), detail=effect.lower(), retry_after_s=wait_s)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "effect", "wait_s"),
+    [
+        ([outcome("DONE")], "DONE", None),
+        ([outcome("DONE"), outcome("DONE")], "DONE", None),
+        ([outcome("DONE"), outcome("LEFT")], "LEFT", None),
+        ([outcome("LEFT"), outcome("FAILED"), outcome("DONE")], "FAILED", None),
+        ([outcome("FAILED", 5), outcome("FAILED"), outcome("FAILED", 60)], "FAILED", 60),
+    ],
+)
+def test_targets_together(outcomes, effect, wait_s):
+    """Tried again while one has not been told, and not before the one that wants most time has had it."""
+    named = {f"t{index}": each for index, each in enumerate(outcomes)}
+    together = combine(named)
+    assert (together.effect, together.retry_after_s) == (effect, wait_s)
+    assert together.detail == "; ".join(f"{name}: {each.detail}" for name, each in named.items())

@@ -1,0 +1,220 @@
+"""Taking nodes out of a real Slurm and letting them back, beside people who do the same."""
+
+import time
+
+import pytest
+
+from muster import Effect, Transition
+from muster.config import Config, Settings
+from muster_plugins.slurm.plugin import muster_survey, muster_transition
+
+
+def config(**settings):
+    actor = {"enabled": True, **settings.pop("actor", {})}
+    return Config(Settings.model_validate({"plugins": {"slurm": {"actor": actor, **settings}}}))
+
+
+def transition(after="CORDONED", **changed):
+    told = {"id": "1-7", "node": "gpu1", "before": "IN_SERVICE", "after": after, "reason": "ecc on device 0", "at": 1.0}
+    return Transition.model_validate(told | changed)
+
+
+async def tell(after="CORDONED", *, settings=None, **changed):
+    outcome = await muster_transition(config(**settings or {}), transition(after, **changed))
+    assert outcome is not None
+    return outcome
+
+
+async def surveyed(node="gpu1", **settings):
+    survey = await muster_survey(config(**settings))
+    assert survey is not None
+    (found,) = [one for one in survey.nodes if one.node == node]
+    return found
+
+
+def reason(nodes, node="gpu1"):
+    return nodes.node(node).get("Reason", "").partition(" [")[0]
+
+
+def by_hand(nodes, *changes, node="gpu1"):
+    nodes.scontrol("update", f"NodeName={node}", *changes)
+
+
+async def test_a_node_goes_and_comes_back(nodes):
+    """With a reason for people, and without a trace afterwards."""
+    assert (await tell()).effect is Effect.DONE
+    assert nodes.node("gpu1")["State"] == "IDLE+DRAIN"
+    assert reason(nodes) == "muster:1-7 cordoned: ecc on device 0"
+    assert (await surveyed()).transition == "1-7"
+    assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
+    assert "DRAIN" not in nodes.node("gpu1")["State"]
+    assert not {"Reason", "Comment"} & nodes.node("gpu1").keys()
+    assert (await surveyed("gpu2")).mark == (await surveyed()).mark == "NONE"
+
+
+async def test_a_new_node_waits_until_it_is_accepted(nodes):
+    """And each further step that leaves it out gives the drain its own reason."""
+    await tell("ACCEPTING")
+    assert reason(nodes) == "muster:1-7 accepting: ecc on device 0"
+    await tell("PROBATION", id="1-8", reason="tested again")
+    assert reason(nodes) == "muster:1-8 probation: tested again"
+    assert (await surveyed()).transition == "1-8"
+
+
+async def test_told_twice_is_done_once(nodes):
+    """Slurm's time of the reason shows that nothing was written again."""
+    await tell()
+    before = nodes.node("gpu1")
+    assert (await tell()).detail == "gpu1 is drained already"
+    assert nodes.node("gpu1") == before
+    for _ in range(2):
+        assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
+
+
+async def test_a_job_that_runs_is_not_disturbed(nodes, wait_for):
+    """The node is drained when it has ended, and the next job waits."""
+    job, next_job = (nodes.sbatch("--nodelist=gpu1", "--exclusive", "--wrap", "sleep 600") for _ in range(2))
+    wait_for(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
+    assert "its jobs run to their end" in (await tell()).detail
+    assert nodes.node("gpu1")["State"] == "ALLOCATED+DRAIN"
+    assert nodes.job(job)["JobState"] == "RUNNING"
+    nodes.scontrol("update", f"JobId={next_job}", "Priority=4000000000")
+    nodes.run("scancel", job)
+    wait_for(lambda: nodes.node("gpu1")["State"] == "IDLE+DRAIN", "a node without jobs")
+    assert nodes.job(next_job)["JobState"] == "PENDING"
+    await tell("IN_SERVICE", id="1-8")
+    wait_for(lambda: nodes.job(next_job)["JobState"] == "RUNNING", "the next job")
+
+
+async def test_an_operators_drain_before_ours_stays(nodes):
+    """In both directions, with what was written and by whom."""
+    by_hand(nodes, "State=DRAIN", "Reason=bad fan")
+    for after in ("CORDONED", "IN_SERVICE"):
+        outcome = await tell(after)
+        assert outcome.effect is Effect.LEFT
+        assert outcome.detail.startswith("gpu1 IDLE+DRAIN: bad fan (root@20")
+        assert reason(nodes) == "bad fan"
+    assert (await surveyed()).mark == "FOREIGN"
+    by_hand(nodes, "State=RESUME")
+    assert (await surveyed()).mark == "NONE"
+    assert (await tell()).effect is Effect.DONE
+
+
+async def test_an_operators_drain_after_ours_stays(nodes):
+    """It is his now: we take our mark away, so that his resume is nobody's business."""
+    await tell()
+    by_hand(nodes, "Reason=bad fan")
+    assert (await surveyed()).mark == "FOREIGN"
+    assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.LEFT
+    assert (nodes.node("gpu1")["State"], reason(nodes)) == ("IDLE+DRAIN", "bad fan")
+    by_hand(nodes, "State=RESUME")
+    assert (await surveyed()).mark == "NONE"
+
+
+async def test_an_operator_who_resumes_our_drain_has_the_last_word(nodes):
+    """The same transition does not drain again; a later one does, or takes the mark away."""
+    await tell()
+    by_hand(nodes, "State=RESUME")
+    found = await surveyed()
+    assert (found.mark, found.transition) == ("UNDONE", "1-7")
+    assert (await tell()).effect is Effect.LEFT
+    assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
+    assert (await surveyed()).mark == "NONE"
+    assert (await tell(id="1-9")).effect is Effect.DONE
+
+
+async def test_what_people_write_beside_a_node_is_kept(nodes):
+    """Signs that a shell or scontrol might take for its own included."""
+    comment = "RMA 17; $(reboot) `x` State=IDLE \"quoted\" 'too'"
+    by_hand(nodes, f"Comment={comment}")
+    await tell(reason='$(reboot); `x` | "quoted" NodeName=gpu2 State=DOWN')
+    assert nodes.node("gpu2")["State"] == "IDLE"
+    assert nodes.scontrol("--oneliner", "show", "node", "gpu1").count(f"Comment={comment} [muster:1-7]") == 1
+    await tell("IN_SERVICE", id="1-8")
+    assert nodes.scontrol("--oneliner", "show", "node", "gpu1").strip().endswith(f"Comment={comment}")
+
+
+async def test_a_node_that_slurm_does_not_hear_of_is_drained(nodes):
+    """It would be back in service as soon as Slurm hears of it, whereas a node that a person has put down stays."""
+    by_hand(nodes, "State=DOWN", "Reason=Not responding")
+    assert (await tell()).effect is Effect.DONE
+    assert nodes.node("gpu1")["State"] == "DOWN+DRAIN"
+    await tell("IN_SERVICE", id="1-8")
+    by_hand(nodes, "State=DOWN", "Reason=pulled")
+    assert (await tell(id="1-9")).effect is Effect.LEFT
+    assert "DRAIN" not in nodes.node("gpu1")["State"]
+    assert reason(nodes) == "pulled"
+
+
+async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, wait_for):
+    """It waits for a job when we drain the node and let it back; what was written beside it is kept until then."""
+    job = nodes.sbatch("--nodelist=gpu1", "--wrap", "sleep 600")
+    wait_for(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
+    nodes.scontrol("reboot", "reason=new kernel", "gpu1")
+    assert (await surveyed()).leaving == "Slurm is to reboot it"
+    await tell()
+    assert reason(nodes) == "muster:1-7 cordoned: ecc on device 0; before: new kernel"
+    await tell("IN_SERVICE", id="1-8")
+    assert "REBOOT_REQUESTED" in nodes.node("gpu1")["State"]
+    nodes.scontrol("cancel_reboot", "gpu1")
+
+
+@pytest.mark.parametrize("name", ["gpu9", "ALL", "gpu1.example"])
+async def test_a_node_that_slurm_does_not_have(nodes, name):
+    """Nor is a word that stands for all nodes one of them."""
+    outcome = await tell(node=name)
+    assert (outcome.effect, outcome.detail) == (Effect.LEFT, f"Slurm has no node {name}")
+    assert {nodes.node(node)["State"] for node in ("gpu1", "gpu2")} == {"IDLE"}
+
+
+async def test_a_list_of_nodes_is_no_node(nodes):
+    """A mistake in the names of the settings would drain several nodes; they are held to be one each."""
+    unchecked = Transition.model_construct(**dict(transition()) | {"node": "gpu[1-2]"})
+    outcome = await muster_transition(config(), unchecked)
+    assert outcome is not None
+    assert (outcome.effect, outcome.detail) == (Effect.LEFT, "Slurm has no node gpu[1-2]")
+    assert {nodes.node(node)["State"] for node in ("gpu1", "gpu2")} == {"IDLE"}
+
+
+async def test_slurm_may_call_a_node_otherwise(nodes):
+    """By a domain less, or by whatever the settings say."""
+    for node, actor in (("gpu1.example", {"domain": ".example"}), ("first", {"names": {"first": "gpu1"}})):
+        assert (await tell(node=node, settings={"actor": actor})).effect is Effect.DONE
+        assert (await surveyed(node, actor=actor)).mark == "OURS"
+        await tell("IN_SERVICE", id="1-8", node=node, settings={"actor": actor})
+
+
+async def test_a_node_that_has_opted_out_is_left_alone(nodes):
+    """By a feature, which can be set while Slurm runs."""
+    by_hand(nodes, "AvailableFeatures=h100,muster_opt_out")
+    assert (await surveyed()).opted_out
+    assert (await tell()).effect is Effect.LEFT
+    assert nodes.node("gpu1")["State"] == "IDLE"
+
+
+async def test_a_dry_run_says_what_it_would_do(nodes):
+    """As a line that a shell takes, and changes nothing."""
+    outcome = await tell(dry_run=True)
+    assert outcome.effect is Effect.WOULD
+    assert outcome.detail == (
+        "scontrol update NodeName=gpu1 State=DRAIN 'Reason=muster:1-7 cordoned: ecc on device 0' 'Comment=[muster:1-7]'"
+    )
+    assert nodes.node("gpu1")["State"] == "IDLE"
+    assert (await tell("IN_SERVICE", dry_run=True)).effect is Effect.DONE
+
+
+async def test_slurmctld_restarts_in_the_middle(nodes, wait_for):
+    """What it does not answer has failed and is tried again; marks of both kinds are still there afterwards."""
+    await tell()
+    await tell(node="gpu2")
+    by_hand(nodes, "State=RESUME", node="gpu2")
+    nodes.stop_slurmctld()
+    began = time.monotonic()
+    outcome = await tell("IN_SERVICE", id="1-8")
+    assert (outcome.effect, outcome.detail) == (Effect.FAILED, "gpu1: slurmctld did not answer within 4 s")
+    assert time.monotonic() - began < 8
+    nodes.start_slurmctld()
+    wait_for(lambda: nodes.node("gpu1").get("State") == "IDLE+DRAIN", "a node that is known")
+    assert ((await surveyed()).mark, (await surveyed("gpu2")).mark) == ("OURS", "UNDONE")
+    assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
+    assert "DRAIN" not in nodes.node("gpu1")["State"]

@@ -1,0 +1,208 @@
+"""What is to be changed on a node in Slurm, for every way in which Slurm may have it."""
+
+import pytest
+
+from muster import Effect, Mark, Transition
+from muster.model import ServiceState, valid_labels
+from muster_plugins.slurm.decision import decide
+from muster_plugins.slurm.marks import Hold, hold
+from muster_plugins.slurm.names import Names
+from muster_plugins.slurm.nodes import SlurmNode
+from muster_plugins.slurm.survey import scheduler_node
+
+OURS = "muster:1-7 cordoned: gpu.ecc"
+TEST = "muster-test: collective in group 5f1c"
+
+NODES = {
+    "in service": (("IDLE",), "", ""),
+    "noted": (("IDLE",), "firmware due", ""),
+    "commented": (("MIXED",), "", "RMA 17"),
+    "ours": (("IDLE", "DRAIN"), OURS, "RMA 17 [muster:1-7]"),
+    "ours, gone": (("DOWN", "DRAIN", "NOT_RESPONDING"), OURS, "[muster:1-7]"),
+    "ours, unmarked": (("IDLE", "DRAIN"), OURS, "RMA 17"),
+    "ours of before": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x", "[muster:1-2]"),
+    "undone": (("IDLE",), "", "[muster:1-7]"),
+    "undone, tested": (("IDLE", "DRAIN"), TEST, "[muster:1-7]"),
+    "undone, gone": (("DOWN",), "Not responding", "[muster:1-7]"),
+    "undone before": (("IDLE",), "", "[muster:1-2]"),
+    "overwritten": (("IDLE", "DRAIN"), "bad fan", "[muster:1-7]"),
+    "tested": (("IDLE", "DRAIN"), TEST, ""),
+    "gone": (("DOWN", "NOT_RESPONDING"), "Not responding", ""),
+    "gone under test": (("DOWN",), TEST, ""),
+    "theirs": (("IDLE", "DRAIN"), "bad fan", ""),
+    "theirs, no reason": (("IDLE", "DRAIN"), "", ""),
+    "theirs, down": (("DOWN",), "pulled", ""),
+    "failing": (("IDLE", "FAIL", "DRAIN"), OURS, ""),
+    "reads like ours": (("IDLE", "DRAIN"), "muster: look at this", ""),
+}
+"""State, reason and comment."""
+
+
+def node(kind, **changed):
+    state, reason, comment = NODES[kind]
+    return SlurmNode(name="gpu1", state=state, reason=reason, reason_by="op@t", comment=comment, **changed)
+
+
+def transition(after, **changed):
+    told = {"id": "1-7", "node": "gpu1", "before": "IN_SERVICE", "after": after, "reason": "gpu.ecc", "at": 1.0}
+    return Transition.model_validate(told | changed)
+
+
+def drain(reason=OURS, comment="[muster:1-7]"):
+    return {"State": "DRAIN", "Reason": reason, "Comment": comment}
+
+
+OUT = {
+    "in service": (Effect.DONE, drain()),
+    "noted": (Effect.DONE, drain(f"{OURS}; before: firmware due")),
+    "commented": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
+    "ours": (Effect.DONE, {}),
+    "ours, gone": (Effect.DONE, {}),
+    "ours, unmarked": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
+    "ours of before": (Effect.DONE, drain()),
+    "undone": (Effect.LEFT, {}),
+    "undone, tested": (Effect.LEFT, {}),
+    "undone, gone": (Effect.LEFT, {}),
+    "undone before": (Effect.DONE, drain()),
+    "overwritten": (Effect.LEFT, {}),
+    "tested": (Effect.DONE, drain()),
+    "gone": (Effect.DONE, drain()),
+    "gone under test": (Effect.DONE, drain()),
+    "theirs": (Effect.LEFT, {}),
+    "theirs, no reason": (Effect.LEFT, {}),
+    "theirs, down": (Effect.LEFT, {}),
+    "failing": (Effect.LEFT, {}),
+    "reads like ours": (Effect.LEFT, {}),
+}
+
+UNMARK = {"Comment": ""}
+BACK = {
+    "in service": (Effect.DONE, {}),
+    "noted": (Effect.DONE, {}),
+    "commented": (Effect.DONE, {}),
+    "ours": (Effect.DONE, {"State": "UNDRAIN", "Comment": "RMA 17"}),
+    "ours, gone": (Effect.DONE, {"State": "RESUME", **UNMARK}),
+    "ours, unmarked": (Effect.DONE, {"State": "UNDRAIN"}),
+    "ours of before": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "undone": (Effect.DONE, UNMARK),
+    "undone, tested": (Effect.DONE, UNMARK),
+    "undone, gone": (Effect.DONE, UNMARK),
+    "undone before": (Effect.DONE, UNMARK),
+    "overwritten": (Effect.LEFT, UNMARK),
+    "tested": (Effect.DONE, {}),
+    "gone": (Effect.DONE, {}),
+    "gone under test": (Effect.DONE, {}),
+    "theirs": (Effect.LEFT, {}),
+    "theirs, no reason": (Effect.LEFT, {}),
+    "theirs, down": (Effect.LEFT, {}),
+    "failing": (Effect.LEFT, {}),
+    "reads like ours": (Effect.LEFT, {}),
+}
+
+MARKS = {
+    Mark.NONE: {"in service", "noted", "commented", "tested", "gone", "gone under test"},
+    Mark.OURS: {"ours", "ours, gone", "ours, unmarked", "ours of before"},
+    Mark.UNDONE: {"undone", "undone, tested", "undone, gone", "undone before"},
+    Mark.FOREIGN: {"overwritten", "theirs", "theirs, no reason", "theirs, down", "failing", "reads like ours"},
+}
+
+
+@pytest.mark.parametrize("kind", NODES)
+@pytest.mark.parametrize(("after", "table"), [("CORDONED", OUT), ("IN_SERVICE", BACK)])
+def test_the_step_for_a_transition(kind, after, table):
+    """Only what is missing is changed, and nothing that others did."""
+    step = decide(node(kind), transition(after), "opted_out")
+    assert (step.effect, dict(step.update)) == table[kind]
+
+
+@pytest.mark.parametrize("kind", NODES)
+@pytest.mark.parametrize("after", ServiceState)
+def test_a_step_that_was_taken_is_not_taken_again(kind, after):
+    """Told twice, a transition changes a node once."""
+    before = node(kind)
+    update = decide(before, transition(after), "opted_out").update
+    assert not decide(as_slurm_would(before, update), transition(after), "opted_out").update
+
+
+def as_slurm_would(before, update):
+    """The node after the update."""
+    state, reason = before.state, update.get("Reason", before.reason)
+    if update.get("State") == "DRAIN":
+        state = (*[flag for flag in state if flag != "DRAIN"], "DRAIN")
+    elif "State" in update:
+        state, reason = ("IDLE",), ""
+    comment = update.get("Comment", before.comment)
+    return SlurmNode(name="gpu1", state=state, reason=reason, comment=comment)
+
+
+@pytest.mark.parametrize("after", ServiceState)
+def test_a_node_that_has_opted_out_is_left_alone(after):
+    """Whatever stands beside it."""
+    step = decide(node("ours", features=("h100", "mine")), transition(after), "mine")
+    assert (step.effect, step.update) == (Effect.LEFT, {})
+    assert "feature mine" in step.detail
+
+
+@pytest.mark.parametrize("kind", NODES)
+def test_the_mark_of_a_node(kind):
+    """What the coordinator is told about who keeps it out."""
+    assert kind in MARKS[scheduler_node(node(kind), Names("", {}), "opted_out").mark]
+
+
+def test_what_others_wrote_is_told():
+    """With who and when."""
+    assert decide(node("theirs"), transition("CORDONED"), "x").detail == "IDLE+DRAIN: bad fan (op@t)"
+    assert scheduler_node(node("theirs"), Names("", {}), "x").detail == "IDLE+DRAIN: bad fan (op@t)"
+    assert "no reason given" in decide(node("theirs, no reason"), transition("CORDONED"), "x").detail
+
+
+def test_a_drain_says_that_jobs_run_on():
+    """And only where there are any."""
+    assert decide(node("commented"), transition("CORDONED"), "x").detail.endswith("its jobs run to their end")
+    assert "jobs" not in decide(node("in service"), transition("CORDONED"), "x").detail
+
+
+@pytest.mark.parametrize("reason", ["two\nlines\tand\0more", "ü" * 400, "x" * 400])
+def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
+    """And still ours when it is cut."""
+    line = decide(node("in service"), transition("ACCEPTING", reason=reason), "x").update["Reason"]
+    assert line.startswith("muster:1-7 accepting: ")
+    assert line.isprintable()
+    assert len(line.encode()) <= 250
+    assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
+
+
+def test_a_node_by_its_name_in_muster():
+    """A domain is added, and exceptions go before that."""
+    names = Names(".example", {"first": "gpu1"})
+    assert (names.in_slurm("gpu2.example"), names.in_slurm("first"), names.in_slurm("other")) == (
+        "gpu2",
+        "gpu1",
+        "other",
+    )
+    assert (names.in_muster("gpu2"), names.in_muster("gpu1")) == ("gpu2.example", "first")
+
+
+@pytest.mark.parametrize(
+    ("state", "leaving"),
+    [
+        (("IDLE",), None),
+        (("IDLE", "RESERVED"), None),
+        (("IDLE", "POWERING_DOWN"), "Slurm is powering it down"),
+        (("ALLOCATED", "REBOOT_REQUESTED"), "Slurm is to reboot it"),
+        (("DOWN", "REBOOT_ISSUED"), "Slurm is rebooting it"),
+        (("IDLE", "MAINTENANCE"), "it is reserved for maintenance"),
+    ],
+)
+def test_a_node_that_goes_as_planned(state, leaving):
+    """Is told so, that nobody takes it for a failure."""
+    surveyed = scheduler_node(SlurmNode(name="gpu1", state=state), Names("", {}), "x")
+    assert surveyed.leaving == leaving
+
+
+def test_features_and_partitions_are_labels():
+    """Each as one, by which nodes can be selected; what cannot be the name of one is left out."""
+    there = SlurmNode(name="gpu1", state=("IDLE",), features=("h100", "ib-400", "gpu:8", "-"), partitions=("main",))
+    labels = scheduler_node(there, Names("", {}), "x").labels
+    assert labels == {"feature.slurm/h100": "true", "feature.slurm/ib-400": "true", "partition.slurm/main": "true"}
+    assert valid_labels(labels)
