@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from muster.errors import Unavailable
@@ -43,16 +44,26 @@ persistence false
 class Fleet:
     """A coordinator and agents. Without the URL of a `broker`, the coordinator embeds one.
 
-    Logs and databases go to `directory`, each part's under its own name.
+    Logs and databases go to `directory`, each part's under its own name. `settings` go over those that a coordinator
+    needs here, `variables` into its environment.
     """
 
-    def __init__(self, directory: Path, broker: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        broker: str | None = None,
+        *,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.parts: dict[str, Part] = {}
         self.url = f"http://{free_address()}"
         self.client = Client(self.url)
         self._directory = directory
         self._listen = free_address()
         self._broker = broker
+        self._settings = settings
+        self._variables = variables
         self._stack = ExitStack()
 
     @property
@@ -67,8 +78,8 @@ class Fleet:
 
     async def __aenter__(self) -> "Fleet":
         broker = {"listen": self._listen} if self._broker is None else {"url": self._broker}
-        settings = {"broker": broker, "http": {"listen": self.url.removeprefix("http://")}}
-        await self._start("coordinator", "coordinator", settings, {})
+        own = {"broker": broker, "http": {"listen": self.url.removeprefix("http://")}}
+        await self._start("coordinator", "coordinator", own | dict(self._settings), self._variables)
         await self._until(self._answers)
         return self
 
@@ -170,12 +181,22 @@ async def _listens(host: str, port: int, process: asyncio.subprocess.Process) ->
 
 
 def install_noop_plugin(site: Path) -> dict[str, str]:
-    """Lays the plugin `noop` out in `site` as pip would, and gives the environment variables with which it is found."""
-    shutil.copy(NOOP_PLUGIN / "muster_noop.py", site)
-    information = site / "muster_noop-1.0.dist-info"
+    """Lays the plugin `noop` out as `install_plugin` does."""
+    return install_plugin(NOOP_PLUGIN / "muster_noop.py", site)
+
+
+def install_plugin(module: Path, site: Path) -> dict[str, str]:
+    """Lays a plugin out in `site` as pip would, and gives the environment variables with which it is found.
+
+    `module` is the file muster_<name>.py, which is all of it.
+    """
+    name = module.stem.removeprefix("muster_")
+    shutil.copy(module, site)
+    information = site / f"{module.stem}-1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: muster-noop\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text("[muster]\nnoop = muster_noop\n", encoding="utf-8")
+    metadata = f"Metadata-Version: 2.1\nName: muster-{name}\nVersion: 1.0\n"
+    (information / "METADATA").write_text(metadata, encoding="utf-8")
+    (information / "entry_points.txt").write_text(f"[muster]\n{name} = {module.stem}\n", encoding="utf-8")
     return {"PYTHONPATH": str(site)}
 
 

@@ -137,7 +137,8 @@ def _frame(panel: Panel) -> Iterator[str]:
         yield f'<path d="M0 {y:.1f}h{WIDTH}" stroke="#ddd"/>'
         yield f'<text x="-6" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
     for index, place in enumerate(panel.places):
-        yield f'<text x="{_x(panel, index):.1f}" y="{HEIGHT + 16}" text-anchor="middle">{escape(place)}</text>'
+        x = f"{_x(panel, index):.1f}"
+        yield f'<text x="{x}" y="{HEIGHT + 16}" font-size="9" text-anchor="middle">{escape(place)}</text>'
 
 
 def _line(panel: Panel, values: Sequence[float | None], colour: str) -> Iterator[str]:

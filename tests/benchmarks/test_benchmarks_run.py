@@ -21,6 +21,7 @@ SMALLEST = {
     ],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
+    "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
 }
 
 PARTS = {
@@ -36,6 +37,10 @@ PARTS = {
     "localisation_results",
     "localisation_scoring",
     "localisation_summary",
+    "quarantine_cluster",
+    "quarantine_crowd",
+    "quarantine_latency",
+    "quarantine_storm",
     "sweep_agents",
     "sweep_crowd",
     "sweep_crowd_agents",
