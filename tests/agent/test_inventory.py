@@ -2,83 +2,39 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from muster.config import AgentSettings, TopologyLabels
+from muster.config import AgentSettings, Settings
 from muster.errors import SettingsError
 from muster.model import MOST_LABELS, Inventory, Topology, valid_labels
+from muster.topology_labels import TopologyLabels
 from muster_agent.inventory import completed
 from muster_agent.labels import MOST_BYTES, parse_labels, read_labels
-from muster_agent.topology_labels import KNOWN, topology_of
-
-GKE = {
-    "kubernetes.io/hostname": "gke-a3-1",
-    "cloud.google.com/gce-topology-block": "b7",
-    "cloud.google.com/gce-topology-subblock": "s3",
-    "cloud.google.com/gce-topology-host": "h9",
-}
 
 
 def test_the_operator_goes_before_labels_and_labels_before_what_was_found():
     """Level by level: what one does not say, the next one may."""
     found = Inventory(topology=Topology(block="found", rack="found", leaf="found"))
-    inventory = completed(found, AgentSettings(block="set"), GKE)
-    assert inventory.topology == Topology(block="set", rack="s3", leaf="found", host="h9")
-    assert inventory.labels == GKE
+    labels = {"muster/block": "labelled", "muster/rack": "labelled"}
+    inventory = completed(found, Settings(agent=AgentSettings(block="set")), labels)
+    assert inventory.topology == Topology(block="set", rack="labelled", leaf="found")
+    assert inventory.labels == labels
 
 
 def test_labels_that_a_plugin_found_count_where_there_is_no_file():
     """They place the node as those of a file do."""
-    inventory = completed(Inventory(labels=GKE), AgentSettings(), {})
-    assert (inventory.labels, inventory.topology.rack) == (GKE, "s3")
-    assert completed(Inventory(labels=GKE), AgentSettings(), {"a": "b"}).labels == {"a": "b"}
+    found = Inventory(labels={"example.com/row": "7"})
+    inventory = completed(found, Settings(topology_labels=TopologyLabels(rack="example.com/row")), {})
+    assert (inventory.labels, inventory.topology.rack) == (found.labels, "7")
+    assert completed(found, Settings(), {"a": "b"}).labels == {"a": "b"}
 
 
 def test_the_machine_is_described_beside_it():
     """What the plugins found of its software stays."""
-    inventory = completed(Inventory(machine_type="found", software={"driver": "575"}), AgentSettings(), {})
+    inventory = completed(Inventory(machine_type="found", software={"driver": "575"}), Settings(), {})
     assert inventory.machine_type == "found"
     assert inventory.software.keys() == {"driver", "muster", "python", "kernel"}
-
-
-@pytest.mark.parametrize(
-    ("labels", "topology"),
-    [
-        ({}, Topology()),
-        (GKE, Topology(block="b7", rack="s3", host="h9")),
-        ({**GKE, "muster/rack": "mine"}, Topology(block="b7", rack="mine", host="h9")),
-        (
-            {f"topology.kubernetes.io/{level}": level for level in KNOWN},
-            Topology(block="block", rack="rack", leaf="leaf", host="host"),
-        ),
-        (
-            {
-                "fabric.topograph.run/tier-0": "s1",
-                "fabric.topograph.run/tier-1": "s2",
-                "fabric.topograph.run/tier-2": "s3",
-            },
-            Topology(leaf="s1", block="s2"),
-        ),
-        (
-            {f"network.topology.nvidia.com/{tier}": tier for tier in ("accelerator", "leaf", "spine", "core")},
-            Topology(block="spine", rack="accelerator", leaf="leaf"),
-        ),
-        ({"topology.kubernetes.io/zone": "z", "muster/rack": ""}, Topology()),
-    ],
-    ids=["none", "GKE", "ours go first", "generic", "Topograph", "Topograph before version 1", "nothing said"],
-)
-def test_known_labels_place_a_node(labels, topology):
-    """Whoever has set them."""
-    assert topology_of(labels, TopologyLabels()) == topology
-
-
-def test_an_operators_own_label_stands_for_its_level():
-    """The known ones of that level count no more, also where a node lacks it; other levels keep theirs."""
-    own = TopologyLabels(rack="example.com/rack")
-    assert topology_of({**GKE, "example.com/rack": "r1"}, own) == Topology(block="b7", rack="r1", host="h9")
-    assert topology_of(GKE, own) == Topology(block="b7", host="h9")
 
 
 @pytest.mark.parametrize(
@@ -159,10 +115,3 @@ def test_an_inventory_takes_what_kubernetes_takes():
         valid_labels({**labels, "one": "more"})
     with pytest.raises(ValueError, match="no key of a label"):
         Inventory(labels={"k" * 64: "v"})
-
-
-@pytest.mark.parametrize("level", KNOWN)
-def test_the_guide_names_the_labels(level):
-    """In the order in which they count."""
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "topology.md"
-    assert f"| {level} | {', '.join(f'`{key}`' for key in KNOWN[level])} |\n" in guide.read_text(encoding="utf-8")

@@ -115,6 +115,16 @@ def test_what_happens_during_a_run_hastens_the_next():
     assert schedule.tick(41.0) == ["a"]
 
 
+def test_what_happens_just_after_a_beat_hastens_at_once():
+    """Only hastened runs keep apart: a beat that has just been is no reason to wait."""
+    schedule = schedule_of(a=100.0)
+    first = schedule.next_due()
+    schedule.tick(first)
+    schedule.ended("a", first + 0.1)
+    schedule.hasten("a", first + 0.2)
+    assert schedule.next_due() == first + 0.2
+
+
 def test_a_storm_of_events_costs_a_run_a_second():
     """Each of 1,000 events within ten seconds hastens the check; it runs ten times or eleven."""
     schedule = schedule_of(a=1000.0)

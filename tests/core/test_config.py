@@ -24,6 +24,7 @@ from muster.config import (
 from muster.errors import SettingsError
 from muster.section import Section
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepsSettings
+from muster.topology_labels import TopologyLabels
 
 
 @pytest.fixture
@@ -290,6 +291,7 @@ def test_addresses(address, pair):
         ScheduleSettings,
         NewNodesSettings,
         LogSettings,
+        TopologyLabels,
     ],
 )
 def test_every_setting_is_described(model):

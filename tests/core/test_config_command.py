@@ -46,6 +46,36 @@ def test_show_tells_no_secret(muster, settings_file, options):
     assert "postgresql+asyncpg://muster:***@db/muster" in done.stdout
 
 
+CHAT = """
+[plugins.webhook.targets.chat]
+format = "slack"
+url = "https://hooks.slack.com/services/T000/B000/HUSH"
+[plugins.webhook.targets.mistyped]
+url = "https:/user:HUSH@pager.example/"
+[plugins.elsewhere]
+peers = [{ at = "http://peer.example/?key=HUSH", in = "/etc/peers" }]
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_show_tells_no_url_of_a_plugin(muster, tmp_path, options):
+    """From the file or the environment, at any depth, whether a plugin knows the table or not; paths are shown."""
+    path = tmp_path / "muster.toml"
+    path.write_text(CHAT)
+    environment = {
+        "MUSTER_PLUGINS__WEBHOOK__TARGETS__OPS__URL": "https://hooks.slack.com/services/T000/B000/HUSH",
+        "MUSTER_PLUGINS__OTHER": "https://other.example/HUSH",
+    }
+    done = muster("config", "show", "--config", str(path), *options, env=environment)
+    assert done.returncode == 0, done.stderr
+    plugins = (json if options else tomllib).loads(done.stdout)["plugins"]
+    urls = {name: target["url"] for name, target in plugins["webhook"]["targets"].items()}
+    assert urls == dict.fromkeys(("chat", "mistyped", "ops"), "https://***")
+    assert plugins["elsewhere"] == {"peers": [{"at": "http://***", "in": "/etc/peers"}]}
+    assert plugins["other"] == "https://***"
+    assert "HUSH" not in done.stdout + done.stderr
+
+
 def test_show_as_json(muster, settings_file):
     """The same settings as JSON; the environment can name the file."""
     done = muster("config", "show", "--json", env={"MUSTER_CONFIG": str(settings_file)})
@@ -118,3 +148,50 @@ def test_toml_reads_back_the_same(table):
 def test_toml_has_no_null():
     """What is not set stands there as a comment."""
     assert to_toml({"a": None}) == "# a is not set"
+
+
+PART = """
+from muster.errors import SettingsError
+
+def check(config, checks):
+    if config.settings.fleet == "wrong":
+        raise SettingsError("fleet: not this one")
+    yield f"{config.settings.fleet} with {'gemm' if checks and 'gemm' in checks else 'unknown checks'}"
+"""
+
+
+@pytest.fixture
+def a_part(tmp_path):
+    """A package whose entry point has a say about the settings."""
+    package = tmp_path / "part-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: part\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[muster.config_checks]\npart = its_part:check\n")
+    (tmp_path / "its_part.py").write_text(PART)
+    return tmp_path
+
+
+def test_check_asks_every_part(muster, a_part):
+    """What an entry point in the group `muster.config_checks` says is printed before OK."""
+    done = muster("config", "check", env={"PYTHONPATH": str(a_part), "MUSTER_FLEET": "lab"})
+    assert (done.returncode, done.stdout) == (0, "lab with gemm\nOK\n")
+
+
+def test_check_tells_a_part_when_not_all_checks_are_known(muster, a_part):
+    """Since a plugin has failed to load, whose checks may be meant."""
+    entry_points = a_part / "part-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text(entry_points.read_text() + "[muster]\nbroken = no_such_module\n")
+    done = muster("config", "check", env={"PYTHONPATH": str(a_part), "MUSTER_FLEET": "lab"})
+    assert (done.returncode, done.stdout) == (0, "lab with unknown checks\nOK\n")
+
+
+def test_check_refuses_what_a_part_refuses(muster, a_part):
+    """Together with all else that is wrong."""
+    done = muster(
+        "config",
+        "check",
+        env={"PYTHONPATH": str(a_part), "MUSTER_FLEET": "wrong", "MUSTER_BROKER__CA_FILE": "/nowhere"},
+    )
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "fleet: not this one" in done.stderr
+    assert "there is no file /nowhere" in done.stderr

@@ -36,18 +36,23 @@ ELSEWHERE = {
     "muster agent": "tests/agent/test_agent_daemon.py",
     "muster check run script.": "tests/plugins/test_script.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
+    "muster quarantine release NODE --untested": "tests/coordinator/test_quarantine_command.py",
+    "muster quarantine unfreeze": "tests/coordinator/test_quarantine_web.py",
     "muster up": "tests/local/test_up.py",
     "sbatch": "tests/slurm/test_acceptance.py",
     "srun": "tests/slurm/test_acceptance.py",
     "torchrun": "tests/agent/acceptance/test_job_processes.py",
 }
-"""What is not run here, because it never ends or takes minutes, and where it is tested."""
+"""What is not run here, because it never ends, takes minutes or needs a fleet in trouble, and where it is tested."""
 
 EXIT_CODES = {
     "muster check run --all --expect-gpus 8": 2,
     "muster check run --suite quick --expect-gpus 8 --report-dir reports --report-name gpu-0042": 2,
 }
 """Of the lines that are meant to show something wrong; 0 for all others."""
+
+DECIDING: dict[str, Any] = {"quarantine": {"trust_loopback": True}}
+"""Without a token, holds and releases are taken from whoever is on this host."""
 
 OF_THIS_HOST = ("muster check run --all", "muster check run --suite")
 """What these find depends on the host that runs the tests: 0 to 3 will do."""
@@ -150,7 +155,7 @@ def place(tmp_path_factory) -> Iterator[Place]:
         (directory / name).write_text(next(block for block in blocks("toml") if mark in block))
     with contextlib.ExitStack() as running:
         free = {"listen": "127.0.0.1:0"}
-        log = running.enter_context(part(directory, "coordinator", {"http": free, "broker": free}))
+        log = running.enter_context(part(directory, "coordinator", {"http": free, "broker": free, **DECIDING}))
         listening = wait_for(lambda: ready(log), "the coordinator")
         for node in NODES:
             running.enter_context(part(directory, node, agent_settings(node, listening["broker"])))

@@ -23,6 +23,12 @@ def test_page_is_up_to_date(name):
     assert (DOCS / name).read_text(encoding="utf-8") == generate.PAGES[name](), "call `make docs`"
 
 
+@pytest.mark.parametrize("name", generate.MANIFESTS)
+def test_manifest_is_up_to_date(name):
+    """After a change of the calls to Kubernetes, `make docs` has been called."""
+    assert (generate.DAEMONSET / name).read_text(encoding="utf-8") == generate.MANIFESTS[name](), "call `make docs`"
+
+
 def test_diagrams_are_up_to_date():
     """After a change of a machine's table, `make docs` has been called."""
     assert generate.ARCHITECTURE.read_text(encoding="utf-8") == generate.architecture(), "call `make docs`"

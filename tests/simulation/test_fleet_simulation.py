@@ -129,11 +129,11 @@ def any_sweep(lot: random.Random, nodes: int, devices: int) -> dict[str, Any]:
     return {
         "strategy": strategy,
         "pairing": lot.choice(pairings) if strategy is Strategy.PAIRS else None,
-        "passes": lot.choice([1, 1, 2]),
+        "passes": (passes := lot.choice([1, 1, 2])),
         "select": lot.choice([None, "rack=rack-0,rack-1", "rack=rack-1,rack-2"]),
         "priority": lot.choice([-5, 0, 0, 5]),
         "max_parallel": None if whole else lot.choice([None, "50%", "4", str(nodes)]),
-        "max_rounds": lot.choice([None, None, 1, 3]),
+        "max_rounds": lot.choice([None, None, passes, 3]),
         "max_node_s": lot.choice([None, None, 600.0]),
     }
 

@@ -8,8 +8,28 @@ from benchmarks.localisation_scoring import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.check import CheckInfo, Needs, Scope
+from muster.model import Device, Inventory, Topology
+from muster_coordinator.events import SweepRequested
 from muster_coordinator.localize.adaptive import Adaptive
+from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.probe import Abilities, Probe, Site
+from muster_coordinator.node import Node
+from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.sweeps.inquiry import Inquiry
+from muster_coordinator.sweeps.planning import plan_sweep
+
+COLLECTIVE = CheckInfo(
+    name="collective",
+    summary="all-reduce",
+    scope=Scope.GROUP,
+    needs=Needs.IDLE_NODE,
+    cadence_s=None,
+    timeout_s=20.0,
+    objective="busbw_gbps",
+    by_rail="rail_busbw_gbps",
+    params={"type": "object", "properties": {}, "additionalProperties": False},
+)
 
 
 def nowhere(count: int) -> dict[str, Site]:
@@ -72,6 +92,15 @@ def test_a_group_uses_the_paths_between_all_its_leaves() -> None:
     assert reached == {32: 1.0, 480: 1.0, 481: 0.5, 512: 0.5}
 
 
+def node_at(site: Site, *, devices: int) -> Node:
+    """A node that stands there and has the check."""
+    node = Node(site.node, 0.0, 0.0, online=True)
+    gpus = tuple(Device(index=index, uuid=f"{site.node}-{index}", model="H100") for index in range(devices))
+    node.inventory = Inventory(devices=gpus, topology=Topology(rack=site.rack, leaf=site.leaf))
+    node.checks = {COLLECTIVE.name: COLLECTIVE}
+    return node
+
+
 FAULTS = {
     "slow and crashing nodes": (Faults(nodes={"n5": 0.7, "n9": 0.1, "n40": 0.0}), {"n5", "n9", "n40"}),
     "two bad nodes in most pairs": (Faults(nodes=dict.fromkeys((f"n{n}" for n in range(0, 60, 3)), 0.5)), None),
@@ -91,6 +120,34 @@ def test_faults_of_a_simulated_fabric_are_named_as_what_they_are(faults: Faults,
     played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))))
     judgement = strategy.judge(played.trials)
     assert {name for culprit in judgement.culprits for name in culprit.of} == (named or set(faults.nodes))
+    assert judgement.open == ()
+
+
+SHORT = "n5"
+"""A node that has seven devices where all others have eight."""
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        (Faults(rails={("n9", 3): 0.4}), {(Part.RAIL, "n9", (3,))}),
+        (Faults(links={"n9": 0.4}), {(Part.NODE_LINK, "n9", ())}),
+        (Faults(links={SHORT: 0.4}), {(Part.NODE_LINK, SHORT, ())}),
+        (Faults(nodes={SHORT: 0.4}, rails={("n9", 3): 0.4}), {(Part.NODE, SHORT, ()), (Part.RAIL, "n9", (3,))}),
+    ],
+    ids=["rail", "link", "its own link", "itself and a rail"],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_node_that_is_short_of_devices_hides_no_fault(faults: Faults, expected: set, seed: int) -> None:
+    """What is at fault is named as what it is, and nobody asks for rails where there are none."""
+    sites = sites_of(64)
+    nodes = {name: node_at(site, devices=7 if name == SHORT else 8) for name, site in sites.items()}
+    plan = plan_sweep(SweepRequested(str(seed), SweepRequest(check="collective")), nodes, {})
+    strategy = Adaptive(Inquiry(plan).sites, plan.abilities, plan.id)
+    played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))))
+    assert not any(SHORT in probe.members for probes in played.rounds for probe in probes if probe.by_rail)
+    judgement = strategy.judge(played.trials)
+    assert {(culprit.part, *culprit.of, culprit.rails) for culprit in judgement.culprits} == expected
     assert judgement.open == ()
 
 

@@ -1,0 +1,37 @@
+"""Simulated logs gone through again: the same events lead to the same decisions, byte for byte."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster_coordinator.quarantine.events import Restored, Step
+from muster_coordinator.quarantine.replay import first_difference
+
+Simulate = Callable[..., Any]
+
+
+def kept(log: list[Step]) -> list[Step]:
+    """The part of a log that is stored, as it is read again: how it began, and all that has led to anything."""
+    decided = (step for step in log if step.commands or isinstance(step.event, Restored))
+    return [Step.model_validate_json(step.model_dump_json()) for step in decided]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_stored_log_gives_the_same_decisions(simulate: Simulate, live: Any, seed: int) -> None:
+    """Although it holds only the events that have led to something, over crashes and at any time of day."""
+    world = simulate(seed, nodes=2 + seed % 11)
+    world.now += seed * 0.000_123_4
+    live(world, 150, the_coordinator_crashes=0.5, time_passes=12)
+    for epoch, log in enumerate(world.logs, 1):
+        assert first_difference(kept(log), epoch) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_led_to_nothing_has_left_nothing_behind(simulate: Simulate, live: Any, seed: int) -> None:
+    """Events without a decision may be left out of the log or stand in it: the others come out the same."""
+    world = simulate(seed, nodes=2 + seed % 11)
+    live(world, 150)
+    for epoch, log in enumerate(world.logs, 1):
+        assert any(not step.commands for step in log) or len(log) < 20
+        assert first_difference(log, epoch) is None
