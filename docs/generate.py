@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -20,8 +21,9 @@ from muster import hookspecs, plugins, references
 from muster.check import AnyCheck
 from muster.conditions import in_words
 from muster.config import ENVIRONMENT_PREFIX, Config, Settings
-from muster.model import Finding, Run
+from muster.model import Finding, Json, Run
 from muster.references import Reference
+from muster.transition import Transition
 from muster_agent import session
 from muster_agent.metrics import Metrics
 from muster_coordinator import health
@@ -31,15 +33,23 @@ from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.quarantine import moves, policy_file, policy_text
+from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.policy import Row
+from muster_coordinator.quarantine.view import QuarantineView
+from muster_coordinator.quarantine_views import BudgetView, CaseView
 from muster_coordinator.records import BaselineView, FleetView, NodeView, StoryEntry
 from muster_coordinator.reports.explained import Explanation
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
+from muster_coordinator.surveying import Surveying
 from muster_coordinator.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
 from muster_coordinator.sweeps import group
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.thinning import Thinned, Thinning
+from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
+    Decision,
     ExplainQuery,
     ExportQuery,
     HistoryQuery,
@@ -48,12 +58,16 @@ from muster_coordinator.web.requests import (
     NewSweep,
     PageQuery,
     ReferenceQuery,
+    Release,
     RunQuery,
+    TransitionQuery,
 )
 from muster_coordinator.web.routes import Api
+from muster_plugins.kubernetes import rbac
 
 DOCS = Path(__file__).parent
 ARCHITECTURE = DOCS / "architecture.md"
+DAEMONSET = DOCS.parent / "daemonset"
 NOTE = "<!-- Generated from the code by `make docs`; edit the code instead. -->"
 
 
@@ -141,7 +155,8 @@ def settings() -> str:
 
 def api() -> str:
     """Every route, what it takes and what it answers with."""
-    routes = Api.routes(object.__new__(Api))  # only the routes' docstrings are looked at
+    # Only the routes' docstrings are looked at.
+    routes = [*Api.routes(object.__new__(Api)), *QuarantineApi.routes(object.__new__(QuarantineApi))]
     rows = ((route.method, f"`{route.path}`", inspect.cleandoc(route.handler.__doc__ or "")) for route in routes)
     lines = [
         NOTE,
@@ -163,6 +178,9 @@ def api() -> str:
         "Query of export": ExportQuery,
         "Body of PUT references": NewReference,
         "Query of DELETE references": ReferenceQuery,
+        "Query of /api/v1/quarantine/history": TransitionQuery,
+        "Body of POST hold and POST unfreeze": Decision,
+        "Body of POST release": Release,
     }
     for title, model in asked.items():
         lines += [f"## {title}", _model_table(model)]
@@ -181,6 +199,11 @@ def api() -> str:
         FleetView,
         BaselineView,
         HistoryPoint,
+        CaseView,
+        BudgetView,
+        QuarantineView,
+        Action,
+        Transition,
     ):
         lines += [f"## {answer.__name__}", inspect.cleandoc(answer.__doc__ or ""), _model_table(answer)]
     return _page(lines)
@@ -192,11 +215,39 @@ def metrics() -> str:
     link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
     thinning = object.__new__(Thinning)  # only its counts are asked for
     thinning.counts = Thinned()
-    figures = Figures(pipeline, link, Stream(1), Notices(plugins.Plugins(Config(Settings()))), thinning)
+    none = plugins.Plugins(Config(Settings()))
+    surveying = Surveying(none, 3600.0, pipeline.take)
+    figures = Figures(
+        pipeline=pipeline,
+        link=link,
+        stream=Stream(1),
+        notices=Notices(none),
+        thinning=thinning,
+        surveying=surveying,
+    )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
     for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):
         rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)
         lines += [f"## {title}", _table(rows, ("Metric", "Type", "Meaning"))]
+    return _page(lines)
+
+
+def policy() -> str:
+    """Every row of the policy that comes with muster, with its reason."""
+    rows = (
+        (f"`{row.name}`", policy_text.findings(row), policy_text.outcome(row), f"{row.reason}.", row.source)
+        for row in policy_file.shipped_rows()
+    )
+    lines = [
+        NOTE,
+        "# The policy that comes with muster",
+        "Which findings take a node out of service. For every finding that stands against a node, the first row that "
+        "matches it decides; what none matches takes no node out. An operator's rows go before these, see "
+        "[the guide](../guides/policy.md).",
+        _table(rows, ("Row", "Is about", "What comes of it", "Reason", "Source")),
+        "## What a row can say",
+        _table(_fields(Row, ""), ("Field", "Type", "Default", "Meaning")),
+    ]
     return _page(lines)
 
 
@@ -205,9 +256,22 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/api.md": api,
     "reference/hooks.md": hooks,
     "reference/metrics.md": metrics,
+    "reference/policy.md": policy,
     "reference/settings.md": settings,
 }
 """By the place of each page below docs/."""
+
+
+def _rights(manifests: Callable[[], list[Json]]) -> str:
+    return "# Generated from the calls that are made by `make docs`.\n" + rbac.as_yaml(manifests())
+
+
+MANIFESTS: dict[str, Callable[[], str]] = {
+    "base/agent-rbac.yaml": partial(_rights, rbac.agent_manifests),
+    "components/acting/rbac.yaml": partial(_rights, rbac.coordinator_manifests),
+    "components/reservations/rbac.yaml": partial(_rights, rbac.reservation_manifests),
+}
+"""By the place of each manifest below daemonset/."""
 
 
 def group_states() -> str:
@@ -225,9 +289,15 @@ def standings() -> str:
     return _diagram((before, outcome, after) for (before, outcome), after in health.MOVES.items())
 
 
+def service_states() -> str:
+    """What leads from one service state to another."""
+    return _diagram((before, trigger, after) for (before, trigger), after in moves.MOVES.items())
+
+
 DIAGRAMS: dict[str, Callable[[], str]] = {
     "group": group_states,
     "session": session_states,
+    "service": service_states,
     "standing": standings,
 }
 
@@ -348,4 +418,6 @@ def _table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
 if __name__ == "__main__":
     for place, page in PAGES.items():
         (DOCS / place).write_text(page(), encoding="utf-8")
+    for place, manifest in MANIFESTS.items():
+        (DAEMONSET / place).write_text(manifest(), encoding="utf-8")
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")

@@ -241,7 +241,7 @@ class Daemon:
         while True:
             found = await self._resident.inventory()
             if found is not None or self._inventory is None:
-                self._learn(completed(found or Inventory(), self._settings.agent, self._labels))
+                self._learn(completed(found or Inventory(), self._settings, self._labels))
             await asyncio.sleep(INVENTORY_RETRY_S if found is None else INVENTORY_INTERVAL_S)
 
     def _learn(self, inventory: Inventory) -> None:

@@ -23,8 +23,8 @@ class _Beat:
     interval_s: float
     due: float
     running: bool = False
-    started_at: float = -math.inf
     hastened: float = math.inf
+    last_hastened: float = -math.inf
 
     @property
     def next(self) -> float:
@@ -46,13 +46,15 @@ class Schedule:
         due = sorted((beat.next, name) for name, beat in self._beats.items() if not beat.running and beat.next <= now)
         for _, name in due:
             beat = self._beats[name]
-            beat.running, beat.started_at, beat.hastened = True, now, math.inf
+            beat.running = True
+            if beat.hastened <= now:
+                beat.last_hastened, beat.hastened = now, math.inf
         return [name for _, name in due]
 
     def hasten(self, check: str, now: float) -> None:
         """`check` is due at once, or again when its present run began before that; ignored if it has no beat."""
         if beat := self._beats.get(check):
-            beat.hastened = max(now, beat.started_at + HASTENED_EVERY_S)
+            beat.hastened = max(now, beat.last_hastened + HASTENED_EVERY_S)
 
     def ended(self, check: str, now: float) -> None:
         """A background run of `check` is over; the next is due at the first beat after now."""

@@ -105,7 +105,7 @@ async def bench(
     runner = Runner(launcher, resident, surroundings, events.put_nowait)
     try:
         labels = read_labels(settings.agent.labels_file)
-        inventory = completed(await resident.inventory() or Inventory(), settings.agent, labels)
+        inventory = completed(await resident.inventory() or Inventory(), settings, labels)
         runner.surroundings = replace(surroundings, devices=inventory.devices)
         yield Bench(runner, events, settings.node, inventory, say)
     finally:
