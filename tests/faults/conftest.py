@@ -53,6 +53,13 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def is_connected(process: psutil.Process) -> bool:
+    try:
+        return any(c.status == psutil.CONN_ESTABLISHED for c in process.net_connections("tcp"))
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Part:
     """One program of the fleet, started as often as need be. Its log starts anew each time."""
 
@@ -143,9 +150,12 @@ class Agent(Part):
         return idle and len(listening) == 1 and len(self.family()) == 3
 
     def rank_process(self) -> int:
-        """The process of the one rank that runs; the resident process is as old as the agent."""
+        """The process of the one rank that runs, once it speaks to other ranks: no other child of the launcher does."""
+        return wait_for(self._speaker, "a rank to speak to another")
+
+    def _speaker(self) -> int | None:
         (launcher,) = psutil.Process(self.pid).children()
-        return max(launcher.children(), key=lambda child: child.create_time()).pid
+        return next((child.pid for child in launcher.children() if is_connected(child)), None)
 
     def kept_runs(self) -> set[str]:
         """The ids of all runs that it has put into its outbox, over restarts."""
