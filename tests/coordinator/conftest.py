@@ -154,6 +154,11 @@ class Node:
                 else:
                     await self._obey(decode(message.payload, COMMAND))
 
+    async def leave(self):
+        """Has the broker say that its connection has ended."""
+        offline = Presence(sent_at=time.time(), node=self.name, online=False)
+        await self._say(NodeTopic.PRESENCE, offline, retain=True)
+
     async def report(self, check, verdict=None, **values):
         """Keeps a run until it is acknowledged, and sends all that is kept."""
         self.seq += 1
@@ -200,7 +205,7 @@ class Node:
 
     def _inventory(self):
         device = Device(index=0, uuid=f"{self.name}-0", model="Stand-in", simulated=True)
-        common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 5.0, "params": PARAMS}
+        common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 60.0, "params": PARAMS}
         checks = (
             CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, compared=COMPARED, **common),
             CheckInfo(name="collective", scope=Scope.GROUP, needs=Needs.NOTHING, objective="busbw_gbps", **common),

@@ -1,13 +1,9 @@
 import contextlib
 import sqlite3
 import threading
-import time
 
 import pytest
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
+from sqlalchemy.engine.default import DefaultDialect
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings, StoreSettings
@@ -15,12 +11,10 @@ from muster.errors import Refused, SettingsError, Unavailable
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.references import Reference
 from muster_coordinator import stored_sweeps
-from muster_coordinator.database import open_database
 from muster_coordinator.events import EraseReference, SaveGroup, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry
 from muster_coordinator.store import RunFilter, Store
 from muster_coordinator.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.tables import METADATA
 
 START = 1_800_000_000.0
 
@@ -79,41 +73,6 @@ async def every_run(store: Store, limit: int, **wanted) -> list[str]:
             return found
 
 
-async def test_the_migrations_make_the_tables_that_the_store_uses(settings):
-    """A database made by the migrations does not differ from the tables in the code."""
-    database = await open_database(settings)
-    async with database.engine.connect() as connection:
-        differences = await connection.run_sync(
-            lambda sync: compare_metadata(MigrationContext.configure(sync), METADATA)
-        )
-    await database.close()
-    assert differences == []
-
-
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
-async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revision):
-    """Its nodes and runs are what the coordinator starts from."""
-    store = await Store.open(settings)
-    run, node = make_run(1), make_node("n1", START)
-    await store.write([stored(run), SaveNode(node)])
-    async with store.database.engine.begin() as connection:
-        await connection.run_sync(downgrade, revision)
-    await store.close()
-
-    again = await Store.open(settings)
-    saved = await again.saved()
-    await again.close()
-    assert (saved.nodes, saved.runs, saved.baselines) == ((node,), (run,), ())
-
-
-def downgrade(connection, revision):
-    config = Config()
-    config.set_main_option("script_location", "muster_coordinator:migrations")
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    command.downgrade(config, revision)
-
-
 async def test_what_was_written_comes_back_after_a_restart(settings):
     """Nodes, streams, unfinished sweeps and runs are what the next coordinator starts from."""
     store = await Store.open(settings)
@@ -152,6 +111,15 @@ async def test_a_run_can_be_read_by_its_id(store):
     await store.write([stored(make_run(1), make_run(2))])
     assert await store.run("n1-2") == make_run(2)
     assert await store.run("n1-3") is None
+
+
+async def test_runs_are_in_their_place_although_the_clock_of_their_node_was_set(store):
+    """What was found while the clock was ahead is not what was found last; the run says what its node has reported."""
+    early, late = make_run(1, verdict=Verdict.FAIL), make_run(2)
+    ahead = early.model_copy(update={"started_at": early.started_at + 300})
+    await store.write([StoreRuns("n1", "s", 1, (ahead,), behind_s=-300.0), stored(late)])
+    assert (await store.saved()).runs == (ahead, late)
+    assert await every_run(store, 10) == [late.id, early.id]
 
 
 async def test_only_the_last_runs_of_each_check_are_restored(store):
@@ -313,18 +281,6 @@ async def test_epochs_rise_even_when_the_clock_goes_back(store, now, later):
     assert await store.next_epoch(later) == max(1001, int(later))
 
 
-async def test_a_newer_schema_is_refused(settings):
-    """A database of a newer muster is left alone, and the message says what to do."""
-    store = await Store.open(settings)
-    await store.close()
-    path = settings.data_dir / "muster.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0005"):
-        await Store.open(settings)
-
-
 async def test_a_second_coordinator_is_refused(store, settings):
     """One SQLite file has one coordinator."""
     with pytest.raises(Unavailable, match="another coordinator uses"):
@@ -358,14 +314,12 @@ async def test_a_file_that_is_no_database_is_named(settings):
         await Store.open(settings)
 
 
-async def test_many_runs_are_written_quickly(store):
-    """A batch costs far less than a commit for each run would; the bound is generous for slow machines."""
-    runs = tuple(make_run(seq, facts={"text": "x" * 700}) for seq in range(1, 5001))
-    began = time.perf_counter()
-    await store.write([stored(run) for run in runs])
-    rate = len(runs) / (time.perf_counter() - began)
-    print(f"{rate:.0f} runs/s")
-    assert rate > 2000
+async def test_a_batch_is_one_commit(store, monkeypatch):
+    """A commit for each run would cost far more."""
+    commits = []
+    monkeypatch.setattr(DefaultDialect, "do_commit", lambda _, connection: commits.append(connection.commit()))
+    await store.write([stored(make_run(seq)) for seq in range(1, 101)])
+    assert len(commits) == 1
 
 
 async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):

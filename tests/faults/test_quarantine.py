@@ -132,8 +132,12 @@ def is_done(fleet, node, state):
 
 def spoil(fleet, node, faults=FAULT):
     """Starts a node's agent again, with a fault or without any."""
+    fleet.agents[node].stop()
+    start_spoilt(fleet, node, faults)
+
+
+def start_spoilt(fleet, node, faults=FAULT):
     agent = fleet.agents[node]
-    agent.stop()
     agent.settings["plugins"]["simulated"] = {"enabled": True, "devices": 1, "faults": faults}
     agent.start()
 
@@ -161,8 +165,9 @@ def stored_story(fleet, node):
 
 
 def kill_before_it_is_stored(fleet, desk, node, eventually):
+    fleet.agents[node].stop()  # before the lock, for which the coordinator waits 10 s at most
     with locked_database(fleet):
-        spoil(fleet, node)
+        start_spoilt(fleet, node)
         eventually(lambda: case(fleet, node)["state"] == "CORDONED", "the decision")
         assert desk.book("called", node, "CORDONED") == []
         fleet.coordinator.kill()
