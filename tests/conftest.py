@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+# What tests share says by which values it failed, as they do.
+pytest.register_assert_rewrite("tests.plugins", "tests.simulation")
+
 
 def pytest_configure():
     # looptime asks for the event loop of tests that have none; asyncio would make one that nobody closes.

@@ -205,13 +205,13 @@ def test_a_server_that_does_not_answer_is_given_up_within_a_second(cluster):
 
 def test_a_server_that_is_not_there_is_unknown(cluster):
     """Nobody listens."""
-    with pytest.raises(Unanswered, match="ConnectionRefusedError"):
+    with pytest.raises(Unanswered, match=r"^no answer from the API server: Connection refused$"):
         cluster.probe(api="https://127.0.0.1:1")
 
 
 def test_an_address_of_ipv6_is_no_host_with_a_port(cluster):
     """Nobody listens there, which only who takes it for what it is can find out."""
-    with pytest.raises(Unanswered, match=r"ConnectionRefusedError|Errno (97|99)\b"):
+    with pytest.raises(Unanswered, match=r"Connection refused|Cannot assign|Address family"):
         cluster.probe(api="https://[::1]")
 
 
@@ -224,7 +224,7 @@ def test_a_server_of_another_authority_does_not_get_the_token(cluster, tmp_path_
         check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     (cluster.directory / "ca.crt").write_bytes((stranger / "ca.crt").read_bytes())
-    with pytest.raises(Unanswered, match="CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(Unanswered, match="its certificate is not trusted: "):
         cluster.probe()
 
 
@@ -255,7 +255,7 @@ def test_an_answer_that_is_none_is_unknown(cluster, body, said):
         ("token", "sec ret", "does not hold a token"),
         ("token", "sécret", "does not hold a token"),
         ("ca.crt", None, "ca.crt"),
-        ("ca.crt", "none", "SSLError"),
+        ("ca.crt", "none", "ca.crt does not hold a certificate"),
         ("ca.crt", "", "ca.crt does not hold a certificate"),
     ],
 )

@@ -197,7 +197,7 @@ async def test_what_is_not_to_be_trusted_is_not_run(actor, tmp_path, mode):
     outcome = await distrusted.tell()
     survey = await distrusted.answer("muster_survey")
     assert outcome.effect is Effect.FAILED
-    assert survey.error == f"SettingsError: plugins.script.actor.path: {outcome.detail}"
+    assert survey.error == f"plugins.script.actor.path: {outcome.detail}"
     assert str(distrusted.path) in outcome.detail
     assert not (tmp_path / "ran").exists()
 

@@ -212,8 +212,8 @@ async def test_a_server_that_is_not_there(plugin):
         outcome = await told.tell()
         error = (await told.answer("muster_survey")).error or ""
     assert outcome.effect is Effect.FAILED
-    assert outcome.detail.startswith("chat: Cannot connect to host 127.0.0.1")
-    assert "Unavailable: plugins.webhook.targets.chat: cannot reach 127.0.0.1" in error
+    assert outcome.detail == "chat: no answer: Connection refused"
+    assert error.startswith("plugins.webhook.targets.chat: cannot reach 127.0.0.1 (Connection refused): ")
     assert "check url" in error
     assert URL_SECRET not in error + outcome.detail
 

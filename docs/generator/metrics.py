@@ -1,0 +1,39 @@
+"""The page of all figures for Prometheus."""
+
+from generator.markdown import NOTE, page, table
+
+from muster import plugins
+from muster.config import Config, Settings
+from muster_agent.metrics import Metrics
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.link import Link
+from muster_coordinator.metrics import Figures
+from muster_coordinator.notices import Notices
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.store import Store
+from muster_coordinator.stream import Stream
+from muster_coordinator.surveying import Surveying
+from muster_coordinator.thinning import Thinned, Thinning
+
+
+def metrics() -> str:
+    """Every figure that agent and coordinator give to Prometheus."""
+    pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
+    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
+    thinning = object.__new__(Thinning)  # only its counts are asked for
+    thinning.counts = Thinned()
+    none = plugins.Plugins(Config(Settings()))
+    surveying = Surveying(none, 3600.0, pipeline.take)
+    figures = Figures(
+        pipeline=pipeline,
+        link=link,
+        stream=Stream(1),
+        notices=Notices(none),
+        thinning=thinning,
+        surveying=surveying,
+    )
+    lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
+    for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):
+        rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)
+        lines += [f"## {title}", table(rows, ("Metric", "Type", "Meaning"))]
+    return page(lines)

@@ -1,0 +1,25 @@
+"""The page of the policy that comes with muster."""
+
+from generator.markdown import NOTE, fields, page, table
+
+from muster_coordinator.quarantine import policy_file, policy_text
+from muster_coordinator.quarantine.policy import Row
+
+
+def policy() -> str:
+    """Every row of the policy that comes with muster, with its reason."""
+    rows = (
+        (f"`{row.name}`", policy_text.findings(row), policy_text.outcome(row), f"{row.reason}.", row.source)
+        for row in policy_file.shipped_rows()
+    )
+    lines = [
+        NOTE,
+        "# The policy that comes with muster",
+        "Which findings take a node out of service. For every finding that stands against a node, the first row that "
+        "matches it decides; what none matches takes no node out. An operator's rows go before these, see "
+        "[the guide](../guides/policy.md).",
+        table(rows, ("Row", "Is about", "What comes of it", "Reason", "Source")),
+        "## What a row can say",
+        table(fields(Row, ""), ("Field", "Type", "Default", "Meaning")),
+    ]
+    return page(lines)
