@@ -76,7 +76,8 @@ class StandIn:
     async def start(self) -> None:
         app = web.Application(client_max_size=MOST_BYTES)
         app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        # As in kube-apiserver, who hangs up takes the work along: a slow answer does not outlive its connection.
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._certificates.server, self._certificates.key)

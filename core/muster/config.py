@@ -118,10 +118,18 @@ class StoreSettings(Section):
 
     url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
     keep_days: float = Field(
-        30.0, ge=1, le=36_500, description="How long runs are kept that found nothing, before each hour is summarised"
+        30.0,
+        ge=1,
+        le=36_500,
+        description="How long runs are kept that found nothing, before each hour is summarised; "
+        "also the log of decisions, and nodes that have left",
     )
     keep_findings_days: float = Field(
-        365.0, ge=1, le=36_500, description="How long all other runs are kept before that"
+        365.0,
+        ge=1,
+        le=36_500,
+        description="How long all other runs are kept before that; also stories, the history of decisions, sweeps, "
+        "and nodes that are silent, held or were out of service",
     )
     keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="How long the summaries are kept")
 

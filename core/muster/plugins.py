@@ -19,7 +19,7 @@ import structlog
 from muster import hookspecs
 from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
-from muster.errors import SettingsError, unknown
+from muster.errors import MusterError, SettingsError, unknown
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
@@ -214,8 +214,9 @@ def _refuse_wrong_kind(hook: str, implementation: pluggy.HookImpl) -> None:
 
 
 def _text(error: BaseException) -> str:
-    """The error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """The error in one line. What is not meant for people is a bug, of which the kind helps whoever mends it."""
+    kind = "" if isinstance(error, MusterError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())
 
 
 def _contribution(hook: str, implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any]) -> Any:

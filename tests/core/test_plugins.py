@@ -202,6 +202,7 @@ async def test_notify_hooks_are_isolated_and_limited_in_time(entry_point, loopti
         "exits": "raise SystemExit(1)",
         "fine": "await asyncio.sleep(4); return 'done'",
         "gives-up": "raise TimeoutError('the server was silent')",
+        "lacks": "from muster.errors import Unavailable; raise Unavailable('the server is\\nnot there')",
         "hangs": "await asyncio.Event().wait()",
         "raises": "raise ValueError('no')",
     }
@@ -214,6 +215,7 @@ async def test_notify_hooks_are_isolated_and_limited_in_time(entry_point, loopti
         "exits": "SystemExit: 1",
         "gives-up": "TimeoutError: the server was silent",
         "hangs": "no answer within 5 s",
+        "lacks": "the server is not there",
         "raises": "ValueError: no",
     }
 

@@ -83,6 +83,20 @@ async def test_a_slow_answer(standin, client):
     answer.cancel()
 
 
+async def test_a_slow_answer_does_not_outlive_its_connection(standin, client):
+    """Who hangs up is not served any more, so nobody is left over when the server ends."""
+    standin.order(Fault.SLOW, seconds=3600)
+    asked = asyncio.Event()
+    standin.store.watchers.add(lambda _: asked.set())
+    answer = asyncio.create_task(label(client))
+    async with asyncio.timeout(PATIENCE_S):
+        await asked.wait()
+        serving = [task for task in asyncio.all_tasks() if "RequestHandler" in str(task.get_coro())]
+        answer.cancel()
+        await asyncio.wait(serving)
+    assert serving
+
+
 async def test_garbage(standin, client):
     """An answer of garbage is no JSON."""
     standin.order(Fault.GARBAGE)

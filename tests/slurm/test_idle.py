@@ -69,11 +69,12 @@ def test_a_job_that_waits_has_no_node(at, slurm, wait_for):
 
 
 def test_a_suspended_job_keeps_its_node(at, job_on, slurm, wait_for):
-    """What it has in the GPUs' memory stays there."""
+    """What it has in the GPUs' memory stays there, although sinfo calls the node idle."""
     job = job_on("gpu1")
     slurm.scontrol("suspend", job)
     wait_for(lambda: slurm.job(job)["JobState"] == "SUSPENDED", "a suspended job")
     assert at("gpu1") is BUSY
+    assert slurm.run("sinfo", "--noheader", "--nodes=gpu1", "--format=%T").stdout.strip() == "idle"
 
 
 def test_a_job_that_its_user_has_stopped_keeps_its_node(at, job_on, slurm, wait_for):

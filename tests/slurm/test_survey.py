@@ -8,7 +8,7 @@ import pytest
 
 from muster import Effect, Survey, Transition
 from muster.config import Config, Settings
-from muster.errors import SettingsError
+from muster.errors import SettingsError, Unavailable
 from muster_plugins.slurm.plugin import muster_configure, muster_survey, muster_transition
 from muster_plugins.slurm.scontrol import Failed, Scontrol
 
@@ -104,7 +104,7 @@ async def test_what_scontrol_says_is_read_with_care(stand_in, text, said):
 
 async def test_a_missing_scontrol_is_named():
     """With what to change."""
-    with pytest.raises(Failed, match=r"no-scontrol.*plugins\.slurm\.scontrol"):
+    with pytest.raises(Unavailable, match=r"^/nowhere/no-scontrol: No such file or directory; set plugins\.slurm"):
         await surveyed(config("/nowhere/no-scontrol"))
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPS_PORT, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from muster.model import Json
+from muster_plugins.error_words import in_words
 
 MOST_BYTES = 16 << 20
 """Of an answer. A node has at most some hundred pods, of some ten kilobytes each."""
@@ -63,12 +65,13 @@ class ServiceAccount:
         """Where the certificates are."""
         return self._directory / "ca.crt"
 
-    def authority(self) -> str:
-        """The certificates. Without any, everybody whom the host trusts would be given the token."""
+    def tls(self) -> ssl.SSLContext:
+        """Trusts the certificates. Without any, everybody whom the host trusts would be given the token."""
         certificates = self.authority_file.read_bytes().decode("ascii", errors="ignore")
-        if not certificates:
-            raise Unanswered(f"{self.authority_file} does not hold a certificate")
-        return certificates
+        with suppress(ssl.SSLError):
+            if certificates:
+                return ssl.create_default_context(cadata=certificates)
+        raise Unanswered(f"{self.authority_file} does not hold a certificate")
 
     def token(self) -> str:
         """One word; anything else must not get into an error's text, as it may still hold a secret."""
@@ -100,7 +103,7 @@ class ApiServer:
         except TimeoutError:
             raise Unanswered(f"the API server did not answer within {_TIMEOUT_S:g} s") from None
         except (OSError, HTTPException) as error:
-            raise Unanswered(f"{type(error).__name__}: {error}") from None
+            raise Unanswered(f"no answer from the API server: {in_words(error)}") from None
         if len(answer) > MOST_BYTES:
             raise Unanswered(f"an answer of more than {MOST_BYTES} bytes")
         if status != 200:
@@ -119,8 +122,7 @@ class ApiServer:
 
     def _connection(self) -> HTTPSConnection:
         host, port = self._account.address()
-        context = ssl.create_default_context(cadata=self._account.authority())
-        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
+        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=self._account.tls())
 
 
 def _message(body: bytes) -> str:

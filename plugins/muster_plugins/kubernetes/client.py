@@ -1,5 +1,6 @@
 """What the coordinator asks of the API server. What does not come of it is an ApiError, in words for people."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -28,10 +29,11 @@ class _Review(BaseModel):
 
 
 class Client:
-    """The API server, by what is needed of it."""
+    """The API server, by what is needed of it. Each request has a `turn`, which comes when it may be made."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, turn: Callable[[], Awaitable[None]]) -> None:
         self._connection = connection
+        self._turn = turn
 
     async def nodes(self) -> list[Node]:
         """All nodes, page by page, or at once when we are so slow that the server has forgotten the next page."""
@@ -69,7 +71,7 @@ class Client:
     async def create_event(self, event: Json) -> None:
         """Tells of an event, unless that has been done."""
         with suppress(Conflict):
-            await self._connection.ask(Question(call=CREATE_EVENT, query={"fieldManager": FIELD_MANAGER}, body=event))
+            await self._answer(Question(call=CREATE_EVENT, query={"fieldManager": FIELD_MANAGER}, body=event))
 
     async def may(self, call: Call) -> bool:
         """Whether we are allowed this call."""
@@ -86,7 +88,7 @@ class Client:
         return await self._ask(NodeList, Question(call=LIST_NODES, query=query))
 
     async def _ask(self, model: type[M], question: Question) -> M:
-        answer = await self._connection.ask(question)
+        answer = await self._answer(question)
         try:
             return model.model_validate_json(answer)
         except ValidationError as error:
@@ -94,3 +96,7 @@ class Client:
             where = ".".join(map(str, first["loc"])) or "the answer"
             text = f"the answer to {question.call} is not what Kubernetes would say: {where}: {first['msg']}"
             raise ApiError(text) from None
+
+    async def _answer(self, question: Question) -> bytes:
+        await self._turn()
+        return await self._connection.ask(question)

@@ -8,6 +8,7 @@ from aiohttp import ClientError
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from muster.model import Json
+from muster_plugins.error_words import in_words
 from muster_plugins.kubernetes.api import Unanswered
 from muster_plugins.kubernetes.api_error import UNAUTHORIZED, Answer, ApiError, refused
 from muster_plugins.kubernetes.calls import Call
@@ -34,7 +35,7 @@ class Connection:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings
-        self._opening = asyncio.Lock()
+        self._loading = asyncio.Lock()
         self._api: ApiClient | None = None
 
     @property
@@ -46,15 +47,16 @@ class Connection:
         """The answer; ApiError when it is not what was asked for, or when there is none."""
         try:
             api = await self._opened()
+            token = _token(api)
             answer = await self._answer(api, question)
-            if answer.status == UNAUTHORIZED:  # what was loaded has expired since
-                await load_credentials(api.configuration, self._settings)
+            if answer.status == UNAUTHORIZED:
+                await self._renew(api, token)
                 answer = await self._answer(api, question)
         except TimeoutError:
             timeout_s = self._settings.actor.timeout_s
             raise ApiError(f"{self.server} did not answer within {timeout_s:g} s") from None
         except (ClientError, OSError, Unanswered, ValueError) as error:
-            raise ApiError(f"{self.server}: {type(error).__name__}: {error}") from None
+            raise ApiError(f"no answer from {self.server}: {in_words(error)}") from None
         if answer.status >= _REFUSED:
             raise refused(question.call, answer)
         return answer.body
@@ -66,12 +68,18 @@ class Connection:
             self._api = None
 
     async def _opened(self) -> ApiClient:
-        async with self._opening:
+        async with self._loading:
             if self._api is None:
                 configuration = Configuration()
                 await load_credentials(configuration, self._settings)
                 self._api = ApiClient(configuration)
         return self._api
+
+    async def _renew(self, api: ApiClient, expired: str | None) -> None:
+        """Loads the credentials again; of all who ask with the same token only the first one does."""
+        async with self._loading:
+            if _token(api) == expired:
+                await load_credentials(api.configuration, self._settings)
 
     async def _answer(self, api: ApiClient, question: Question) -> Answer:
         response = await api.call_api(
@@ -86,3 +94,8 @@ class Connection:
         )
         async with response:
             return Answer(response.status, response.headers.get("Retry-After", ""), await response.read())
+
+
+def _token(api: ApiClient) -> str | None:
+    token: str | None = api.configuration.api_key.get("BearerToken")
+    return token

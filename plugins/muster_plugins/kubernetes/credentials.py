@@ -7,6 +7,7 @@ from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import load_kube_config
 
 from muster.errors import Unavailable
+from muster_plugins.error_words import in_words
 from muster_plugins.kubernetes.api import ServiceAccount, Unanswered
 from muster_plugins.kubernetes.settings import KubernetesSettings
 
@@ -30,10 +31,10 @@ def _of_the_pod(configuration: Configuration, account: ServiceAccount) -> None:
 
     try:
         host, port = account.address()
-        account.authority()
+        account.tls()
         renew(configuration)
     except (Unanswered, OSError) as error:
-        raise Unavailable(f"{error}; outside of a cluster, set {_WHERE}.kubeconfig") from None
+        raise Unavailable(f"{in_words(error)}; outside of a cluster, set {_WHERE}.kubeconfig") from None
     configuration.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     configuration.ssl_ca_cert = str(account.authority_file)
     configuration.refresh_api_key_hook = renew

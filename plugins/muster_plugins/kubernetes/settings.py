@@ -15,6 +15,12 @@ _API = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
 _PAIR = re.compile(rf"{KEY}={VALUE}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule")
 
+_REQUESTS_PER_S = 200.0
+"""As Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
+
+_LEAST_REQUESTS_PER_S = 20.0
+"""With fewer, the four requests for each of 32 nodes at once would not be done within a transition's ten seconds."""
+
 
 def _evicts_nobody(text: str) -> str:
     if text and parse_taint(text).effect not in _EFFECTS:
@@ -48,6 +54,11 @@ class ActorSettings(Section):
     )
     context: str | None = Field(None, min_length=1, description="Context of the kubeconfig; unset: its current one")
     timeout_s: float = Field(3.0, gt=0, le=10, description="Seconds that the API server has for each answer")
+    requests_per_s: float = Field(
+        _REQUESTS_PER_S,
+        ge=_LEAST_REQUESTS_PER_S,
+        description="How often the API server is asked in a second; what takes a node out goes first and does not wait",
+    )
     taint: TaintText = Field(
         "muster.dev/quarantine:NoSchedule",
         description="Taint of nodes that are out of service, as kubectl writes it: key[=value]:effect; empty: none",

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from muster.errors import Unavailable
+from muster_plugins.error_words import in_words
 from muster_plugins.slurm.nodes import SlurmNode, read_nodes
 
 _MOST_BYTES = 64 << 20
@@ -19,7 +21,7 @@ _SHOW = ("--all", "--oneliner", "show")
 _NO_NODE = "muster-asks-whether-it-may-update-nodes"
 
 
-class Failed(Exception):
+class Failed(Unavailable):
     """scontrol did not do what it was asked for; the text says why."""
 
 
@@ -77,7 +79,7 @@ class Scontrol:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise Failed(f"{error}; set plugins.slurm.scontrol to where it is") from None
+            raise Failed(f"{in_words(error)}; set plugins.slurm.scontrol to where it is") from None
         try:
             async with asyncio.timeout(self.timeout_s):
                 stdout, stderr, code = await asyncio.gather(_all(process.stdout), _all(process.stderr), process.wait())

@@ -8,6 +8,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, S
 
 from muster import ActionOutcome, Effect
 from muster.errors import SettingsError
+from muster_plugins.error_words import in_words
 from muster_plugins.webhook.answer import TOLD, judge_answer
 from muster_plugins.webhook.credentials import read_credentials, without_secrets
 from muster_plugins.webhook.notice import Notice, cut
@@ -67,7 +68,8 @@ class Delivery:
         except TimeoutError:
             return ActionOutcome(effect=Effect.FAILED, detail=f"no answer within {target.timeout_s:g} s")
         except (ClientError, OSError) as error:
-            return ActionOutcome(effect=Effect.FAILED, detail=without_secrets(str(error), target, credentials))
+            detail = without_secrets(f"no answer: {in_words(error)}", target, credentials)
+            return ActionOutcome(effect=Effect.FAILED, detail=detail)
         said = cut(without_secrets(said, target, credentials), _MOST_CHARACTERS)
         return judge_answer(response.status, response.headers.get("Retry-After"), said, now)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from muster.errors import SettingsError
+from muster_plugins.error_words import in_words
 from muster_plugins.webhook.credentials import read_credentials
 from muster_plugins.webhook.settings import NAME, Target
 from muster_plugins.webhook.tls import tls_of
@@ -26,7 +27,7 @@ async def _problem(name: str, target: Target) -> str | None:
     except TimeoutError:
         reason = f"no answer within {target.timeout_s:g} s"
     except OSError as error:
-        reason = str(error)
+        reason = in_words(error)
     else:
         return None
     host = urlsplit(target.url.get_secret_value()).hostname

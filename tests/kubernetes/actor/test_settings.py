@@ -15,6 +15,7 @@ WRONG = {
     "a hint without a value": ({"drain_hint": "a"}, "drain_hint", "must be key=value"),
     "a prefix with a slash": ({"prefix": "a/b"}, "prefix", "pattern"),
     "no time": ({"timeout_s": 0}, "timeout_s", "greater than 0"),
+    "too little for what is under way": ({"requests_per_s": 5}, "requests_per_s", "greater than or equal to 20"),
     "a context of nothing": ({"context": "prod"}, "actor", "set kubeconfig, too"),
     "something else": ({"cordon": True}, "cordon", "unknown"),
 }

@@ -50,7 +50,8 @@ class Cluster:
 
     def __init__(self, directory: Path) -> None:
         self.standin = StandIn(directory)
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)  # the tests' own loop stays the current one
+        self._loop = self._runner.get_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self.start()
@@ -62,7 +63,7 @@ class Cluster:
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
+        self._runner.close()
 
     def start(self) -> None:
         self._do(self.standin.start())

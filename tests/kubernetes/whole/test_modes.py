@@ -15,7 +15,7 @@ def reader(cluster):
     return "reader"
 
 
-def test_a_dry_run_only_reads(new_fleet, cluster, reader, ecc):
+def test_a_dry_run_only_reads(new_fleet, cluster, reader, eventually, ecc):
     """It says what it would do, and the nodes stay as they are. Nothing but its own rights is asked for by a POST."""
     with new_fleet("dry-run", user=reader) as fleet:
         fleet.start_coordinator()
@@ -23,8 +23,8 @@ def test_a_dry_run_only_reads(new_fleet, cluster, reader, ecc):
         fleet.becomes("IN_SERVICE", "reliable-1", "reliable-2", "rehearsed", effect="WOULD")
         fleet.start_agent("rehearsed", ecc)
         fleet.becomes("CORDONED", "rehearsed", effect="WOULD")
-        told = fleet.story("rehearsed", "action")[-1]
-    assert told.startswith("kubernetes: WOULD: would patch node rehearsed: spec.unschedulable=true, ")
+        would = "kubernetes: WOULD: would patch node rehearsed: spec.unschedulable=true, "
+        eventually(lambda: fleet.story("rehearsed", "action")[-1].startswith(would), "it to be stored what it would do")
     assert cluster.node("rehearsed").is_untouched
     asked = {(it.verb, it.path) for it in cluster.standin.requests if it.user == reader}
     assert {verb for verb, path in asked if path != ASK_RIGHTS.path} == {"get", "list"}
