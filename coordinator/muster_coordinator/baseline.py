@@ -117,6 +117,13 @@ class Baseline:
         self._settle(now)
         return self.release(), self._record()
 
+    def forget(self, node: str) -> None:
+        """Does without a node that has left."""
+        self._drop(node, [*self._nodes.get(node, ())])
+        self._nodes.pop(node, None)
+        self._measured.pop(node, None)
+        self._suspects.forget(node)
+
     def release(self) -> Held:
         """Takes back what is held against anybody."""
         return self._suspects.release()

@@ -79,7 +79,8 @@ class Baselines:
         """Takes over what is stored, for when it is measured again."""
         by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
         for record in levels:
-            by_baseline[record.baseline].append(record)
+            if record.levels:  # not of a node that has left
+                by_baseline[record.baseline].append(record)
         records = {record.id: record for record in baselines}
         self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
 
@@ -105,6 +106,20 @@ class Baselines:
         compared = Compared(commands=[EraseBaseline(id), SaveBaseline(record)])
         compared.hold(known[id].subject, held)
         return compared
+
+    def forget(self, node: str) -> list[Command]:
+        """Does without a node that has left: it counts no more, and its own levels are stored as none."""
+        had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
+        for key in had:
+            record, levels = self._stored[key]
+            self._stored[key] = record, [record for record in levels if record.node != node]
+        for key, kept in self._kept.items():
+            before = kept.devices
+            kept.forget(node)
+            self._devices -= before - kept.devices
+            if isinstance(kept, Baseline) and kept.devices < before:
+                had.add(key)
+        return [SaveLevels(LevelsRecord(baseline=key, node=node, levels={})) for key in sorted(had)]
 
     def views(self) -> list[BaselineView]:
         """Every baseline as it stands, by id."""

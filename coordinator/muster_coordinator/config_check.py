@@ -13,7 +13,7 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.policy_text import policy_lines, rehearsal_lines
 
 DAYS = 30.0
-"""How far back a rehearsal looks."""
+"""How far back a rehearsal looks, where all runs are kept for as long."""
 
 
 def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
@@ -41,8 +41,9 @@ async def _rehearsed(settings: Settings, policy: Policy) -> list[str]:
     if engine is None:
         return ["Not rehearsed: there is no history here yet"]
     now = time.time()
+    days = min(DAYS, settings.store.keep_days, settings.store.keep_findings_days)
     try:
-        by_node, nodes = await rehearse(engine, policy, now - DAYS * 86_400, now)
+        by_node, nodes = await rehearse(engine, policy, now - days * 86_400, now)
     finally:
         await engine.dispose()
-    return list(rehearsal_lines(by_node.items(), nodes, DAYS))
+    return list(rehearsal_lines(by_node.items(), nodes, days))

@@ -101,7 +101,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
         link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
-        thinning = Thinning(store.database, settings.store, pipeline.clock)
+        thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         acting = Acting(plugins, pipeline.feed)
         surveying = Surveying(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())

@@ -19,6 +19,7 @@ from muster.wire.messages import (
     Report,
 )
 from muster_coordinator.quarantine import events as quarantine
+from muster_coordinator.quarantine.view import CaseView
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, NodeView, ReferenceRecord, StoryEntry
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepRequest
 
@@ -114,19 +115,36 @@ class Ticked:
     """Time has passed."""
 
 
+@dataclass(frozen=True, slots=True)
+class RetentionEnded:
+    """Nodes that were away since before then are remembered no more.
+
+    `left_before` is for those that have left the fleet, and of which there is nothing else to remember.
+    """
+
+    before: float
+    left_before: float
+
+
 Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-Event = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | LabelsSeen | Request | Ticked | quarantine.Event
+Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | LabelsSeen
+
+Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
 
 
 @dataclass(frozen=True, slots=True)
 class StoreRuns:
-    """Write runs, and that the node's stream is stored through `through`."""
+    """Write runs, and that the node's stream is stored through `through`.
+
+    They are kept as the node has reported them, in their place by the coordinator's clock: the node's is `behind_s`.
+    """
 
     node: str
     stream: str
     through: int
     runs: tuple[Run, ...]
+    behind_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +237,10 @@ class PublishReferences:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Tell whoever listens to the API's event stream: `kind` is run, node, sweep or group, `payload` its JSON."""
+    """Tell whoever listens to the API's event stream: `kind` is run, node, case, sweep or group, `payload` its JSON."""
 
     kind: str
-    payload: NodeView | SweepRecord | GroupRecord | StoryEntry | Run
+    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +277,9 @@ Command = (
     | LogNotBegun
     | SaveStep
     | quarantine.SaveCase
+    | quarantine.EraseNode
     | quarantine.SaveAction
+    | quarantine.SaveRequest
     | quarantine.Act
     | quarantine.Alarm
 )

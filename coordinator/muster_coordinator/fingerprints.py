@@ -41,6 +41,12 @@ class Fingerprints:
         found = tuple(self._differs(device) for device, bits in self._nodes[node].items() if self._is_odd(bits))
         return self._suspects.take(node, found, at=now, nodes=len(self._nodes), shifted=False, now=now)
 
+    def forget(self, node: str) -> None:
+        """Does without a node that has left."""
+        self._drop(node, [*self._nodes.get(node, ())])
+        self._nodes.pop(node, None)
+        self._suspects.forget(node)
+
     def release(self) -> Held:
         """Takes back what is held against anybody."""
         return self._suspects.release()

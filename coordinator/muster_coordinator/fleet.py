@@ -4,10 +4,10 @@
 longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
@@ -26,6 +26,7 @@ from muster_coordinator.events import (
     ReferenceSet,
     ReportSeen,
     Request,
+    RetentionEnded,
     RunRequested,
     SendAck,
     StoreRuns,
@@ -34,6 +35,7 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.intake import take
+from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.places import Places
 from muster_coordinator.quarantine import events as quarantine
@@ -41,7 +43,7 @@ from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.view import QuarantineView
+from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.quarantining import Quarantining
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
@@ -52,6 +54,7 @@ from muster_coordinator.sweeping import Sweeping
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import Timetable
+from muster_coordinator.tally import Tally, tally
 
 
 class Fleet:
@@ -112,6 +115,8 @@ class Fleet:
                 commands = self._roster.label(event, now)
             case Ticked():
                 commands = self._tick(event, now)
+            case RetentionEnded() | quarantine.NodeForgotten():
+                commands = self._do_without(event, now)
             case _ if isinstance(event, quarantine.Event):
                 commands = self._quarantining.handle(event, now)
             case _:
@@ -123,15 +128,15 @@ class Fleet:
 
     @property
     def names(self) -> list[str]:
-        """Every node that was ever heard of, by name."""
+        """Every node that was heard of and has not been forgotten, by name."""
         return sorted(self._roster.nodes)
 
-    def nodes(self, now: float) -> list[NodeView]:
-        """The same with all that is known about each: at ten thousand nodes, that takes a third of a second."""
-        return [self._roster.view(node, now) for _, node in sorted(self._roster.nodes.items())]
+    def remembers(self, name: str) -> bool:
+        """Whether it is a node, or was one until it was forgotten."""
+        return name in self._roster.nodes or self._roster.has_left(name)
 
     def node(self, name: str, now: float) -> NodeView | None:
-        """One node; None when it was never heard of."""
+        """One node; None when it was never heard of, or has been forgotten."""
         node = self._roster.nodes.get(name)
         return None if node is None else self._roster.view(node, now)
 
@@ -162,11 +167,11 @@ class Fleet:
 
     def cases(self) -> list[Case]:
         """What is decided about every node, and from what, by node."""
-        return [case for _, case in sorted(self._quarantining.cases.items())]
+        return [case for node, case in sorted(self._quarantining.cases.items()) if node in self._roster.nodes]
 
-    def case(self, node: str) -> Case | None:
-        """The same for one node; None when it was never heard of."""
-        return self._quarantining.cases.get(node)
+    def case(self, node: str) -> CaseView | None:
+        """The same for one node, as people see it; None as for `node`."""
+        return self._quarantining.case_view(node) if node in self._roster.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
         """By actor, the nodes that its scheduler had when it was asked last."""
@@ -201,18 +206,23 @@ class Fleet:
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""
-        views = self.nodes(now)
+        counted = self.tally(now)
         return FleetView(
             name=self.name,
-            nodes=len(views),
-            health=Counter(view.health for view in views),
-            service=Counter(view.service for view in views),
-            lost=tuple(view.name for view in views if view.lost),
+            nodes=len(self._roster.nodes),
+            health=counted.health,
+            service=counted.service,
+            lost=counted.lost,
             findings=self.findings,
         )
 
+    def tally(self, now: float) -> Tally:
+        """Its nodes in numbers."""
+        return tally(self._roster, now)
+
     def _take_report(self, message: Report, now: float) -> list[Command]:
         commands = self._hear(message.node, message.id, now)
+        commands += self._roster.note_clock(message, now)
         stream = (message.node, message.stream)
         intake = take(message, self._streams.get(stream, 0))
         self.counts.reports += 1
@@ -221,9 +231,10 @@ class Fleet:
         if intake.fresh:
             self.counts.runs += len(intake.fresh)
             self._streams[stream] = intake.through
-            commands.append(StoreRuns(message.node, message.stream, intake.through, intake.fresh))
+            late_s = behind_s(message.sent_at, now)
+            commands.append(StoreRuns(message.node, message.stream, intake.through, intake.fresh, late_s))
             for run in intake.fresh:
-                commands += [Announce("run", run), *self._roster.add_run(run, now)]
+                commands += [Announce("run", run), *self._roster.add_run(dated(run, late_s, now), now)]
                 self._quarantining.note_run(run)
         ack = Ack(
             id=self._orders.new_id(),
@@ -247,6 +258,8 @@ class Fleet:
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life of a silent one when the broker had kept it."""
         message = event.message
+        if event.kept and self._roster.has_left(message.node):
+            return []
         node = self._roster.nodes.get(message.node)
         is_old = event.kept and node is not None and not node.online
         heard = [] if is_old else self._hear(message.node, message.id, now)
@@ -264,11 +277,34 @@ class Fleet:
         for name in self._roster.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
         commands += self._sweeping.tick(event, now)
-        return [*commands, *self._quarantining.handle(quarantine.TimePassed(), now)]
+        return [*commands, *self._quarantining.tick(now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         self._quarantining.lose(name)
         return [*self._roster.lose(name, text, cause, now), *self._sweeping.lose(name, now)]
+
+    def _do_without(self, event: RetentionEnded | quarantine.NodeForgotten, now: float) -> list[Command]:
+        return self._erase(event, now) if isinstance(event, RetentionEnded) else self._forget(event, now)
+
+    def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
+        """Does without a node that somebody says has left; its story stays."""
+        if event.node not in self._roster.nodes:
+            raise Refused(unknown("node", event.node, self.names))
+        self._sweeping.require_no_part(event.node)
+        commands = self._quarantining.handle(event, now)
+        self._sweeping.forget(event.node)
+        return [*commands, *self._roster.forget(event.node, now)]
+
+    def _erase(self, event: RetentionEnded, now: float) -> list[Command]:
+        """Does without the nodes that need be remembered no more."""
+        commands: list[Command] = []
+        gone = self._quarantining.long_gone(event) - self._sweeping.nodes()
+        for node in sorted(gone):
+            commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
+            self._sweeping.forget(node)
+            commands += self._roster.erase(node)
+        self._streams = {key: through for key, through in self._streams.items() if key[0] not in gone}
+        return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""

@@ -21,11 +21,12 @@ what was found last stands until it is measured again. How old it is shows in th
 that a node is silent shows as lost; neither is health.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
+from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
 
@@ -154,13 +155,17 @@ class Evidence:
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
-    def date_back(self, since: Mapping[Key, float]) -> None:
-        """Takes over since when findings have stood: the runs that a restart leaves do not reach so far back."""
+    def date_as(self, charges: Iterable[Charge]) -> None:
+        """Takes over when findings were found, as it was known before a restart.
+
+        The runs that it leaves do not reach back to the first, and tell their times by the node's clock.
+        """
+        known = {charge.key: charge for charge in charges}
         for name, check in self.checks.items():
             if check.findings:
-                self.checks[name] = CheckEvidence(check.standing, _dated_back(check.findings, since))
+                self.checks[name] = CheckEvidence(check.standing, _dated_as(known, check.findings))
         for subject, findings in self.comparisons.items():
-            self.comparisons[subject] = _dated_back(findings, since)
+            self.comparisons[subject] = _dated_as(known, findings)
 
     def convict(self, finding: NodeFinding) -> None:
         self.convictions[finding.check] = finding
@@ -227,11 +232,15 @@ def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding
     )
 
 
-def _dated_back(findings: tuple[NodeFinding, ...], since: Mapping[Key, float]) -> tuple[NodeFinding, ...]:
-    return tuple(
-        finding.model_copy(update={"since": since.get((finding.check, finding.code, finding.device), finding.since)})
-        for finding in findings
-    )
+def _dated_as(known: Mapping[Key, Charge], findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+    return tuple(_as_known(finding, known.get((finding.check, finding.code, finding.device))) for finding in findings)
+
+
+def _as_known(finding: NodeFinding, charge: Charge | None) -> NodeFinding:
+    if charge is None:
+        return finding
+    seen = charge.seen if charge.run == finding.run else finding.seen
+    return finding.model_copy(update={"since": charge.since, "seen": seen})
 
 
 def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFinding:

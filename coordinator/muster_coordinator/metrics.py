@@ -65,16 +65,15 @@ class Figures(Collector):
 
     def _of_the_fleet(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet
-        views = fleet.nodes(self._pipeline.clock())
+        counted = fleet.tally(self._pipeline.clock())
         nodes = GaugeMetricFamily("muster_nodes", "Nodes by health and service state", labels=["health", "service"])
-        for (health, service), count in Counter((view.health, view.service) for view in views).items():
+        for (health, service), count in counted.both.items():
             nodes.add_metric([health, service], count)
         yield nodes
-        yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", sum(view.lost for view in views))
-        compared = [finding.code for view in views for finding in view.findings if finding.code in COMPARED]
+        yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", len(counted.lost))
         held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
         for code in COMPARED:
-            held.add_metric([code], compared.count(code))
+            held.add_metric([code], counted.compared[code])
         yield held
         yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
         yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
@@ -106,7 +105,8 @@ class Figures(Collector):
 
     def _failing(self) -> Metric:
         """An actor that works may still fail for some nodes."""
-        actions = filter(None, (self._pipeline.fleet.last_action(case.node) for case in self._pipeline.fleet.cases()))
+        fleet = self._pipeline.fleet
+        actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
         failed = Counter(
             actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
         )

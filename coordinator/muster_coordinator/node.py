@@ -6,6 +6,8 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
+from muster_coordinator.node_clock import NodeClock
+from muster_coordinator.orders import run_patience_s
 from muster_coordinator.records import NodeRecord, NodeView
 
 NOWHERE = Topology()
@@ -15,7 +17,7 @@ NOWHERE = Topology()
 class Node:
     """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
 
-    In a `dry_run` the service state is only pretended.
+    In a `dry_run` the service state is only pretended. What was measured before `forgotten_at` says nothing about it.
 
     `declared` is where the topology file places it, which goes before what it says itself. Then comes where its
     `scheduler_labels`, which are by actor, place it (`scheduled`), and last `learned_leaf`, which sweeps have shown.
@@ -38,12 +40,15 @@ class Node:
     scheduler_labels: dict[str, dict[str, str]] = field(default_factory=dict)
     scheduled: Topology = NOWHERE
     learned_leaf: str | None = None
+    clock: NodeClock = field(default_factory=NodeClock)
+    forgotten_at: float = 0.0
 
     @classmethod
     def from_record(cls, record: NodeRecord) -> "Node":
         node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
-        node.scheduler_labels = dict(record.scheduler_labels)
+        node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
+        node.clock = NodeClock(record.clock_ahead_s)
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         return node
@@ -84,6 +89,12 @@ class Node:
         """The checks that it runs by itself."""
         return tuple(check.name for check in self.checks.values() if check.cadence_s and check.scope is Scope.NODE)
 
+    @property
+    def patience_s(self) -> dict[str, float]:
+        """By check that it runs alone, how long a run that is ordered may say nothing."""
+        alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
+        return {check.name: run_patience_s(check.timeout_s) for check in alone}
+
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped
 
@@ -104,9 +115,11 @@ class Node:
             inventory=self.inventory,
             scheduler_labels=self.scheduler_labels,
             learned_leaf=self.learned_leaf,
+            clock_ahead_s=self.clock.ahead_s,
             checks=tuple(self.checks.values()),
             plugins=self.plugins,
             convictions=tuple(self.evidence.convictions.values()),
+            forgotten_at=self.forgotten_at,
         )
 
     def view(self, *, lost: bool) -> NodeView:
@@ -117,6 +130,7 @@ class Node:
             dry_run=self.dry_run,
             lost=lost,
             last_seen=self.last_seen,
+            clock_ahead_s=self.clock.ahead_s,
             devices=self.inventory.devices,
             findings=self.evidence.findings,
             reasons=self.evidence.reasons,

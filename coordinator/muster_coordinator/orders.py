@@ -7,6 +7,17 @@ from muster_coordinator.events import SendCommand
 
 Order = TypeVar("Order", RunCheck, Join, Prepare, Start, Abort)
 
+RUN_TTL_S = 30.0
+"""Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
+
+REPORTED_WITHIN_S = 60.0
+"""What a run may take besides: until the node is free for it, and from its end until its report is here."""
+
+
+def run_patience_s(timeout_s: float) -> float:
+    """How long a run that is ordered may say nothing; after that the order was lost, or its run with its agent."""
+    return RUN_TTL_S + timeout_s + REPORTED_WITHIN_S
+
 
 class Orders:
     """Writes orders of one leadership. Ids are the epoch and a count, so that a replayed log gives the same ones."""

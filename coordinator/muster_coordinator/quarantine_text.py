@@ -6,11 +6,19 @@ from collections.abc import Iterable, Iterator
 from muster.model import ServiceState, format_instant
 from muster.table import table
 from muster.transition import Effect
-from muster_coordinator.quarantine.actions import Action, Outcome
-from muster_coordinator.quarantine.case import Case, Trial
+from muster_coordinator.quarantine.actions import Outcome
+from muster_coordinator.quarantine.case import Trial
 from muster_coordinator.quarantine.demand import Demand
-from muster_coordinator.quarantine.view import DomainView, QuarantineView
-from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.quarantine.events import (
+    Asked,
+    Decided,
+    FreezeLifted,
+    HoldRequested,
+    NodeForgotten,
+    ReleaseRequested,
+)
+from muster_coordinator.quarantine.view import CaseView, DomainView, QuarantineView
+from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.surveying import ActorView
 
 DRY_RUN = " (dry run)"
@@ -39,7 +47,7 @@ def case_table(cases: Iterable[CaseView]) -> str:
     return "\n".join([head, *_interleaved(lines, below)])
 
 
-def why(case: Case) -> Iterator[str]:
+def why(case: CaseView) -> Iterator[str]:
     """Why a node is where it is, what keeps it there and what comes next, the weightiest first."""
     if case.hands_off is not None:
         yield case.hands_off
@@ -51,12 +59,26 @@ def why(case: Case) -> Iterator[str]:
         yield f"it is leaving: {case.leaving}"
     if case.lost_at is not None:
         yield f"silent since {format_instant(case.lost_at)}"
-    if case.trial is not None:
-        yield _progress(case.trial)
+    yield from _what_comes_next(case)
+
+
+def _what_comes_next(case: CaseView) -> Iterator[str]:
+    if case.needs_person:
+        yield f"it stays out until somebody releases it: {case.needs_person}"
+    elif case.trial is not None:
+        yield _progress(case.trial, case.rounds)
     elif case.state is ServiceState.ACCEPTING and case.demand is None:
         yield "new, and not accepted yet"
-    elif case.state is ServiceState.CORDONED and case.demand is None:
-        yield f"waits to be tested: {case.may_return or 'nothing stands against it any more'}"
+    elif case.back_at is not None:
+        yield _coming_back(case, format_instant(case.back_at))
+    elif case.state is ServiceState.IN_SERVICE and case.closed_as is not None:
+        yield "not every actor has let it in again"
+
+
+def _coming_back(case: CaseView, when: str) -> str:
+    if case.demand is not None and case.may_return is None:
+        return f"it may be tested from {when} on, when nothing stands against it any more"
+    return f"waits to be tested, from {when} on: {case.may_return or 'nothing stands against it any more'}"
 
 
 def _asked(demand: Demand) -> str:
@@ -64,8 +86,8 @@ def _asked(demand: Demand) -> str:
     return f"{', '.join(demand.codes)} (row {demand.row}){proof}"
 
 
-def _progress(trial: Trial) -> str:
-    rounds = f"tests: {trial.passed} {'round' if trial.passed == 1 else 'rounds'} passed"
+def _progress(trial: Trial, wanted: int) -> str:
+    rounds = f"tests: {min(trial.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
     if trial.test is not None:
         check, *later = (test.check for test in trial.waiting)
         return f"{rounds}, {check} under way{', then ' + ', '.join(later) if later else ''}"
@@ -86,21 +108,35 @@ def outcome_line(actor: str, outcome: Outcome) -> str:
     return _one_line([f"{actor}: {outcome.effect}{tries}: {outcome.detail}{again}"])
 
 
-def transition_table(actions: Iterable[Action]) -> str:
-    """A line for every transition, and below it what came of it at each actor."""
-    actions = list(actions)
-    head, *lines = table(
-        ("TIME", "NODE", "BEFORE", "AFTER", "BY", "REASON"), map(_transition_row, actions)
-    ).splitlines()
-    below = ([outcome_line(actor, outcome) for actor, outcome in it.outcomes.items()] for it in actions)
+def decision_table(decided: Iterable[Decided]) -> str:
+    """A line for what somebody has asked for and for every transition, and below that what came of it at each actor."""
+    decided = list(decided)
+    head, *lines = table(("TIME", "NODE", "WHAT", "BY", "REASON"), map(_decision_row, decided)).splitlines()
+    below = ([] if isinstance(it, Asked) else [outcome_line(*each) for each in it.outcomes.items()] for it in decided)
     return "\n".join([head, *_interleaved(lines, below)])
 
 
-def _transition_row(action: Action) -> tuple[str, ...]:
-    it = action.transition
+def _decision_row(decided: Decided) -> tuple[str, ...]:
+    if isinstance(decided, Asked):
+        request = decided.request
+        return format_instant(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
+    it = decided.transition
     codes = f"{', '.join(it.codes)}: " if it.codes else ""
-    after = state(it.after, it.dry_run)
-    return format_instant(it.at), it.node, it.before, after, it.by or "-", _one_line([codes + it.reason])
+    what = f"{it.before} to {state(it.after, it.dry_run)}"
+    return format_instant(it.at), it.node, what, it.by or "-", _one_line([codes + it.reason])
+
+
+def _what(asked: Asked) -> str:
+    """What was asked for, by the name of its command."""
+    match asked.request:
+        case HoldRequested():
+            return "hold"
+        case ReleaseRequested(untested=untested):
+            return "release, untested" if untested else "release"
+        case FreezeLifted():
+            return "unfreeze"
+        case NodeForgotten():
+            return "forget"
 
 
 def budget_text(budget: BudgetView) -> str:

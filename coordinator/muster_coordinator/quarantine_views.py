@@ -1,16 +1,8 @@
 """What the API serves about service states."""
 
-from muster.model import Data, Name
-from muster_coordinator.quarantine.actions import Outcome
-from muster_coordinator.quarantine.case import Case
+from muster.model import Data
 from muster_coordinator.quarantine.view import QuarantineView
 from muster_coordinator.surveying import ActorView
-
-
-class CaseView(Case):
-    """A node's case, and what came of its last transition at each actor."""
-
-    outcomes: dict[Name, Outcome] = {}
 
 
 class BudgetView(Data):

@@ -14,14 +14,29 @@ from muster_coordinator.events import Announce, RunRequested, SaveNode, SweepReq
 from muster_coordinator.orders import Orders
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import OUT, Case
-from muster_coordinator.quarantine.events import Command, Event, Note, SaveCase, StartTest, Step, TestEnded
+from muster_coordinator.quarantine.events import (
+    Beginning,
+    Command,
+    Event,
+    Note,
+    SaveAction,
+    SaveCase,
+    StartTest,
+    Step,
+    TestEnded,
+    TimePassed,
+)
 from muster_coordinator.quarantine.machine import Quarantine
-from muster_coordinator.quarantine.view import QuarantineView
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeping import Sweeping
 from muster_coordinator.sweeps.neighbours import nearest_healthy
+
+LOG_S = 86_400.0
+"""How long a log goes on before it begins anew: only up to a beginning can it be removed when it is old."""
 
 
 class Quarantining:
@@ -38,6 +53,7 @@ class Quarantining:
         self._sweeping = sweeping
         self._sweeps: dict[str, str] = {}  # the node of each sweep that was asked for as a test
         self._ended: list[TestEnded] = []
+        self._log_begun = 0.0
         self._unheard: dict[str, list[StartTest]] = {}  # tests of who was there and was not heard of since the start
 
     @property
@@ -57,9 +73,17 @@ class Quarantining:
         """A node's last transition, with what came of it; None when there was none, or it counts no more."""
         return self._quarantine.last_action(node)
 
+    def case_view(self, node: str) -> CaseView:
+        """A node's case as people see it; KeyError when there is none."""
+        return self._quarantine.case_view(node)
+
     def view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
         return self._quarantine.view()
+
+    def long_gone(self, event: fleet.RetentionEnded) -> set[str]:
+        """The nodes that need be remembered no more."""
+        return {case.node for case in self.cases.values() if case.is_long_gone(event.before, event.left_before)}
 
     def restore(self, cases: Iterable[Case], actions: Iterable[Action], now: float) -> list[fleet.Command]:
         """Takes over what is stored; of nodes that have no case yet, the service state is all that is known."""
@@ -68,9 +92,8 @@ class Quarantining:
         for name, node in self._roster.nodes.items():
             case = known.setdefault(name, Case(node=name, state=node.service, since=node.first_seen))
             node.dry_run = case.dry_run
-            node.evidence.date_back({charge.key: charge.since for charge in case.charges})
-        event = self._quarantine.begin(known.values(), actions)
-        begun = self._decided(event, self._quarantine.handle(event, now), now)
+            node.evidence.date_as(case.charges)
+        begun = self._begin_log(self._quarantine.begin(known.values(), actions), now)
         self._roster.report_all(now)
         return [*begun, *self.settle(now)]
 
@@ -88,6 +111,11 @@ class Quarantining:
         if case is not None and case.trial is not None and case.trial.test == run.id:
             self._ended.append(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
 
+    def tick(self, now: float) -> list[fleet.Command]:
+        """Lets time pass, also when a clock was set back."""
+        begun = self._renew(now) if abs(now - self._log_begun) >= LOG_S else []
+        return [*begun, *self.handle(TimePassed(), now)]
+
     def settle(self, now: float) -> list[fleet.Command]:
         """Lets the quarantine know what has happened since it was told last."""
         self._note_sweeps()
@@ -99,28 +127,44 @@ class Quarantining:
         said = self._quarantine.handle(event, now)
         return self._decided(event, said, now) if said else []
 
+    def _renew(self, now: float) -> list[fleet.Command]:
+        """Has the log begin anew, and another machine with it: just so the log is gone through again."""
+        event = self._quarantine.renewal()
+        self._quarantine = Quarantine(event.settings, Policy(event.rows), self._orders.epoch)
+        return self._begin_log(event, now)
+
+    def _begin_log(self, event: Beginning, now: float) -> list[fleet.Command]:
+        self._log_begun = now
+        return self._decided(event, self._quarantine.handle(event, now), now)
+
     def _decided(self, event: Event, said: list[Command], now: float) -> list[fleet.Command]:
         step = Step(at=now, event=event, commands=tuple(said))
         return [fleet.SaveStep(self._orders.epoch, step), *self._carry_out(said, now)]
 
     def _carry_out(self, said: Iterable[Command], now: float) -> list[fleet.Command]:
         commands: list[fleet.Command] = []
+        changed: dict[str, None] = {}
         for command in said:
             match command:
                 case SaveCase(case=case):
+                    changed[case.node] = None
                     commands += [command, *self._follow(case, now)]
+                case SaveAction(action=action):
+                    changed[action.transition.node] = None
+                    commands.append(command)
                 case Note(node=node, about=about, text=text, cause=cause, data=data):
                     commands.append(self._roster.tell(node, about, text, cause, now, data=data))
                 case StartTest():
                     commands += self._start(command, now)
                 case _:
                     commands.append(command)
-        return commands
+        views = (self._quarantine.case_view(node) for node in changed if node in self.cases)
+        return [*commands, *(Announce("case", view) for view in views)]
 
     def _follow(self, case: Case, now: float) -> list[fleet.Command]:
-        """Shows a node in the service state that was decided."""
-        node = self._roster.nodes[case.node]
-        if (node.service, node.dry_run) == (case.state, case.dry_run):
+        """Shows a node in the service state that was decided; of one that was forgotten there is nothing to show."""
+        node = self._roster.nodes.get(case.node)
+        if node is None or (node.service, node.dry_run) == (case.state, case.dry_run):
             return []
         if node.service is not case.state:
             self.changes[case.state] += 1

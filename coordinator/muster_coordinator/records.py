@@ -43,7 +43,9 @@ class NodeRecord(Data):
     """A node as it is stored. Health is not: it is folded from the runs again after a restart.
 
     `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id. At which leaf
-    it stands, sweeps may have shown as well. `scheduler_labels` are by actor.
+    it stands, sweeps may have shown as well. `scheduler_labels` are by actor. `clock_ahead_s` is set when its clock is
+    wrong. A node that was forgotten is `gone` until it is heard of again, and what was measured before `forgotten_at`
+    counts no more.
     """
 
     name: str
@@ -54,15 +56,19 @@ class NodeRecord(Data):
     inventory: Inventory = Inventory()
     scheduler_labels: dict[str, dict[str, str]] = {}
     learned_leaf: str | None = None
+    clock_ahead_s: float | None = None
     checks: tuple[CheckInfo, ...] = ()
     plugins: tuple[PluginInfo, ...] = ()
     convictions: tuple[NodeFinding, ...] = ()
+    gone: bool = False
+    forgotten_at: Instant = 0.0
 
 
 class NodeView(Data):
     """A node as the API serves it. `lost` says only that its heartbeat has stopped.
 
-    In a `dry_run` the service state is what it would be.
+    In a `dry_run` the service state is what it would be. `clock_ahead_s` is how far its clock is ahead of the
+    coordinator's, or behind when it is negative; None while it is right.
     """
 
     name: str
@@ -71,6 +77,7 @@ class NodeView(Data):
     dry_run: bool = False
     lost: bool
     last_seen: Instant
+    clock_ahead_s: float | None = None
     devices: tuple[Device, ...]
     findings: tuple[NodeFinding, ...]
     reasons: tuple[str, ...] = ()

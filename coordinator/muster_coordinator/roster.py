@@ -5,10 +5,10 @@ story with the id of what caused it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
-from muster.wire.messages import InventoryReport
+from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
@@ -32,7 +32,7 @@ LOST_AFTER_HEARTBEATS = 3
 
 
 class Roster:
-    """All nodes that were ever heard of, by name in `nodes`, and the `baselines` that they are compared by.
+    """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
 
     `domain` is the level of the topology at which nodes fail together. What decisions about service states must know
     gathers until `take_news` takes it.
@@ -46,6 +46,7 @@ class Roster:
         self._domain = domain
         self._news: list[Event] = []
         self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
+        self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
         self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
@@ -53,11 +54,15 @@ class Roster:
 
         Who was there has three heartbeats to be heard again.
         """
-        self.nodes = {record.name: Node.from_record(record) for record in records}
+        for record in records:
+            if record.gone:
+                self._gone[record.name] = record.forgotten_at
+            else:
+                self.nodes[record.name] = Node.from_record(record)
         commands: list[Command] = []
-        for run in runs:
+        for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
-            compared = self._observe(run, run.started_at)
+            compared = self._observe(run, min(run.started_at, now))
             for (name, subject), findings in _held(compared, run).items():
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
@@ -80,7 +85,7 @@ class Roster:
             self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
 
     def view(self, node: Node, now: float) -> NodeView:
-        return node.view(lost=self._is_lost(node.name, now))
+        return node.view(lost=self.is_lost(node.name, now))
 
     def hear(self, name: str, cause: str, now: float) -> list[Command]:
         """Notes a sign of life; afterwards the node is known."""
@@ -91,7 +96,7 @@ class Roster:
             node.last_seen = now
             return []
         if node is None:
-            node = self.nodes[name] = Node(name, now, now)
+            node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._places.locate(node)
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
@@ -104,7 +109,7 @@ class Roster:
         """The nodes whose heartbeat has stopped since this was asked last; looks at no others."""
         silent = []
         for name in self._heard:
-            if not self._is_lost(name, now):
+            if not self.is_lost(name, now):
                 break
             silent.append(name)
         return silent
@@ -116,6 +121,22 @@ class Roster:
         node.online = False
         self._news.append(NodeLost(node=name))
         return [self.tell(name, "lost", text, cause, now), *self._changed(node, now)]
+
+    def forget(self, name: str, now: float) -> list[Command]:
+        """Does without a node that has left; when it is heard of again, it is a new one."""
+        node = self.nodes.pop(name)
+        self._gone[name] = node.forgotten_at = now
+        return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
+
+    def erase(self, name: str) -> list[Command]:
+        """Does without a node for good."""
+        self.nodes.pop(name, None)
+        self._gone.pop(name, None)
+        return self.baselines.forget(name)
+
+    def has_left(self, name: str) -> bool:
+        """Whether a node was forgotten and not heard of since."""
+        return name in self._gone
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
         """Takes over what a node says it is made of."""
@@ -142,9 +163,20 @@ class Roster:
         self._news.append(self._described(node))
         return self._changed(node, now)
 
+    def note_clock(self, message: Report, now: float) -> list[Command]:
+        """Compares a node's clock with ours, and tells when it turns out to be wrong or is right again."""
+        node = self.nodes[message.node]
+        text = node.clock.heard(message.sent_at, now)
+        return [] if text is None else [self.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+
     def add_run(self, run: Run, now: float) -> list[Command]:
-        """Takes a run as evidence about its node, and about others as far as they are compared with it."""
+        """Takes a run as evidence about its node, and about others as far as they are compared with it.
+
+        When it began, is by the coordinator's clock here.
+        """
         node = self.nodes[run.node]
+        if run.started_at < node.forgotten_at:
+            return []
         changed = node.evidence.add(run)
         told = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
@@ -200,6 +232,13 @@ class Roster:
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
         return Tell(entry)
+
+    def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
+        """The stored runs that were made by a node that is there, and since it was forgotten if it was."""
+        for run in runs:
+            node = self.nodes.get(run.node)
+            if node is not None and run.started_at - (node.clock.ahead_s or 0.0) >= node.forgotten_at:
+                yield run
 
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
@@ -269,7 +308,7 @@ class Roster:
 
     def _described(self, node: Node) -> NodeDescribed:
         place = getattr(node.topology, self._domain)
-        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks)
+        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks, patience_s=node.patience_s)
 
     def _evidence(self, node: Node) -> EvidenceChanged:
         return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)
@@ -277,7 +316,8 @@ class Roster:
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]
 
-    def _is_lost(self, name: str, now: float) -> bool:
+    def is_lost(self, name: str, now: float) -> bool:
+        """Whether nothing has been heard of a node for three heartbeats."""
         heard = self._heard.get(name)
         return heard is None or now - heard > self._lost_after_s
 

@@ -2,17 +2,14 @@
 
 from muster.wire.messages import RunCheck
 from muster_coordinator.events import Command, RunRequested
-from muster_coordinator.orders import Orders
+from muster_coordinator.orders import RUN_TTL_S, Orders
 from muster_coordinator.roster import Roster
 from muster_coordinator.sweeps.requests import check_run
-
-RUN_ORDER_TTL_S = 30.0
-"""Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
 
 
 def order_run(event: RunRequested, roster: Roster, orders: Orders, now: float) -> list[Command]:
     """The order for a run that is asked for; Refused when node, check or parameters are not valid."""
     check_run(event, roster.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}
-    order = orders.send(event.node, RunCheck, now, ttl_s=RUN_ORDER_TTL_S, cause=event.run, **content)
+    order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
     return [roster.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]

@@ -30,9 +30,9 @@ from muster_coordinator.events import (
     Tell,
 )
 from muster_coordinator.paging import Page, read_page
-from muster_coordinator.quarantine.actions import Action
+from muster_coordinator.quarantine.events import DECIDED, Decided, EraseNode
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
-from muster_coordinator.stored_cases import decision_rows, read_cases, read_latest_actions
+from muster_coordinator.stored_cases import decision_rows, decisions, read_cases, read_latest_actions
 from muster_coordinator.stored_sweeps import group_row, read_sweep, read_sweeps_since, read_unfinished_sweeps, sweep_row
 from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.tables import (
@@ -44,6 +44,7 @@ from muster_coordinator.tables import (
     META,
     NODES,
     REFERENCES,
+    REQUESTS,
     RUNS,
     STEPS,
     STORY,
@@ -118,17 +119,21 @@ class Store:
         rows = {**_rows(commands), **decision_rows(commands)}
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
-        if not any(rows.values()) and not erased and not forgotten:
+        gone = [command.node for command in commands if isinstance(command, EraseNode)]
+        if not any(rows.values()) and not erased and not forgotten and not gone:
             return
         async with self._database.writing() as connection:
-            if forgotten:  # first: what was saved before in the same batch is not among the rows
+            if gone:  # first: what was saved before in the same batch is not among the rows
+                await connection.execute(delete(NODES).where(NODES.c.name.in_(gone)))
+                await connection.execute(delete(CASES).where(CASES.c.node.in_(gone)))
+            if forgotten:  # in the same way
                 await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
                 await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
             for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
-            for table in (STORY, STEPS):
+            for table in (STORY, REQUESTS, STEPS):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
             if erased:  # last: what was saved in the same batch may have been taken back
@@ -146,7 +151,7 @@ class Store:
             baselines = await connection.scalars(select(BASELINES.c.body))
             levels = await connection.scalars(select(LEVELS.c.body))
             cases = await read_cases(connection)
-            actions = await read_latest_actions(connection, cases)
+            actions = await read_latest_actions(connection)
         return Saved(
             nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
             runs=tuple(map(Run.model_validate_json, runs)),
@@ -193,11 +198,12 @@ class Store:
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
         return await read_page(self._engine, StoryEntry.model_validate_json, query, limit, cursor)
 
-    async def actions(self, node: str | None, limit: int, cursor: str | None) -> Page[Action]:
-        """The transitions of one node, or of all, the latest first; Refused when the cursor is none of ours."""
-        wanted = [] if node is None else [ACTIONS.c.node == node]
-        query = select(ACTIONS.c.at, ACTIONS.c.id, ACTIONS.c.body).where(*wanted)
-        return await read_page(self._engine, Action.model_validate_json, query, limit, cursor)
+    async def decisions(self, node: str | None, limit: int, cursor: str | None) -> Page[Decided]:
+        """The transitions of one node, or of all, and what people have asked for about it, the latest first.
+
+        Refused when the cursor is none of ours.
+        """
+        return await read_page(self._engine, DECIDED.validate_json, decisions(node), limit, cursor)
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:
@@ -235,11 +241,13 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
     for command in commands:
         match command:
-            case StoreRuns(node, stream, through, stored):
+            case StoreRuns(node, stream, through, stored, behind_s):
                 streams[node, stream] = {"node": node, "stream": stream, "through": through}
-                runs.extend(_run_row(run, stream) for run in stored)
+                runs.extend(_run_row(run, stream, behind_s) for run in stored)
             case SaveNode(record):
                 nodes[record.name] = record
+            case EraseNode(node=node):
+                nodes.pop(node, None)
             case SaveSweep(sweep):
                 sweeps[sweep.id] = sweep
             case SaveGroup(record=record):
@@ -249,7 +257,7 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
             case SaveBaseline() | SaveLevels() | EraseBaseline():
                 normal.take(command)
             case Tell(entry):
-                story.append({"node": entry.node, "body": entry.model_dump_json()})
+                story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
     return {
         STREAMS: list(streams.values()),
         NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
@@ -282,13 +290,13 @@ class _Normal:
                 self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
 
 
-def _run_row(run: Run, stream: str) -> dict[str, Any]:
+def _run_row(run: Run, stream: str, behind_s: float) -> dict[str, Any]:
     return {
         "id": run.id,
         "node": run.node,
         "check": run.check,
         "verdict": run.verdict.value,
-        "started_at": run.started_at,
+        "started_at": run.started_at + behind_s,
         "duration_s": run.duration_s,
         "stream": stream,
         "seq": run.seq,

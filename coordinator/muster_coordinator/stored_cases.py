@@ -1,39 +1,55 @@
 """How cases, transitions and the log of decisions lie in the database."""
 
+import zlib
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Table, delete, func, select
+from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster_coordinator.events import Command, SaveStep
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.events import SaveAction, SaveCase, Step
-from muster_coordinator.tables import ACTIONS, CASES, STEPS
+from muster_coordinator.quarantine.events import Asked, EraseNode, SaveAction, SaveCase, SaveRequest, Step
+from muster_coordinator.tables import ACTIONS, CASES, REQUESTS, STEPS
 
-NAMES_AT_ONCE = 1_000
-"""Names in one query: databases take some ten thousand values at most."""
+BEGINNINGS = ("restored", "renewed")
+"""The kinds of step from which on a log can be gone through again."""
 
 
 def decision_rows(commands: Iterable[Command]) -> dict[Table, list[dict[str, Any]]]:
     """The rows to write, by table. Of what is written over, only the last state is."""
     cases: dict[str, Case] = {}
     actions: dict[str, Action] = {}
-    steps = []
+    requests, steps = [], []
     for command in commands:
         match command:
             case SaveCase(case=case):
                 cases[case.node] = case
+            case EraseNode(node=node):
+                cases.pop(node, None)
             case SaveAction(action=action):
                 actions[action.transition.id] = action
             case SaveStep(epoch, step):
-                steps.append({"epoch": epoch, "at": step.at, "body": step.model_dump_json()})
+                steps.append(_step_row(epoch, step))
+            case SaveRequest(asked=asked):
+                requests.append(_request_row(asked))
     return {
-        CASES: [{"node": node, "body": case.model_dump_json()} for node, case in cases.items()],
+        CASES: [_case_row(case) for case in cases.values()],
         ACTIONS: [_action_row(action) for action in actions.values()],
+        REQUESTS: requests,
         STEPS: steps,
     }
+
+
+def _case_row(case: Case) -> dict[str, Any]:
+    return {"node": case.node, "transition": case.transition, "body": case.model_dump_json()}
+
+
+def _step_row(epoch: int, step: Step) -> dict[str, Any]:
+    body = zlib.compress(step.model_dump_json().encode(), 1)
+    return {"epoch": epoch, "kind": step.event.kind, "at": step.at, "body": body}
 
 
 def _action_row(action: Action) -> dict[str, Any]:
@@ -41,30 +57,52 @@ def _action_row(action: Action) -> dict[str, Any]:
     return {"id": transition.id, "node": transition.node, "at": transition.at, "body": action.model_dump_json()}
 
 
+def _request_row(asked: Asked) -> dict[str, Any]:
+    return {"id": asked.id, "node": asked.node, "at": asked.at, "body": asked.model_dump_json()}
+
+
+def decisions(node: str | None) -> Select[tuple[float, str, str]]:
+    """The transitions of a node, or of all, and what people have asked for about it: when, id and body."""
+    both = union_all(*(_of(node, table) for table in (ACTIONS, REQUESTS))).subquery()
+    return select(both.c.at, both.c.id, both.c.body)
+
+
+def _of(node: str | None, table: Table) -> Select[tuple[float, str, str]]:
+    query = select(table.c.at, table.c.id, table.c.body)
+    return query if node is None else query.where(table.c.node == node)
+
+
 async def read_cases(connection: AsyncConnection) -> tuple[Case, ...]:
     """Every case, by node."""
     return tuple(map(Case.model_validate_json, await connection.scalars(select(CASES.c.body).order_by(CASES.c.node))))
 
 
-async def read_latest_actions(connection: AsyncConnection, cases: Iterable[Case]) -> tuple[Action, ...]:
+async def read_latest_actions(connection: AsyncConnection) -> tuple[Action, ...]:
     """The latest transition of each case: the one that it names, as times do not tell when a clock went back."""
-    names = [case.transition for case in cases if case.transition is not None]
-    found: list[Action] = []
-    for start in range(0, len(names), NAMES_AT_ONCE):
-        is_wanted = ACTIONS.c.id.in_(names[start : start + NAMES_AT_ONCE])
-        bodies = await connection.scalars(select(ACTIONS.c.body).where(is_wanted).order_by(ACTIONS.c.node))
-        found += map(Action.model_validate_json, bodies)
-    return tuple(found)
+    named = select(ACTIONS.c.body).join(CASES, CASES.c.transition == ACTIONS.c.id).order_by(ACTIONS.c.node)
+    return tuple(map(Action.model_validate_json, await connection.scalars(named)))
 
 
-async def remove_old_logs(connection: AsyncConnection, moment: float) -> None:
-    """Removes the logs of leaderships that have ended before `moment`, each as a whole: a part of one is of no use."""
-    ended = select(STEPS.c.epoch).group_by(STEPS.c.epoch).having(func.max(STEPS.c.at) < moment)
-    present = select(func.max(STEPS.c.epoch)).scalar_subquery()
-    await connection.execute(delete(STEPS).where(STEPS.c.epoch.in_(ended), STEPS.c.epoch < present))
+def old_actions(moment: float) -> tuple[ColumnElement[bool], ...]:
+    """Which transitions are older, and not the latest of a case."""
+    latest = select(CASES.c.transition).where(CASES.c.transition.is_not(None))
+    return ACTIONS.c.at < moment, ACTIONS.c.id.not_in(latest)
+
+
+async def old_steps(connection: AsyncConnection, moment: float) -> tuple[ColumnElement[bool], ...]:
+    """Which steps of the log are older; from the last beginning before `moment` on, all are needed."""
+    older = select(func.max(STEPS.c.number)).where(STEPS.c.kind.in_(BEGINNINGS), STEPS.c.at < moment)
+    return (STEPS.c.number < (await connection.scalar(older) or 0),)
+
+
+async def empty_beginnings(connection: AsyncConnection) -> tuple[ColumnElement[bool], ...]:
+    """Which steps are beginnings with which nothing began, as at once another followed."""
+    query = select(STEPS.c.number).where(STEPS.c.kind.in_(BEGINNINGS)).order_by(STEPS.c.number)
+    numbers = (await connection.scalars(query)).all()
+    return (STEPS.c.number.in_([number for number, later in pairwise(numbers) if later == number + 1]),)
 
 
 async def read_log(connection: AsyncConnection, epoch: int) -> tuple[Step, ...]:
-    """The log of one leadership, from its beginning."""
+    """The log of one leadership, from its first beginning that is kept."""
     bodies = await connection.scalars(select(STEPS.c.body).where(STEPS.c.epoch == epoch).order_by(STEPS.c.number))
-    return tuple(map(Step.model_validate_json, bodies))
+    return tuple(Step.model_validate_json(zlib.decompress(body)) for body in bodies)

@@ -57,10 +57,11 @@ class Surveying:
         self._every_s = every_s
         self._take = take
         self._listed = dict(listed)
+        self._answered: dict[str, Survey] | None = None  # what the actors have said before the first survey
 
     async def require_an_actor(self) -> None:
         """Unavailable, with what every actor says, unless one of them can take nodes out of service."""
-        await self._ask()
+        self._answered = await self._ask()
         if any(actor.can_cordon for actor in self.actors):
             return
         problems = [f"{actor.name}: {actor.problem or actor.summary}" for actor in self.actors]
@@ -77,7 +78,8 @@ class Surveying:
 
     async def survey(self) -> None:
         """Asks every actor once, and tells what they say."""
-        surveys = await self._ask()
+        answered, self._answered = self._answered, None
+        surveys = await self._ask() if answered is None else answered
         could_not_say = {actor.name for actor in self.actors if actor.problem is not None}
         for actor in self._listed.keys() - surveys.keys() - could_not_say:
             surveys[actor] = NOTHING

@@ -37,6 +37,11 @@ class Suspects:
         (self._accused.add if found else self._accused.discard)(node)
         return {node: found}
 
+    def forget(self, node: str) -> None:
+        """Does without a node that has left."""
+        self.out_of_line.pop(node, None)
+        self._accused.discard(node)
+
     def _forget_the_absent(self, now: float) -> None:
         while self.out_of_line and now - self.out_of_line[first := next(iter(self.out_of_line))] > SAME_TIME_S:
             del self.out_of_line[first]

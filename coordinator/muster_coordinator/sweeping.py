@@ -85,6 +85,20 @@ class Sweeping:
         concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
         return [command for sweep in concerned for command in self._drive(sweep, MemberLost(node), now)]
 
+    def nodes(self) -> set[str]:
+        """All that are part of a sweep that goes on."""
+        return {node for sweep in self.running.values() for node in sweep.plan.nodes}
+
+    def require_no_part(self, node: str) -> None:
+        """Refused while a sweep goes on that the node is part of, or was."""
+        for sweep in self.running.values():
+            if node in sweep.plan.nodes:
+                raise Refused(f"{node} is part of sweep {sweep.plan.id}: wait until that has ended, or abort it")
+
+    def forget(self, node: str) -> None:
+        """Does without a node that has left."""
+        self._timetable.note_swept((node,))
+
     def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
         """Takes what a member says about its group."""
         sweep = self.running.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number

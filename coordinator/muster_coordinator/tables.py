@@ -1,6 +1,9 @@
-"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON."""
+"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON.
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table, Text, UniqueConstraint
+That of the log is compressed: in its beginnings the same is said of every node.
+"""
+
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
 
 METADATA = MetaData()
 
@@ -93,11 +96,19 @@ STORY = Table(
     # SQLite counts up by itself only in a column of exactly this type.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("node", Text, nullable=False),
+    Column("at", Double, nullable=False),
     Column("body", Text, nullable=False),
     Index("story_by_node", "node", "number"),
+    Index("story_by_time", "at"),
 )
 
-CASES = Table("cases", METADATA, Column("node", Text, primary_key=True), Column("body", Text, nullable=False))
+CASES = Table(
+    "cases",
+    METADATA,
+    Column("node", Text, primary_key=True),
+    Column("transition", Text),
+    Column("body", Text, nullable=False),
+)
 
 ACTIONS = Table(
     "actions",
@@ -110,12 +121,25 @@ ACTIONS = Table(
     Index("actions_by_node", "node", "at", "id"),
 )
 
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("node", Text),
+    Column("at", Double, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("requests_by_time", "at", "id"),
+    Index("requests_by_node", "node", "at", "id"),
+)
+
 STEPS = Table(
     "quarantine_log",
     METADATA,
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("epoch", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
     Column("at", Double, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
     Index("quarantine_log_by_epoch", "epoch", "number"),
+    Index("quarantine_log_by_kind", "kind", "number"),
 )

@@ -1,30 +1,48 @@
-"""Thins what is stored: old runs become summaries of an hour each, and very old summaries go.
+"""Thins what is stored: old runs become summaries of an hour each, and what is very old goes.
 
-Runs that found something are kept for longer, and the last runs of each check, from which health is folded after a
-restart, for ever; logs of decisions as long as findings. A batch is summarised and removed in one transaction, so that
-a run is never both and never lost.
+Runs that found something are kept for longer, and the last runs of each check of a node, from which health is folded
+after a restart, as long as the node. A batch is summarised and removed in one transaction, so that a run is never both
+and never lost.
+
+As long as runs that found nothing, the log of decisions is kept, and nodes that have left the fleet. As long as the
+others, stories are kept, transitions (of each node the latest longer), requests, sweeps that have ended, and nodes that
+somebody holds, that were out of service or that are silent, but have never left.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import StoreSettings
 from muster.model import Run, Verdict
 from muster.wire.messages import new_id
 from muster_coordinator.database import Database
+from muster_coordinator.events import RetentionEnded
 from muster_coordinator.store import last_runs
-from muster_coordinator.stored_cases import remove_old_logs
+from muster_coordinator.stored_cases import empty_beginnings, old_actions, old_steps
 from muster_coordinator.summaries import HOUR_S, Summary, hour_of, summarised
-from muster_coordinator.tables import NODES, RUNS, SUMMARIES
+from muster_coordinator.sweep_records import SweepState
+from muster_coordinator.tables import (
+    ACTIONS,
+    GROUPS,
+    LEVELS,
+    NODES,
+    REQUESTS,
+    RUNS,
+    STEPS,
+    STORY,
+    STREAMS,
+    SUMMARIES,
+    SWEEPS,
+)
 
 EVERY_S = 3_600.0
 BATCH = 1_000
-"""Runs in one transaction: about as many as a node has in an hour, and about 50 ms that the pipeline may wait."""
+"""Rows in one transaction: as many runs as a node has in an hour, and about 50 ms that the pipeline may wait."""
 
 DAY_S = 86_400.0
 
@@ -43,13 +61,20 @@ class Thinned:
 
 
 class Thinning:
-    """Thins the tables of one database as the settings say."""
+    """Thins the tables of one database as the settings say; `deliver` is told which nodes may be forgotten."""
 
-    def __init__(self, database: Database, keep: StoreSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        keep: StoreSettings,
+        clock: Callable[[], float],
+        deliver: Callable[[RetentionEnded], object],
+    ) -> None:
         self.counts = Thinned()
         self._database = database
         self._keep = keep
         self._clock = clock
+        self._deliver = deliver
         self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # what lies before was gone through
 
     async def run(self) -> None:
@@ -61,8 +86,12 @@ class Thinning:
     async def thin(self) -> None:
         """Thins all that is old enough now."""
         now, before = self._clock(), Thinned(self.counts.runs, self.counts.summaries)
+        await self._remove_old(now)
+        await self._remove_what_is_left_of_nodes()
         async with self._database.engine.connect() as connection:
             nodes = (await connection.scalars(select(NODES.c.name))).all()
+        known = set(nodes)
+        self._through = {of: moment for of, moment in self._through.items() if of[0] in known}
         for node in nodes:
             for verdicts, days in (
                 (FOUND_NOTHING, self._keep.keep_days),
@@ -70,13 +99,52 @@ class Thinning:
             ):
                 while await self._thin_runs(node, verdicts, now - days * DAY_S):
                     pass
-        while await self._remove_summaries(now - self._keep.keep_summaries_days * DAY_S):
-            pass
-        async with self._database.writing() as connection:
-            await remove_old_logs(connection, now - self._keep.keep_findings_days * DAY_S)
+        too_old = SUMMARIES.c.started_at < now - self._keep.keep_summaries_days * DAY_S
+        self.counts.summaries += await self._remove(SUMMARIES, too_old)
         if self.counts != before:
             runs, summaries = self.counts.runs - before.runs, self.counts.summaries - before.summaries
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
+
+    async def _remove_old(self, now: float) -> None:
+        """Removes what is too old and leaves no summary; first the log, which grows with every restart."""
+        short, long = now - self._keep.keep_days * DAY_S, now - self._keep.keep_findings_days * DAY_S
+        async with self._database.engine.connect() as connection:
+            empty = await empty_beginnings(connection)
+            old = await old_steps(connection, short)
+        ended = SWEEPS.c.created_at < long, SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
+        await self._remove(STEPS, *empty)
+        await self._remove(STEPS, *old)
+        await self._remove(ACTIONS, *old_actions(long))
+        await self._remove(REQUESTS, REQUESTS.c.at < long)
+        await self._remove(STORY, STORY.c.at < long)
+        await self._remove(GROUPS, GROUPS.c.sweep.in_(select(SWEEPS.c.id).where(*ended)))
+        await self._remove(SWEEPS, *ended)
+        self._deliver(RetentionEnded(before=long, left_before=short))
+
+    async def _remove_what_is_left_of_nodes(self) -> None:
+        """Removes what nodes have measured that are remembered no more, and streams of which no run is kept."""
+        known = select(NODES.c.name)
+        async with self._database.engine.connect() as connection:
+            measured = [node async for node in _nodes_with_runs(connection)]
+            gone = {*measured} - {*await connection.scalars(known)}
+        for node in sorted(gone):
+            await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # it may come again just now
+        of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
+        async with self._database.writing() as connection:
+            await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
+            await connection.execute(delete(LEVELS).where(LEVELS.c.node.not_in(known)))
+
+    async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
+        """Removes these rows, a batch at a time; how many there were."""
+        (key,) = table.primary_key
+        batch = select(key).where(*wanted).limit(BATCH).scalar_subquery()
+        removed = 0
+        while True:
+            async with self._database.writing() as connection:
+                gone = (await connection.execute(delete(table).where(key.in_(batch)))).rowcount
+            removed += gone
+            if gone < BATCH:
+                return removed
 
     async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], until: float) -> bool:
         """Summarises the next whole hours of a node that are over at `until`; whether there may be more."""
@@ -95,8 +163,10 @@ class Thinning:
         return more and (bool(gone) or end > begin)
 
     async def _oldest(self, connection: AsyncConnection, wanted: Sequence[ColumnElement[bool]]) -> list[Run]:
-        query = select(RUNS.c.body).where(*wanted).order_by(RUNS.c.started_at, RUNS.c.id).limit(BATCH)
-        return [Run.model_validate_json(body) for body in await connection.scalars(query)]
+        """The next runs, as begun by the coordinator's clock: that of their node may have been wrong."""
+        query = select(RUNS.c.started_at, RUNS.c.body).where(*wanted).order_by(RUNS.c.started_at, RUNS.c.id)
+        rows = await connection.execute(query.limit(BATCH))
+        return [Run.model_validate_json(body).model_copy(update={"started_at": at}) for at, body in rows]
 
     async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
         """The runs that the fleet gets back after a restart."""
@@ -118,13 +188,13 @@ class Thinning:
         await connection.execute(insert(SUMMARIES), rows)
         await connection.execute(delete(RUNS).where(RUNS.c.id.in_([run.id for run in runs])))
 
-    async def _remove_summaries(self, until: float) -> bool:
-        """Removes some that are older; whether there may be more."""
-        old = select(SUMMARIES.c.id).where(SUMMARIES.c.started_at < until).limit(BATCH).scalar_subquery()
-        async with self._database.writing() as connection:
-            gone = (await connection.execute(delete(SUMMARIES).where(SUMMARIES.c.id.in_(old)))).rowcount
-        self.counts.summaries += gone
-        return gone == BATCH
+
+async def _nodes_with_runs(connection: AsyncConnection) -> AsyncIterator[str]:
+    """Goes from one to the next, as to list all that there are takes a look at every run."""
+    node = ""
+    while (following := await connection.scalar(select(func.min(RUNS.c.node)).where(RUNS.c.node > node))) is not None:
+        yield following
+        node = following
 
 
 def _whole_hours(runs: list[Run]) -> tuple[list[Run], float]:

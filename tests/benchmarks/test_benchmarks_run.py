@@ -22,6 +22,7 @@ SMALLEST = {
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
     "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
+    "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
 }
 
 PARTS = {
@@ -39,6 +40,7 @@ PARTS = {
     "localisation_summary",
     "quarantine_cluster",
     "quarantine_crowd",
+    "quarantine_fleet",
     "quarantine_latency",
     "quarantine_storm",
     "sweep_agents",

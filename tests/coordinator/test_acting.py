@@ -39,6 +39,7 @@ class Actor:
         self._present += 1
         self.most = max(self.most, self._present)
         try:
+            await asyncio.sleep(0)
             await self.gate.wait()
         finally:
             self._present -= 1
@@ -217,3 +218,13 @@ async def test_a_scheduler_is_not_flooded(running, eventually):
     actor.gate.set()
     await all_told(eventually, said, f"t{AT_ONCE}")
     assert actor.most == AT_ONCE
+
+
+async def test_a_scheduler_that_is_back_is_not_flooded(running, eventually):
+    """When a thousand actions that have failed are tried again at once."""
+    actor = Actor()
+    telling, _ = await running(one=actor)
+    for number in range(1000):
+        telling.act(act(f"t{number}", f"n{number}", actors=("one",)))
+    await eventually(lambda: len(actor.asked) == 1000)
+    assert 1 < actor.most <= AT_ONCE

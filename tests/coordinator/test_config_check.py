@@ -62,6 +62,14 @@ def test_the_policy_is_rehearsed_on_what_is_stored(config_check, tmp_path):
     assert "n1    nvml.device_lost  row leave keeps nodes in service" in kept.stdout
 
 
+def test_a_rehearsal_goes_no_further_back_than_what_is_kept(config_check, tmp_path):
+    """Runs that found nothing belong to it as well, and the answer says how far back it has looked."""
+    asyncio.run(keep(tmp_path, lost("n1", time.time() - 6 * 86_400)))
+    done = config_check(MUSTER_STORE__KEEP_DAYS="5")
+    assert "In the last 5 days this policy would have taken 0 of 0 nodes out of service" in done.stdout
+    assert "In the last 30 days this policy would have taken 1 of 0 nodes" in config_check().stdout
+
+
 def test_wrong_tests_are_refused(config_check):
     """Before the coordinator is started with them, and not only then."""
     done = config_check('tests = [{ check = "gem" }]')

@@ -31,7 +31,7 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.quarantine.events import SaveAction, SaveCase
-from muster_coordinator.records import NodeRecord, Saved
+from muster_coordinator.records import NodeRecord, NodeView, Saved
 from muster_coordinator.sweep_records import (
     Ending,
     GroupRecord,
@@ -106,22 +106,28 @@ def fleet(*nodes: str) -> Fleet:
     return made
 
 
+def views(made: Fleet, now: float) -> list[NodeView]:
+    """All nodes as they are served."""
+    found = (made.node(name, now) for name in made.names)
+    return [view for view in found if view is not None]
+
+
 def kinds(commands: list[Command]) -> list[str]:
     """The commands in short: their names, with the kind of what they tell, announce or send.
 
-    What the quarantine writes down comes with nearly all of them, and is left out.
+    What the quarantine writes down and announces comes with nearly all of them, and is left out.
     """
     words = []
     for command in commands:
         match command:
+            case SaveCase() | SaveAction() | SaveStep() | Announce("case"):
+                pass
             case Tell(entry):
                 words.append(f"tell {entry.kind}")
             case Announce(kind):
                 words.append(f"announce {kind}")
             case SendCommand(node, order):
                 words.append(f"{order.kind} {node}")
-            case SaveCase() | SaveAction() | SaveStep():
-                pass
             case _:
                 words.append(type(command).__name__)
     return words
@@ -148,7 +154,7 @@ def test_the_will_of_an_unknown_node_means_nothing() -> None:
     """A broker may still hold the will of a node that this fleet never met."""
     made = Fleet(name="test", epoch=7)
     assert made.handle(presence("a", online=False), 5.0) == []
-    assert made.nodes(5.0) == []
+    assert views(made, 5.0) == []
 
 
 def test_a_node_is_lost_after_three_heartbeats_and_comes_back() -> None:
@@ -157,7 +163,7 @@ def test_a_node_is_lost_after_three_heartbeats_and_comes_back() -> None:
     assert made.handle(Ticked(), 30.0) == []
     assert kinds(made.handle(Ticked(), 30.1)) == ["tell lost", "SaveNode", "announce node"]
     assert made.handle(Ticked(), 31.0) == []
-    assert [view.lost for view in made.nodes(31.0)] == [True]
+    assert [view.lost for view in views(made, 31.0)] == [True]
     assert kinds(made.handle(presence("a"), 40.0)) == ["tell back", "SaveNode", "announce node"]
     assert kinds(made.handle(presence("a", online=False), 41.0)) == ["tell lost", "SaveNode", "announce node"]
     assert made.handle(presence("a", online=False), 42.0) == []
@@ -201,7 +207,7 @@ def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
         made.handle(report(run(seq).model_copy(update={"check": name}), after=seq - 1), 1.0)
         if name == "plugins":
             made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=checks)), 1.5)
-        services += [view.service for view in made.nodes(2.0)]
+        services += [view.service for view in views(made, 2.0)]
     last = run(3, Verdict.SKIPPED).model_copy(update={"check": "host"})
     assert kinds(made.handle(report(last, after=2), 3.0))[2:] == [
         "SendAck",
@@ -209,7 +215,7 @@ def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
         "announce node",
         "tell service",
     ]
-    services += [view.service for view in made.nodes(3.0)]
+    services += [view.service for view in views(made, 3.0)]
     assert services == [ServiceState.ACCEPTING, ServiceState.ACCEPTING, ServiceState.IN_SERVICE]
 
 
@@ -217,7 +223,7 @@ def test_a_node_whose_checks_are_not_known_stays_out_of_service() -> None:
     """That its plugins loaded is the first that it reports."""
     made = Fleet(name="test", epoch=7)
     made.handle(report(run(1).model_copy(update={"check": "plugins"})), 1.0)
-    (view,) = made.nodes(1.0)
+    (view,) = views(made, 1.0)
     assert (view.health, view.service) == (Health.HEALTHY, ServiceState.ACCEPTING)
 
 
@@ -312,10 +318,10 @@ def test_requests_that_are_not_valid_are_refused(event: Any, message: str) -> No
     made = fleet("a", "b", "c", "d", "lost")
     made.handle(presence("lost", online=False), 1.0)
     made.handle(sweep("running", strategy="pairs", nodes=("c", "d")), 1.0)
-    before = (made.nodes(1.0), made.sweeps())
+    before = (views(made, 1.0), made.sweeps())
     with pytest.raises(Refused, match=message):
         made.handle(event, 1.0)
-    assert (made.nodes(1.0), made.sweeps()) == before
+    assert (views(made, 1.0), made.sweeps()) == before
 
 
 def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
@@ -361,7 +367,7 @@ def test_the_topology_file_goes_before_what_agents_say() -> None:
     first, second = made.sweeps()
     assert (first.nodes, second.nodes) == (("b", "a", "c"), ("a", "c"))
     assert second.absent == {"ghost": "no agent was ever heard of from there"}
-    assert [view.topology.rack for view in made.nodes(1.0)] == ["r1", "r0", "r1"]
+    assert [view.topology.rack for view in views(made, 1.0)] == ["r1", "r0", "r1"]
 
 
 def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
@@ -374,12 +380,12 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
     ]
     commands = made._roster.learn_leaves(pairs, "s", 1.0)
     assert kinds(commands) == ["tell place", "SaveNode", "announce node"] * 8
-    leaves = {view.name: view.topology.leaf for view in made.nodes(1.0)}
+    leaves = {view.name: view.topology.leaf for view in views(made, 1.0)}
     assert leaves["n0"] == leaves["n3"] != leaves["n4"] == leaves["n7"]
     assert made._roster.learn_leaves(pairs, "t", 2.0) == []
     again = Fleet(name="test", epoch=8)
     again.restore(Saved(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
-    assert {view.name: view.topology.leaf for view in again.nodes(3.0)} == leaves
+    assert {view.name: view.topology.leaf for view in views(again, 3.0)} == leaves
 
 
 def test_an_aborted_sweep_frees_its_nodes() -> None:
@@ -448,7 +454,7 @@ def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     assert (ended.state, ended.verdict, ended.cleared_nodes) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
     groups = [command.record for command in commands if isinstance(command, SaveGroup)]
     assert [group.ending for group in groups] == [*[Ending.FINISHED] * 3, Ending.INTERRUPTED]
-    assert {view.name: (view.health, view.lost) for view in new.nodes(100.0)} == {
+    assert {view.name: (view.health, view.lost) for view in views(new, 100.0)} == {
         "a": (Health.FAILED, False),
         "b": (Health.UNKNOWN, True),
         "c": (Health.FAILED, False),
@@ -457,7 +463,7 @@ def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     (stored,) = (c.record for c in commands if isinstance(c, SaveNode) and c.record.name == "c")
     again = Fleet(name="test", epoch=9)
     again.restore(Saved(nodes=(stored,)), 200.0)
-    (view,) = again.nodes(200.0)
+    (view,) = views(again, 200.0)
     assert (view.health, view.findings[0].code) == (Health.FAILED, "collective.failed")
 
 
@@ -585,4 +591,4 @@ def test_devices_that_compute_otherwise_make_a_suspect() -> None:
             bits = "bad" if node == "n7" else "good"
             one = speeds(node, seq, 700.0, fingerprints={"product": [bits]}, models=["H200"], software={"torch": "2"})
             made.handle(report(one, after=seq - 1), float(seq))
-    assert {view.name for view in made.nodes(4.0) if view.health is Health.SUSPECT} == {"n7"}
+    assert {view.name for view in views(made, 4.0) if view.health is Health.SUSPECT} == {"n7"}

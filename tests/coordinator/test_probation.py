@@ -24,7 +24,7 @@ def more_settings(tmp_path):
 
 
 async def test_a_sweep_with_a_partner_clears_a_node(coordinator, nodes, eventually):
-    """First what had found it runs again, then the sweep; then the node is back."""
+    """First what had found it runs again, then the sweep, and that is a round; then the node is back."""
 
     async def until(state):
         await eventually(lambda: coordinator.get("/api/v1/nodes/n1/case")["state"] == state)
@@ -49,5 +49,6 @@ async def test_a_sweep_with_a_partner_clears_a_node(coordinator, nodes, eventual
         "test",
         "sweep_begun",
         "cleared",
+        "test",
         "test",
     ]

@@ -75,7 +75,7 @@ async def test_list_says_who_is_out_and_why(told):
     header, bad, worse, failure = await lines(told, "quarantine", "list")
     assert words(header) == ["NODE", "STATE", "SINCE", "WHY"]
     assert words(bad)[:2] == ["bad", "CORDONED"]
-    assert words(bad)[3] == "nvml.device_lost (row gpu-lost)"
+    assert words(bad)[3].startswith("nvml.device_lost (row gpu-lost); it may be tested from 2")
     assert words(worse)[:2] == ["worse", "CORDONED"]
     assert failure.strip().startswith("script: FAILED")
     assert "exit code 1: asked about worse; again at " in failure
@@ -109,11 +109,11 @@ async def test_budget_and_history_say_what_was_done_by_whom(told):
     assert words(said[-1])[2].startswith("works: script /")
 
     header, latest, outcome, first, *_ = await lines(told, "quarantine", "history", "bad")
-    assert words(header) == ["TIME", "NODE", "BEFORE", "AFTER", "BY", "REASON"]
-    assert words(latest)[1:5] == ["bad", "IN_SERVICE", "CORDONED", "-"]
-    assert words(latest)[5].startswith("nvml.device_lost: ")
+    assert words(header) == ["TIME", "NODE", "WHAT", "BY", "REASON"]
+    assert words(latest)[1:4] == ["bad", "IN_SERVICE to CORDONED", "-"]
+    assert words(latest)[4].startswith("nvml.device_lost: ")
     assert outcome == "    script: DONE: exit code 0: asked about bad"
-    assert words(first)[1:4] == ["bad", "ACCEPTING", "IN_SERVICE"]
+    assert words(first)[1:3] == ["bad", "ACCEPTING to IN_SERVICE"]
     both = await lines(told, "quarantine", "history", "--limit", "2")
     assert {words(line)[1] for line in both[1:] if line[0] != " "} == {"bad", "worse"}
 
@@ -128,7 +128,23 @@ async def test_people_hold_and_release_in_their_own_name(told):
     assert words(released[1])[3:] == ["-"]
     back = await lines(told, "quarantine", "release", "bad", *REASON, "--by", "ann", "--untested")
     assert words(back[1])[:2] == ["bad", "IN_SERVICE"]
-    assert words((await lines(told, "quarantine", "history", "bad"))[1])[4] == "ann"
+    history = [words(line) for line in (await lines(told, "quarantine", "history"))[1:]]
+    assert [line[1:4] for line in history if line[3:] and line[3] == "ann"] == [
+        ["bad", "CORDONED to IN_SERVICE", "ann"],
+        ["bad", "release, untested", "ann"],
+        ["good", "release", "ann"],
+    ]
+
+
+async def test_who_is_away_for_good_is_forgotten(told, coordinator, nodes, eventually):
+    """The answer says how many are away now; the next who asks for the node is told that there is none."""
+    async with nodes(coordinator, "away") as them:
+        await them["away"].leave()
+    await eventually(lambda: coordinator.get("/api/v1/nodes/away")["lost"])
+    said = await lines(told, "node", "forget", "away", "--reason", "given back", "--by", "ann")
+    assert said == ["away is forgotten; of 4 nodes, 2 are away now"]
+    assert "unknown node 'away'" in (await told("node", "show", "away")).stderr
+    assert (await lines(told, "node", "story", "away"))[-1].endswith("forgotten  forgotten by ann: given back")
 
 
 async def test_json_is_what_the_api_answers(told, coordinator):

@@ -1,5 +1,6 @@
 """What people read about the quarantine: each reason in words, and no more than is true."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,10 +11,17 @@ from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.quarantine.actions import Action, Outcome
 from muster_coordinator.quarantine.case import Hold, Test, Trial
 from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.events import (
+    Asked,
+    FreezeLifted,
+    HoldRequested,
+    NodeForgotten,
+    ReleaseRequested,
+)
 from muster_coordinator.quarantine.mass_event import MassEvent
-from muster_coordinator.quarantine.view import DomainView, QuarantineView
-from muster_coordinator.quarantine_text import budget_text, case_table, transition_table, why
-from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.quarantine.view import CaseView, DomainView, QuarantineView
+from muster_coordinator.quarantine_text import budget_text, case_table, decision_table, why
+from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.records import NodeView
 from muster_coordinator.surveying import ActorView
 from muster_coordinator.text import node_table
@@ -21,14 +29,19 @@ from muster_coordinator.text import node_table
 AT = 1_800_000_000.0
 TIME = "2027-01-15T08:00:00.000Z"
 DEMAND = Demand(
-    row="slow", codes=("gemm.slow", "gemm.spread"), action=Advice.INSPECT_HARDWARE, urgency=45, reason="It waits"
+    row="slow",
+    codes=("gemm.slow", "gemm.spread"),
+    cause="gemm.slow",
+    action=Advice.INSPECT_HARDWARE,
+    urgency=45,
+    reason="It waits",
 )
 FOUND = "gemm.slow, gemm.spread (row slow)"
 ROUND = (Test(check="gemm", strict=True), Test(check="nvml"))
 
 
 def case(state=ServiceState.CORDONED, **known):
-    return CaseView(node="n1", state=state, since=AT, **known)
+    return CaseView(**{"node": "n1", "state": state, "since": AT, "rounds": 2, **known})
 
 
 def scheduled(mark=Mark.NONE, **known):
@@ -56,9 +69,24 @@ def scheduled(mark=Mark.NONE, **known):
         ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
         ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
-        ({}, ["waits to be tested: nothing stands against it any more"]),
-        ({"may_return": "it was away and is back"}, ["waits to be tested: it was away and is back"]),
+        ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
+        (
+            {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
+            [FOUND, f"waits to be tested, from {TIME} on: it was away and is back"],
+        ),
+        (
+            {"back_at": AT, "demand": DEMAND},
+            [FOUND, f"it may be tested from {TIME} on, when nothing stands against it any more"],
+        ),
+        (
+            {"back_at": AT, "needs_person": "it was out 4 times"},
+            ["it stays out until somebody releases it: it was out 4 times"],
+        ),
         ({"state": ServiceState.IN_SERVICE}, []),
+        (
+            {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED},
+            ["not every actor has let it in again"],
+        ),
     ],
 )
 def test_why(known, said):
@@ -69,13 +97,14 @@ def test_why(known, said):
 @pytest.mark.parametrize(
     ("trial", "said"),
     [
-        (Trial(begun=AT), "tests: 0 rounds passed"),
-        (Trial(begun=AT, waiting=ROUND, test="p1", asked_at=AT), "tests: 0 rounds passed, gemm under way, then nvml"),
-        (Trial(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 round passed, nvml under way"),
-        (Trial(begun=AT, passed=1, next_at=AT), f"tests: 1 round passed, the next at {TIME}"),
+        (Trial(begun=AT), "tests: 0 of 2 rounds passed"),
+        (Trial(begun=AT, waiting=ROUND, test="p1"), "tests: 0 of 2 rounds passed, gemm under way, then nvml"),
+        (Trial(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 of 2 rounds passed, nvml under way"),
+        (Trial(begun=AT, passed=1, next_at=AT), f"tests: 1 of 2 rounds passed, the next at {TIME}"),
+        (Trial(begun=AT, passed=3), "tests: 2 of 2 rounds passed"),
         (
             Trial(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
-            f"tests: 0 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
+            f"tests: 0 of 2 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
         ),
     ],
 )
@@ -109,9 +138,25 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
         at=AT,
         dry_run=True,
     )
-    (_, line, outcome) = transition_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
-    assert "CORDONED (dry run)" in line
+    (_, line, outcome) = decision_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
+    assert "IN_SERVICE to CORDONED (dry run)" in line
     assert outcome == "    slurm: WOULD: would drain n1"
+
+
+@pytest.mark.parametrize(
+    ("request_", "node", "what"),
+    [
+        (HoldRequested(node="n1", by="ann", reason="a fan"), "n1", "hold"),
+        (ReleaseRequested(node="n1", by="ann", reason="a fan"), "n1", "release"),
+        (ReleaseRequested(node="n1", by="ann", reason="a fan", untested=True), "n1", "release, untested"),
+        (FreezeLifted(by="ann", reason="a fan"), "-", "unfreeze"),
+        (NodeForgotten(node="n1", by="ann", reason="a fan"), "n1", "forget"),
+    ],
+)
+def test_what_people_have_asked_for_stands_in_the_history(request_, node, what):
+    """By the name of the command, with who and why; what is about all nodes names none."""
+    (_, line) = decision_table([Asked(id="r1", at=AT, request=request_)]).splitlines()
+    assert re.split("  +", line) == [TIME, node, what, "ann", "a fan"]
 
 
 def test_failures_are_seen_with_what_comes_next():

@@ -66,9 +66,10 @@ class Stored:
                 self.cases[case.node] = case
             case SaveAction(action=action):
                 self.actions[action.transition.id] = action
-            case StoreRuns(node, stream, through, runs):
+            case StoreRuns(node, stream, through, runs, behind_s):
                 self.streams[node, stream] = through
                 self.runs += runs
+                self.behind_s = behind_s
             case SaveStep(epoch, step):
                 self.steps.append((epoch, step.model_dump_json()))
 
@@ -118,7 +119,8 @@ class Drill:
         for _ in range(seconds):
             self.feed(Ticked(), 1.0)
 
-    def report(self, node, *codes, run=None, verdict=None):
+    def report(self, node, *codes, run=None, verdict=None, ahead_s=0.0, age_s=0.0):
+        """A node, whose clock may be ahead, reports a run, which may have waited in its outbox."""
         seq = self.stored.streams.get((node, node), 0) + 1
         self.now += 0.01
         findings = tuple(
@@ -131,11 +133,11 @@ class Drill:
             check="gemm",
             verdict=verdict or (Verdict.FAIL if codes else Verdict.PASS),
             findings=findings,
-            started_at=self.now,
+            started_at=self.now + ahead_s - age_s,
             duration_s=0.1,
             seq=seq,
         )
-        message = {"id": f"m-{done.id}", "sent_at": self.now, "node": node}
+        message = {"id": f"m-{done.id}", "sent_at": self.now + ahead_s, "node": node}
         self.feed(ReportSeen(Report(**message, stream=node, after=seq - 1, runs=(done,))))
 
     def answer_order(self, *codes, verdict=None):
@@ -321,3 +323,81 @@ def test_a_log_that_was_stored_leads_to_the_same_decisions():
         log = drill.stored.log(epoch)
         assert len(log) > 3
         assert first_difference(log, epoch) is None
+
+
+# Evidence of nodes whose clocks are off
+
+CLOCKS = pytest.mark.parametrize("ahead_s", [0.0, 300.0, 30 * 86_400.0, -300.0, -7200.0, -START])
+
+
+@CLOCKS
+def test_evidence_counts_whatever_the_clock_of_its_node_says(ahead_s):
+    """A fatal finding takes its node out at once. It is dated by our clock, and the run stored as it was reported."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", LOST, ahead_s=ahead_s)
+    assert drill.state() is ServiceState.CORDONED
+    (charge,) = drill.fleet.case("n1").charges
+    assert (charge.since, charge.seen) == pytest.approx((drill.now, drill.now), abs=1)
+    assert drill.stored.runs[-1].started_at == pytest.approx(drill.now + ahead_s, abs=1)
+    assert drill.stored.behind_s == pytest.approx(-ahead_s, abs=1)
+
+
+@CLOCKS
+@pytest.mark.parametrize(("age_s", "after"), [(1800.0, ServiceState.CORDONED), (7200.0, ServiceState.IN_SERVICE)])
+def test_evidence_that_waited_in_the_outbox_is_as_old_as_it_is(ahead_s, age_s, after):
+    """Also when the clock is off besides: what was found an hour ago must be found again."""
+    drill = Drill(rules()).start(*NODES)
+    drill.pass_time(1)
+    drill.report("n1", LOST, ahead_s=max(ahead_s, age_s - START), age_s=age_s)
+    assert drill.state() is after
+    (charge,) = drill.fleet.case("n1").charges
+    assert charge.seen == pytest.approx(drill.now - age_s, abs=2)
+
+
+def test_evidence_keeps_its_date_over_a_restart():
+    """It is not dated again by a clock that was off when its run was stored."""
+    drill = Drill(rules("observe")).start(*NODES)
+    drill.report("n1", SLOW, ahead_s=-7200.0)
+    drill.pass_time(5)
+    drill.report("n1", SLOW, ahead_s=-7200.0)
+    before = drill.fleet.case("n1").charges
+    again = drill.restarted(settings=rules())
+    assert again.fleet.case("n1").charges == before
+    assert again.state() is ServiceState.CORDONED
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "said"), [(300.0, "300 s ahead of the coordinator's"), (-90.0, "90 s behind the coordinator's")]
+)
+def test_a_clock_that_is_off_by_more_than_a_minute_is_shown(ahead_s, said):
+    """In the story and in the view, also after a restart, until it is right again. One late report says nothing."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", ahead_s=-90.0)
+    for _ in range(2):
+        drill.report("n1")
+    assert "clock" not in drill.kinds()
+    for _ in range(4):
+        drill.report("n1", ahead_s=ahead_s)
+    again = drill.restarted()
+    assert again.fleet.node("n1", again.now).clock_ahead_s == pytest.approx(ahead_s, abs=0.1)
+    for _ in range(3):
+        again.report("n1")
+    assert again.fleet.node("n1", again.now).clock_ahead_s is None
+    told = [entry.text for entry in [*drill.story, *again.story] if entry.kind == "clock"]
+    assert told == [f"its clock is {said}", "its clock is right again"]
+
+
+# Orders that get lost
+
+
+def test_a_test_whose_order_is_lost_is_asked_for_again():
+    """When it has expired and its run would have ended: 20 s for the check, and a minute and a half around it."""
+    drill = Drill(rules()).start(*NODES)
+    drill.report("n1", LOST)
+    asked = []
+    for _ in range(13):
+        for node in NODES:
+            drill.report(node)
+        drill.pass_time(10)
+        asked.append(len(drill.ordered))
+    assert asked == [0] * 1 + [1] * 11 + [2]

@@ -1,5 +1,7 @@
 """Cases, transitions and the log of decisions in a real database."""
 
+from typing import Any
+
 import pytest
 
 from muster.config import Settings
@@ -9,9 +11,19 @@ from muster.transition import Effect, Transition
 from muster_coordinator.events import SaveStep
 from muster_coordinator.quarantine.actions import Action, Outcome
 from muster_coordinator.quarantine.case import Case, Hold
-from muster_coordinator.quarantine.events import FreezeLifted, Note, SaveAction, SaveCase, Step
+from muster_coordinator.quarantine.events import (
+    Asked,
+    FreezeLifted,
+    HoldRequested,
+    Note,
+    ReleaseRequested,
+    SaveAction,
+    SaveCase,
+    SaveRequest,
+    Step,
+)
 from muster_coordinator.store import Store
-from muster_coordinator.stored_cases import NAMES_AT_ONCE, read_log, remove_old_logs
+from muster_coordinator.stored_cases import read_log
 
 START = 1_800_000_000.0
 
@@ -60,15 +72,6 @@ async def test_only_the_transition_that_a_case_names_is_its_last(store):
     assert (await store.saved()).actions == (action("t10", at=START - 60).action,)
 
 
-async def test_a_large_fleet_is_read_in_parts(store):
-    """More nodes than a database takes names in one query."""
-    nodes = [f"n{number:05}" for number in range(2 * NAMES_AT_ONCE + 1)]
-    await store.write([action(f"t-{node}", node) for node in nodes])
-    await store.write([case(node, transition=f"t-{node}") for node in nodes])
-    saved = await store.saved()
-    assert {it.transition.node for it in saved.actions} == {it.node for it in saved.cases} == {*nodes}
-
-
 async def test_the_history_has_all_transitions_the_latest_first(store):
     """Of one node or of all, in pages."""
     await store.write([action(f"t{number}", f"n{number % 2}", START + number) for number in range(5)])
@@ -76,13 +79,30 @@ async def test_the_history_has_all_transitions_the_latest_first(store):
     def ids(page):
         return [it.transition.id for it in page.items]
 
-    first = await store.actions(None, 3, None)
+    first = await store.decisions(None, 3, None)
     assert ids(first) == ["t4", "t3", "t2"]
-    assert ids(await store.actions(None, 3, first.next_cursor)) == ["t1", "t0"]
-    assert ids(await store.actions("n1", 3, None)) == ["t3", "t1"]
-    assert ids(await store.actions("n9", 3, None)) == []
+    assert ids(await store.decisions(None, 3, first.next_cursor)) == ["t1", "t0"]
+    assert ids(await store.decisions("n1", 3, None)) == ["t3", "t1"]
+    assert ids(await store.decisions("n9", 3, None)) == []
     with pytest.raises(Refused, match="cursor"):
-        await store.actions(None, 3, "nonsense")
+        await store.decisions(None, 3, "nonsense")
+
+
+async def test_the_history_has_what_people_asked_for(store):
+    """Among the transitions, in pages; what was asked for about all nodes is in the history of none."""
+    said: dict[str, Any] = {"by": "ann", "reason": "a fan"}
+    asked = [
+        Asked(id="r1", at=START + 0.5, request=HoldRequested(node="n1", **said)),
+        Asked(id="r2", at=START + 1.0, request=ReleaseRequested(node="n1", **said, untested=True)),
+        Asked(id="r3", at=START + 2.0, request=FreezeLifted(**said)),
+    ]
+    before, after = action("t0"), action("t1", at=START + 1.0)
+    await store.write([before, after, *(SaveRequest(asked=each) for each in asked)])
+    hold, release, lift = asked
+    first = await store.decisions(None, 2, None)
+    assert first.items == (lift, after.action)
+    assert (await store.decisions(None, 9, first.next_cursor)).items == (release, hold, before.action)
+    assert (await store.decisions("n1", 9, None)).items == (after.action, release, hold, before.action)
 
 
 async def test_a_log_is_read_in_the_order_in_which_it_was_written(store):
@@ -93,14 +113,3 @@ async def test_a_log_is_read_in_the_order_in_which_it_was_written(store):
         log = await read_log(connection, 1)
         assert await read_log(connection, 3) == ()
     assert log == tuple(step(1, at, text).step for at, text in ((START, "one"), (START, "two"), (START - 5, "three")))
-
-
-async def test_old_logs_go_as_a_whole_and_the_present_one_stays(store):
-    """A part of a log is of no use; that of the present leadership stays however old it is."""
-    await store.write(
-        [step(1, START, "old"), step(2, START, "begun"), step(2, START + 50, "ended"), step(3, START, "now")]
-    )
-    async with store.database.writing() as connection:
-        await remove_old_logs(connection, START + 10)
-        left = {epoch: len(await read_log(connection, epoch)) for epoch in (1, 2, 3)}
-    assert left == {1: 0, 2: 2, 3: 1}

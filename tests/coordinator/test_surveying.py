@@ -108,7 +108,7 @@ async def test_what_keeps_an_actor_from_acting_is_kept(surveying, taken):
     problems = {actor.name: actor.problem for actor in made.actors}
     assert problems.pop("good") is None
     assert problems == {
-        "raising": "SettingsError: no kubeconfig",
+        "raising": "no kubeconfig",
         "wrong": "answered str, not a Survey",
         "leaving": "SystemExit:",
     }
@@ -132,6 +132,16 @@ async def test_surveys_come_again_and_again(surveying, eventually):
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_who_was_asked_before_the_start_is_not_asked_twice(surveying, taken):
+    """The first survey tells what was said then, the next one what is said next."""
+    actor = Actor(survey("n1"))
+    made = surveying(one=actor)
+    await made.require_an_actor()
+    for asked in (1, 2):
+        await made.survey()
+        assert (actor.asked, len(taken.all)) == (asked, 2 * asked)
+
+
 async def test_enforce_is_content_with_one_actor_that_works(surveying, taken):
     """Whatever the others say; nothing is told about nodes before the coordinator runs."""
     made = surveying(bad=Actor(RuntimeError("down")), good=Actor(survey("n1")))
@@ -147,7 +157,7 @@ async def test_enforce_is_content_with_one_actor_that_works(surveying, taken):
         ({"chat": survey(can_cordon=False)}, "chat: "),
         (
             {"slurm": SettingsError("no scontrol"), "chat": survey(can_cordon=False)},
-            "slurm: SettingsError: no scontrol",
+            "slurm: no scontrol",
         ),
     ],
 )

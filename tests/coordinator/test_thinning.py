@@ -29,7 +29,7 @@ async def store(tmp_path):
 
 @pytest.fixture
 def thinning(store):
-    return Thinning(store.database, KEEP, lambda: NOW)
+    return Thinning(store.database, KEEP, lambda: NOW, lambda _: None)
 
 
 numbers = itertools.count(1)
@@ -89,6 +89,24 @@ async def test_old_runs_become_a_summary_for_each_hour(store, thinning):
     assert earlier.least["5"] == pytest.approx(21.0 - 59 / 1440)
 
 
+async def test_a_summary_is_of_the_hour_by_our_clock(store, thinning):
+    """A node whose clock is a year ahead has its runs summarised with those of the others, and when they are old."""
+    run = Run(
+        id="ahead",
+        node="n",
+        check="gemm",
+        verdict=Verdict.PASS,
+        metrics={"each": [1.0]},
+        started_at=NOW + 345 * DAY,
+        duration_s=1.0,
+        seq=1,
+    )
+    await store.write([StoreRuns("n", "s", 1, (run,), behind_s=-365 * DAY)])
+    await add(store, *range(10))
+    await thinning.thin()
+    assert [point.at for point in await points(store) if point.run is None] == [NOW - 20 * DAY]
+
+
 async def test_thinning_again_changes_nothing(store, thinning):
     """Also after a restart: nothing is summarised twice."""
     await add(store, *(20 * DAY + number for number in range(30)))
@@ -96,7 +114,7 @@ async def test_thinning_again_changes_nothing(store, thinning):
     await thinning.thin()
     once = await points(store)
     await thinning.thin()
-    await Thinning(store.database, KEEP, lambda: NOW).thin()
+    await Thinning(store.database, KEEP, lambda: NOW, lambda _: None).thin()
     assert await points(store) == once
     assert sum(sum(point.verdicts.values()) for point in once) == 40
 
@@ -116,7 +134,7 @@ async def test_an_id_may_come_again(store):
         )
         await store.write([StoreRuns("n", stream, 1, (run,))])
         await add(store, *range(10))
-        await Thinning(store.database, KEEP, lambda: NOW).thin()
+        await Thinning(store.database, KEEP, lambda: NOW, lambda _: None).thin()
     assert [point.verdicts for point in await points(store) if point.run is None] == [{Verdict.PASS: 1}] * 2
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import io
 import json
+import time
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
@@ -74,7 +75,7 @@ async def api(tmp_path, token):
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
-    thinning = Thinning(store.database, settings.store, pipeline.clock)
+    thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
     acting, surveying = Acting(plugins, pipeline.feed), Surveying(plugins, 3600.0, pipeline.take)
     shell = Shell(pipeline, link, Stream(3), Notices(plugins), acting, surveying, thinning)
@@ -116,7 +117,7 @@ def report(node, *numbers, verdict=Verdict.PASS):
         Run(id=f"{node}-{n}", node=node, check="gemm", verdict=verdict, started_at=1000.0 + n, duration_s=1.0, seq=n)
         for n in numbers
     )
-    return ReportSeen(Report(sent_at=1.0, node=node, stream=node, after=0, runs=runs))
+    return ReportSeen(Report(sent_at=time.time(), node=node, stream=node, after=0, runs=runs))
 
 
 async def test_nodes_are_listed_in_pages(fleet):
@@ -497,13 +498,13 @@ async def compared(fleet):
     gemm = check_info("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
     for number in range(12):
         node = f"n{number}"
-        message = InventoryReport(sent_at=1.0, node=node, inventory=Inventory(), checks=(gemm,))
+        message = InventoryReport(sent_at=time.time(), node=node, inventory=Inventory(), checks=(gemm,))
         await fleet.feed(InventorySeen(message))
         runs = [
             run.model_copy(update={"metrics": {"tflops": [70.0, 50.0 if number == 7 else 70.0]}})
             for run in report(node, 1, 2, 3).message.runs
         ]
-        await fleet.feed(ReportSeen(Report(sent_at=1.0, node=node, stream=node, after=0, runs=tuple(runs))))
+        await fleet.feed(ReportSeen(Report(sent_at=time.time(), node=node, stream=node, after=0, runs=tuple(runs))))
     return fleet
 
 

@@ -10,9 +10,12 @@ from muster.model import format_instant
 from muster.table import table
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.commands.deciding import ByOption, ReasonOption, decision
 from muster_coordinator.history import HistoryPoint
+from muster_coordinator.node_clock import clock_in_words
+from muster_coordinator.quarantine.view import CaseView
 from muster_coordinator.quarantine_text import failures, state, why
-from muster_coordinator.quarantine_views import CaseView
+from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.records import FleetView, NodeView, StoryEntry
 from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.text import devices, history_table, node_table, seen
@@ -98,12 +101,33 @@ def history(
     print(history_table(HistoryPoint.model_validate(item) for item in answer["items"]))
 
 
+@app.command()
+def forget(
+    name: str,
+    *,
+    reason: ReasonOption,
+    by: ByOption = None,
+    url: UrlOption = DEFAULT_URL,
+    token_file: TokenFileOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a node that is silent for good out of the fleet; when it is heard of again, it joins as a new one."""
+    answer = connect(url, token_file, config).post("nodes", name, "forget", body=decision(by, reason))
+    if as_json:
+        print(json.dumps(answer))
+        return
+    left = BudgetView.model_validate(answer).quarantine
+    print(f"{name} is forgotten; of {left.nodes} nodes, {left.away} are away now")
+
+
 def _described(node: NodeView, case: CaseView) -> str:
     lines = [
         f"{node.name}: {node.health}, {state(node.service, node.dry_run)}, seen {seen(node)}",
         *(f"  because {reason}" for reason in node.reasons),
         *(f"  {reason}" for reason in why(case)),
         *(f"  {failure}" for failure in failures(case)),
+        *([] if node.clock_ahead_s is None else [f"  its clock is {clock_in_words(node.clock_ahead_s)}"]),
         f"devices: {devices(node)}",
         *(f"{name}: {place}" for name, place in node.topology if place is not None),
     ]

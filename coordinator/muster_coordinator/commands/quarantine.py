@@ -1,9 +1,6 @@
 """`muster quarantine`: who is out of service and why, and what people decide about it."""
 
-import getpass
 import json
-import os
-import socket
 from typing import Annotated, Any
 
 import typer
@@ -11,18 +8,17 @@ import typer
 from muster.commands.options import ConfigOption, JsonOption
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine_text import budget_text, case_table, transition_table
-from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.commands.deciding import ByOption, ReasonOption, decision
+from muster_coordinator.quarantine.events import DECIDED
+from muster_coordinator.quarantine.view import CaseView
+from muster_coordinator.quarantine_text import budget_text, case_table, decision_table
+from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.reports.lines import for_terminal
 
 app = typer.Typer(
     help="Nodes that are out of service, and what people decide about them; needs the coordinator.",
     no_args_is_help=True,
 )
-
-ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
-ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Who decides; default: you, as USER@HOST.")]
 
 
 @app.command("list")
@@ -32,7 +28,7 @@ def list_(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every node that is not plainly in service: its state, why, and what could not be done about it."""
+    """List every node that is away or not plainly in service: its state, why, and what could not be done about it."""
     answer = connect(url, token_file, config).pages("quarantine")
     if as_json:
         print(json.dumps(answer))
@@ -52,8 +48,8 @@ def hold(
     as_json: JsonOption = False,
 ) -> None:
     """Keep muster's hands off a node, in service or out, until it is released."""
-    body = {"by": by or _whoami(), "reason": reason}
-    _print_case(connect(url, token_file, config).post("nodes", node, "hold", body=body), as_json)
+    answer = connect(url, token_file, config).post("nodes", node, "hold", body=decision(by, reason))
+    _print_case(answer, as_json)
 
 
 @app.command()
@@ -69,7 +65,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """End a hold; a node that is out is tested and comes back when it has passed."""
-    body = {"by": by or _whoami(), "reason": reason, "untested": untested}
+    body = {**decision(by, reason), "untested": untested}
     _print_case(connect(url, token_file, config).post("nodes", node, "release", body=body), as_json)
 
 
@@ -94,12 +90,12 @@ def history(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was decided, who asked for it, and what came of it at each actor, the latest first."""
+    """Show what was asked for and decided, by whom and why, and what came of it at each actor, the latest first."""
     answer = connect(url, token_file, config).get("quarantine", "history", node=node, limit=limit)
     if as_json:
         print(json.dumps(answer))
         return
-    print(for_terminal(transition_table(Action.model_validate(item) for item in answer["items"])))
+    print(for_terminal(decision_table(map(DECIDED.validate_python, answer["items"]))))
 
 
 @app.command()
@@ -113,8 +109,8 @@ def unfreeze(
     as_json: JsonOption = False,
 ) -> None:
     """Let nodes be taken out again although so many have the same trouble: it is their own, says whoever calls this."""
-    body = {"by": by or _whoami(), "reason": reason}
-    _print_budget(connect(url, token_file, config).post("quarantine", "unfreeze", body=body), as_json)
+    answer = connect(url, token_file, config).post("quarantine", "unfreeze", body=decision(by, reason))
+    _print_budget(answer, as_json)
 
 
 def _print_case(answer: Any, as_json: bool) -> None:
@@ -123,12 +119,3 @@ def _print_case(answer: Any, as_json: bool) -> None:
 
 def _print_budget(answer: Any, as_json: bool) -> None:
     print(json.dumps(answer) if as_json else for_terminal(budget_text(BudgetView.model_validate(answer))))
-
-
-def _whoami() -> str:
-    """The user who types this, by number where the system knows no name."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # until Python 3.13 it was a KeyError
-        user = f"user {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"

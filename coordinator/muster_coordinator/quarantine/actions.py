@@ -9,13 +9,17 @@ LONGEST_RETRY_S = 300.0
 
 
 class Outcome(Data):
-    """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need."""
+    """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
+
+    Until `not_before` the other side wants to be left alone.
+    """
 
     effect: Effect
     detail: str
     at: Instant
     tries: int
     next_try: Instant | None = None
+    not_before: Instant = 0.0
 
 
 class Action(Data):
@@ -34,6 +38,11 @@ class Action(Data):
         """The actors that are to be told again now."""
         return tuple(actor for actor, it in self.outcomes.items() if it.next_try is not None and it.next_try <= now)
 
+    def may_try(self, actor: str, now: float) -> bool:
+        """Whether an actor waits to be told again that could be told now."""
+        outcome = self.outcomes.get(actor)
+        return outcome is not None and outcome.next_try is not None and outcome.not_before <= now
+
     def trying(self, actors: tuple[str, ...]) -> "Action":
         """The action while these actors are being told again."""
         known = ((actor, self.outcomes[actor]) for actor in actors if actor in self.outcomes)
@@ -48,10 +57,16 @@ class Action(Data):
         """The action with what came of it at one actor."""
         before = self.outcomes.get(actor)
         tries = 1 if before is None else before.tries + 1
-        next_try = None
-        if outcome.effect is Effect.FAILED:
-            next_try = now + max(_backoff_s(tries), outcome.retry_after_s or 0.0)
-        known = Outcome(effect=outcome.effect, detail=outcome.detail, at=now, tries=tries, next_try=next_try)
+        not_before = now + (outcome.retry_after_s or 0.0)
+        next_try = max(now + _backoff_s(tries), not_before) if outcome.effect is Effect.FAILED else None
+        known = Outcome(
+            effect=outcome.effect,
+            detail=outcome.detail,
+            at=now,
+            tries=tries,
+            next_try=next_try,
+            not_before=not_before,
+        )
         return self.model_copy(update={"outcomes": {**self.outcomes, actor: known}})
 
 

@@ -1,6 +1,7 @@
 """What schedulers and actors say about nodes, and what follows from it."""
 
 from muster.quarantine_settings import QuarantineSettings
+from muster.transition import Effect, Mark, Transition
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case, Hold
 from muster_coordinator.quarantine.deciding import Deciding
@@ -52,7 +53,14 @@ class Answers:
         case = self._cases.change(case, views={**case.views, event.actor: event.node}, listed=True)
         if self._settings.mode == "enforce" and not case.gone:
             self._correct(case, event.actor, now)
+        self._try_now(case.node, event.actor, now)
         self._deciding.reconsider(self._cases.by_node[case.node], now)
+
+    def _try_now(self, node: str, actor: str, now: float) -> None:
+        """Puts nothing off any longer that has failed at an actor which can tell how its scheduler has the node."""
+        latest = self._told_in_this_mode(node)
+        if latest is not None and latest.may_try(actor, now):
+            self._saying.say(*self._telling.tell_again(node, (actor,)))
 
     def _correct(self, case: Case, actor: str, now: float) -> None:
         """Has an actor brought to what was decided, unless a person has decided otherwise there."""
@@ -87,8 +95,20 @@ class Answers:
         self._saying.say(*self._telling.note(event, now))
         if before is None or (before.effect, before.detail) != (event.effect, event.detail):
             self._saying.note(event.node, "action", f"{event.actor}: {event.effect}: {event.detail}", event.transition)
+        if event.effect is Effect.DONE:
+            self._note_done(action.transition, event.actor)
         self._note_let_in(event.node)
         self._look_when_due(event.node)
+
+    def _note_done(self, transition: Transition, actor: str) -> None:
+        """Takes a node that an actor has let in as one that is in at its scheduler, before that says so itself."""
+        case = self._cases.get(transition.node)
+        view = None if case is None else case.views.get(actor)
+        if case is None or view is None or case.transition != transition.id or transition.is_out:
+            return
+        if view.mark in (Mark.OURS, Mark.UNDONE):
+            seen = view.model_copy(update={"mark": Mark.NONE, "transition": None, "incomplete": False})
+            self._cases.change(case, views={**case.views, actor: seen})
 
     def _note_let_in(self, node: str) -> None:
         """Notes that a node is in service again, once no actor has still to do something for that."""
@@ -112,5 +132,6 @@ class Answers:
     def _told_in_this_mode(self, node: str) -> Action | None:
         """The latest transition; None when there is none, or one that nobody is to be told of in this mode."""
         latest = self._telling.latest(node)
-        is_told = latest is not None and self._deciding.acts and latest.transition.dry_run is self._deciding.is_dry
-        return latest if is_told else None
+        if latest is None or latest.transition.dry_run is not self._deciding.is_dry:
+            return None
+        return latest if self._deciding.acts or not latest.transition.is_out else None

@@ -38,8 +38,8 @@ class Budget:
         """How many of so many nodes of one failure domain may be away."""
         return max(1, share_of(self._settings.domain_share, members))
 
-    def refusal(self, census: Census, case: Case, now: float) -> str | None:
-        """Why the node may not be taken out now; None when it may. One that is away anyway costs no more by that."""
+    def refusal_of_room(self, census: Census, case: Case) -> str | None:
+        """Why there is no room for a node to go; None when there is. One that is away anyway takes no more by that."""
         place, itself = case.place, int(case.is_member and case.is_away)
         limit = self.limit(census.members)
         if not limit:
@@ -52,9 +52,11 @@ class Budget:
             if census.away_of[place] - itself >= limit:
                 domain = f"{self._settings.domain} {place}"
                 return f"the budget of {domain} is used up: at most {limit} of its {members} nodes may be away"
-        if self._tokens_at(now) < 1:
-            return f"at most {self._settings.per_minute:g} nodes are taken out in a minute"
         return None
+
+    def refusal_of_rate(self, now: float) -> str | None:
+        """Why no node may go right now, room or not; None when one may."""
+        return f"at most {self.per_minute:g} nodes are taken out in a minute" if self._tokens_at(now) < 1 else None
 
     def lets_keep_out(self, census: Census) -> bool:
         """Whether one more new node may be kept out: never while a fleet is new, as then it would be all of it."""

@@ -1,6 +1,6 @@
 """The case of a node: everything that decisions about its service state are made from, as it is stored and served."""
 
-from muster.model import Data, Instant, Json, Name, ServiceState
+from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
 from muster.transition import Mark, SchedulerNode
 from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.quarantine.demand import Demand
@@ -34,11 +34,11 @@ class Sighting(Data):
 
 
 class Question(Data):
-    """That a check was asked to find again what a run has found: when it was asked last, and how often."""
+    """That a check was asked to find again what a run has found: how often, and when it will be asked once more."""
 
     run: str
-    at: Instant
     times: int
+    again_at: Instant
 
 
 class Test(Data):
@@ -55,15 +55,16 @@ class Trial(Data):
     """How far a node has come with its tests.
 
     `passed` are the rounds in a row that it has passed, `waiting` the tests of this round that are still to come, the
-    first of which is under way as `test`, asked for at `asked_at`. Between two rounds there is none until `next_at`;
-    `trouble` says why the last round did not count, and `fruitless` are the rounds in a row that brought it no further.
+    first of which is under way as `test` and will say nothing any more if it has not until `overdue_at`. Between two
+    rounds there is none until `next_at`; `trouble` says why the last round did not count, and `fruitless` are the
+    rounds in a row that brought it no further.
     """
 
     begun: Instant
     passed: int = 0
     waiting: tuple[Test, ...] = ()
     test: Name | None = None
-    asked_at: Instant = 0.0
+    overdue_at: Instant = 0.0
     next_at: Instant = 0.0
     trouble: str = ""
     fruitless: int = 0
@@ -77,7 +78,8 @@ class Case(Data):
       has left the fleet, as it is silent and no scheduler has it any more
     - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy makes of it,
       `accused_at` since when; what was found before `absolved_at`, a person has let pass
-    - `fit`: whether it has been examined and is healthy; `own_checks`: which checks it runs by itself
+    - `fit`: whether it has been examined and is healthy; `own_checks`: which checks it runs by itself; `patience_s`: by
+      check, how long a run that it was asked for may say nothing
     - `hold`: a person's word, which counts for more than ours; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `let_pass`: the trouble of which a person has said that nodes may be taken out although many have it
@@ -105,6 +107,7 @@ class Case(Data):
     absolved_at: Instant = 0.0
     fit: bool = False
     own_checks: tuple[Name, ...] = ()
+    patience_s: dict[Name, Seconds] = {}
     hold: Hold | None = None
     views: dict[Name, SchedulerNode] = {}
     asked: dict[Name, Question] = {}
@@ -127,6 +130,16 @@ class Case(Data):
     def online(self) -> bool:
         """Whether its heartbeat is there."""
         return self.lost_at is None
+
+    def is_long_gone(self, before: float, left_before: float) -> bool:
+        """Whether it was away since `before`, and no scheduler has it.
+
+        For one that has left the fleet, `left_before` counts when nobody holds it and it was never out.
+        """
+        if self.lost_at is None or self.views:
+            return False
+        is_plain = self.gone and self.hold is None and not self.taken_out
+        return self.lost_at < (left_before if is_plain else before)
 
     @property
     def is_away(self) -> bool:

@@ -1,11 +1,15 @@
 """All cases, with what must be known about them together: how many are away, who waits, and who is to be looked at."""
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from muster.errors import Refused, unknown
 from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.census import Census
+
+Rank = tuple[int, float, str]
+"""What nodes that wait are ordered by."""
 
 
 class Cases:
@@ -14,7 +18,7 @@ class Cases:
     def __init__(self) -> None:
         self.census = Census()
         self._cases: dict[str, Case] = {}
-        self._held: set[str] = set()
+        self._queue: list[Rank] = []  # of those that were told why they have to wait, in order
         self._looks: dict[str, float] = {}
         self._changed: dict[str, None] = {}
 
@@ -45,25 +49,44 @@ class Cases:
         self.census.replace(before, case)
         self._cases[case.node] = case
         self._changed[case.node] = None
-        (self._held.add if case.held_because else self._held.discard)(case.node)
+        self._queue_up(before, case)
         return case
 
     def change(self, case: Case, **updates: Any) -> Case:
         """Takes a case with these fields changed."""
         return self.put(case.model_copy(update=updates))
 
+    def remove(self, case: Case) -> None:
+        """Does without a case from now on."""
+        self.census.remove(case)
+        del self._cases[case.node]
+        self._queue_up(case, None)
+        for kept in (self._looks, self._changed):
+            kept.pop(case.node, None)
+
     def changed(self) -> list[Case]:
         """The cases that have changed since this was asked last, as they are now."""
         nodes, self._changed = self._changed, {}
         return [self._cases[node] for node in nodes]
 
+    @property
+    def waiting(self) -> int:
+        """How many nodes were told why they have to wait."""
+        return len(self._queue)
+
     def held(self) -> Iterator[Case]:
-        """The nodes that were told that there is no room, in no order."""
-        return (self._cases[node] for node in self._held)
+        """The nodes that were told why they have to wait, the first to go first; they may change meanwhile."""
+        return (self._cases[node] for *_, node in tuple(self._queue))
 
     def look_at(self, node: str, moment: float) -> None:
         """Has a node looked at again at this moment, if not before."""
         self._looks[node] = min(moment, self._looks.get(node, moment))
+
+    def _queue_up(self, before: Case | None, after: Case | None) -> None:
+        if before is not None and before.held_because:
+            del self._queue[bisect_left(self._queue, rank(before))]
+        if after is not None and after.held_because:
+            insort(self._queue, rank(after))
 
     def due(self, now: float) -> list[str]:
         """The nodes that are to be looked at now, by name; they are not any more afterwards."""
@@ -73,7 +96,7 @@ class Cases:
         return due
 
 
-def rank(case: Case) -> tuple[int, float, str]:
+def rank(case: Case) -> Rank:
     """Less than that of another node when this one has to go before it: the worst first, then who was accused first."""
     urgency = 0 if case.demand is None else case.demand.urgency
     return -urgency, case.accused_at or 0.0, case.node

@@ -22,8 +22,12 @@ class Census:
     def replace(self, before: Case | None, after: Case) -> None:
         """Counts a case as it is now in place of how it was."""
         if before is not None:
-            self._count(before, -1)
+            self.remove(before)
         self._count(after, 1)
+
+    def remove(self, case: Case) -> None:
+        """Counts a case no more."""
+        self._count(case, -1)
 
     def _count(self, case: Case, by: int) -> None:
         self.kept_out += by * case.is_kept_out

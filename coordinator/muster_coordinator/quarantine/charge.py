@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from muster.model import Action, Data, Instant, Json, Name, Severity
 
+NUMBERS = ("xid", "sxid")
+"""In the evidence, what a driver calls an error by: all of them are found under the same code."""
+
 
 class Proof(StrEnum):
     """How well founded a charge is.
@@ -36,6 +39,12 @@ class Charge(Data):
     run: str
     proof: Proof
     evidence: Json = {}
+
+    @property
+    def cause(self) -> str:
+        """What nodes with the same trouble have in common: the code, and the number where a code stands for many."""
+        numbers = (str(self.evidence[name]) for name in NUMBERS if name in self.evidence)
+        return " ".join((self.code, *numbers))
 
     @property
     def key(self) -> tuple[str, str, int | None]:

@@ -8,15 +8,16 @@ from muster_coordinator.quarantine import repeaters
 from muster_coordinator.quarantine.accusing import accused_of
 from muster_coordinator.quarantine.budget import Budget
 from muster_coordinator.quarantine.case import OUT, Case
-from muster_coordinator.quarantine.cases import Cases, rank, waits
+from muster_coordinator.quarantine.cases import Cases
 from muster_coordinator.quarantine.demand import Demand
-from muster_coordinator.quarantine.events import Command, SaveCase
+from muster_coordinator.quarantine.events import Command, EraseNode, Renewed, SaveCase
 from muster_coordinator.quarantine.mass_event import MassEvents
 from muster_coordinator.quarantine.moves import MOVES, Trigger
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.saying import Saying
 from muster_coordinator.quarantine.telling import Telling
 from muster_coordinator.quarantine.testing import Testing
+from muster_coordinator.quarantine.waiting import Waiting
 
 Reason = tuple[Trigger, str]
 
@@ -33,6 +34,7 @@ class Deciding:
         self.is_dry = settings.mode == "dry-run"
         self.budget = Budget(settings.limits)
         self.testing = Testing(settings, self.cases, self.saying)
+        self._waiting = Waiting(self.cases, self.budget, self.mass_events)
         self._returning = settings.returning
         self._policy = policy
 
@@ -42,16 +44,28 @@ class Deciding:
 
     def recall(self) -> None:
         """Counts what the cases that were taken over tell of the time before: who was taken out, and who accused."""
-        cases = self.cases.by_node.values()
-        for moment in sorted(moment for case in cases for moment in case.taken_out):
+        self._recall_rate()
+        let_pass = {case.let_pass for case in self.cases.by_node.values() if case.let_pass is not None}
+        self.mass_events.restore(self._accused(), let_pass, self.cases.census.members)
+
+    def go_on(self, event: Renewed) -> None:
+        """Counts the same when there was no time before, only another log."""
+        self._recall_rate()
+        self.mass_events.go_on(self._accused(), event.frozen, event.let_pass)
+        self.telling.keep_telling(event.earlier)
+        self.saying.ids = event.ids
+
+    def _recall_rate(self) -> None:
+        for moment in sorted(moment for case in self.cases.by_node.values() for moment in case.taken_out):
             self.budget.spend(moment)
-        accused = [
+
+    def _accused(self) -> list[tuple[str, str, float]]:
+        """Each node of which something is asked, with the cause and since when."""
+        return [
             (case.node, case.demand.cause, case.accused_at)
-            for case in cases
+            for case in self.cases.by_node.values()
             if case.demand is not None and case.accused_at is not None
         ]
-        let_pass = {case.let_pass for case in cases if case.let_pass is not None}
-        self.mass_events.restore(accused, let_pass, self.cases.census.members)
 
     def reconsider(self, case: Case, now: float) -> None:
         """Does what follows from all that is known about a node now."""
@@ -64,32 +78,42 @@ class Deciding:
 
     def take_waiting(self, now: float) -> None:
         """Takes those out who wait for it, the worst first, as far as there is room now."""
-        waiting = [case for case in self.cases.held() if self._room_has_changed(case, now) and waits(case)]
-        for case in sorted(waiting, key=rank):
-            if self._room_has_changed(case, now):  # who went before it may have taken the room
-                self.reconsider(case, now)
+        for case in self._waiting.worst_first(now):
+            self.reconsider(case, now)
 
     def move(self, case: Case, trigger: Trigger, reason: str, now: float, by: str | None = None) -> None:
-        """Brings a node to the state that the trigger leads to from where it is, and tells everybody."""
+        """Brings a node to the state that the trigger leads to from where it is, and tells whom it concerns."""
         after = MOVES[case.state, trigger]
         updates: dict[str, object] = {"state": after, "since": now, "trial": None, "may_return": None}
         updates |= {"dry_run": self.is_dry, "held_because": reason if after is ServiceState.HELD else ""}
         if after is ServiceState.CORDONED:
             updates["taken_out"] = (*case.taken_out, now)
-        if after is ServiceState.HELD:
-            self._warn_of_exhaustion(reason)
         if trigger is Trigger.ACCUSED:
             self.budget.spend(now)
             updates["accusers"] = _accusers(case)
         moved = self.cases.change(case, **updates)
-        self.tell(moved, case.state, reason, now, by=by)
+        if self._concerns_actors(moved, trigger):
+            self.tell(moved, case.state, reason, now, by=by)
+        else:
+            self._tell_story(moved, case.state, reason, now)
         if after is ServiceState.CORDONED and repeaters.needs_a_person(moved.taken_out, self._returning):
             self._call_a_person(moved)
         if after is ServiceState.PROBATION or after is ServiceState.CORDONED:
             self.reconsider(self.cases.by_node[case.node], now)
 
+    def erase(self, case: Case) -> None:
+        """Does without a node that is long gone."""
+        self.saying.note(case.node, "erased", "it was away for so long that it is remembered no more")
+        if case.demand is not None:
+            self._count_out(case.node, case.demand.cause)
+        self.telling.forget_all(case.node)
+        self.cases.remove(case)
+        self.saying.say(EraseNode(node=case.node))
+
     def tell(self, case: Case, before: ServiceState, reason: str, now: float, by: str | None = None) -> None:
         """Writes a transition into the node's present state down, and tells the actors unless we only observe."""
+        if case.state is ServiceState.HELD:
+            self._warn_of_exhaustion(reason)
         demand = case.demand
         transition = Transition(
             id=self.saying.new_id("t"),
@@ -105,13 +129,33 @@ class Deciding:
         )
         is_closed = transition.is_out and self.acts and not self.is_dry
         self.cases.change(case, transition=transition.id, closed_as=case.state if is_closed else case.closed_as)
+        self._tell_story(case, before, reason, now, transition.id)
+        is_let_in = case.closed_as is not None and not transition.is_out  # who only observes leaves nobody shut out
+        self.saying.say(*self.telling.tell(transition, to_actors=self.acts or is_let_in))
+
+    def _tell_story(
+        self, case: Case, before: ServiceState, reason: str, now: float, transition: str | None = None
+    ) -> None:
         dry = " (dry run)" if self.is_dry else ""
-        self.saying.note(case.node, "service", f"{before} to {case.state}{dry}: {reason}", transition.id)
-        self.saying.say(*self.telling.tell(transition, to_actors=self.acts))
+        back = repeaters.told(case, self._returning, now)
+        self.saying.note(case.node, "service", f"{before} to {case.state}{dry}: {reason}{back}", transition)
+
+    def _concerns_actors(self, case: Case, trigger: Trigger) -> bool:
+        """Whether actors must hear of a move: not of a node that waits for its turn only, which goes soon."""
+        if trigger is Trigger.NO_ROOM:
+            return self._waiting.is_long(case)
+        return trigger is not Trigger.ABSOLVED or self.telling.is_told(case.node, ServiceState.HELD)
+
+    def _wait_on(self, case: Case, reason: str, now: float) -> None:
+        """Notes why a node still has to wait, and tells everybody when it will not go soon after all."""
+        case = self.cases.change(case, held_because=reason)
+        is_known = case.state is not ServiceState.HELD or self.telling.is_told(case.node, ServiceState.HELD)
+        if not is_known and not self.mass_events.refusal() and self._waiting.is_long(case):
+            self.tell(case, case.state, reason, now)
 
     def _warn_of_exhaustion(self, reason: str) -> None:
-        """Tells that the budget is used up: when the first node waits for room, not for each that follows."""
-        if not any(case.state is ServiceState.HELD for case in self.cases.held()):
+        """Tells that the budget is used up: when the first node has to wait for long, not for each that follows."""
+        if not any(self.telling.is_told(case.node, ServiceState.HELD) for case in self.cases.held()):
             self.saying.alarm(f"nodes that should go stay in service: {reason}")
 
     def _call_a_person(self, case: Case) -> None:
@@ -204,32 +248,13 @@ class Deciding:
             return (Trigger.ABSOLVED, "nothing asks for it to go any more") if is_held else None
         if not demand.is_proven:
             return None
-        refusal = self._refusal(case, now)
+        refusal = self._waiting.refusal(case, now)
         if refusal is None:
             return Trigger.ACCUSED, demand.reason
         if (case.state, Trigger.NO_ROOM) in MOVES and not self.mass_events.refusal():
             return Trigger.NO_ROOM, refusal
-        self.cases.change(case, held_because=refusal)
+        self._wait_on(case, refusal, now)
         return None
-
-    def _refusal(self, case: Case, now: float) -> str | None:
-        """Why the node may not be taken out now; None when it may."""
-        refusal = self._refusal_of_room(case, now)
-        if refusal is None and self._is_behind_others(case, now):
-            return "others have been waiting for longer, or are worse"
-        return refusal
-
-    def _refusal_of_room(self, case: Case, now: float) -> str | None:
-        return self.mass_events.refusal() or self.budget.refusal(self.cases.census, case, now)
-
-    def _room_has_changed(self, case: Case, now: float) -> bool:
-        """Whether nothing keeps a node in service that was told that there is no room, or something else does."""
-        return self._refusal_of_room(case, now) != case.held_because
-
-    def _is_behind_others(self, case: Case, now: float) -> bool:
-        """Whether another node that waits has to go first, and may."""
-        own = rank(case)
-        return any(rank(it) < own and waits(it) and not self._refusal_of_room(it, now) for it in self.cases.held())
 
     def _reason_to_return(self, case: Case, now: float) -> Reason | None:
         why = case.may_return or (None if case.demand is not None else "nothing stands against it any more")
@@ -237,7 +262,7 @@ class Deciding:
             return None
         if repeaters.needs_a_person(case.taken_out, self._returning):
             return None
-        back_at = case.since + repeaters.wait_s(case.taken_out, self._returning)
+        back_at = repeaters.back_at(case, self._returning)
         if now < back_at:
             self.cases.look_at(case.node, back_at)
             return None

@@ -6,21 +6,19 @@ from muster.model import Action, Data, Name
 class Demand(Data):
     """That a node shall go out of service, by the row of the policy that weighs most.
 
-    `codes` are the findings that ask for it, the worst first; `cause` is the first of them, by which nodes are counted
-    that have the same trouble. `unproven` are the checks that must find it once more before anything is done; when it
-    is empty, the demand is proven. Of two demands, the one with the higher `urgency` (0 to 100) goes first.
+    `codes` are the findings that ask for it, the worst first; `cause` is what the first of them has in common with
+    those of other nodes, by which nodes are counted that have the same trouble. `unproven` are the checks that must
+    find it once more before anything is done; when it is empty, the demand is proven. Of two demands, the one with the
+    higher `urgency` (0 to 100) goes first.
     """
 
     row: Name
     codes: tuple[str, ...]
+    cause: str
     action: Action
     urgency: int
     reason: str
     unproven: tuple[Name, ...] = ()
-
-    @property
-    def cause(self) -> str:
-        return self.codes[0]
 
     @property
     def is_proven(self) -> bool:

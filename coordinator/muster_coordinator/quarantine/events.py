@@ -5,14 +5,15 @@ All of it is data that is written down as it comes, so that a stored log can be 
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from muster.model import Data, Instant, Json, Name, Verdict
+from muster.model import Data, Instant, Json, Name, Seconds, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect, SchedulerNode, Text
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.charge import Charge
+from muster_coordinator.quarantine.mass_event import MassEvent
 from muster_coordinator.quarantine.policy import Row
 
 
@@ -29,13 +30,35 @@ class Restored(Data):
     actions: tuple[Action, ...]
 
 
+class Renewed(Data):
+    """The log begins anew in the middle of a leadership, with everything that is known, so that what is older can go.
+
+    `earlier` are the transitions before the latest of which actors are still being told; `frozen` are the mass events
+    that stand, and `let_pass` the causes of those that a person has lifted. So many `ids` were given so far.
+    """
+
+    kind: Literal["renewed"] = "renewed"
+    settings: QuarantineSettings
+    rows: tuple[Row, ...]
+    cases: tuple[Case, ...]
+    actions: tuple[Action, ...]
+    earlier: tuple[Action, ...]
+    frozen: tuple[MassEvent, ...]
+    let_pass: tuple[str, ...]
+    ids: int
+
+
 class NodeDescribed(Data):
-    """A node has been heard of: where it stands, and which checks it runs by itself."""
+    """A node has been heard of: where it stands, and which checks it runs by itself.
+
+    `patience_s` is by check that it can run how long an ordered run may say nothing.
+    """
 
     kind: Literal["node_described"] = "node_described"
     node: Name
     place: str | None
     own_checks: tuple[Name, ...]
+    patience_s: dict[Name, Seconds] = {}
 
 
 class NodeHeard(Data):
@@ -135,6 +158,22 @@ class FreezeLifted(Data):
     reason: str
 
 
+class NodeForgotten(Data):
+    """Somebody says that a node that is silent has left the fleet for good."""
+
+    kind: Literal["node_forgotten"] = "node_forgotten"
+    node: Name
+    by: str
+    reason: str
+
+
+class NodeLongGone(Data):
+    """A node was away for so long that it need be remembered no more."""
+
+    kind: Literal["node_long_gone"] = "node_long_gone"
+    node: Name
+
+
 class TimePassed(Data):
     """Time has passed."""
 
@@ -143,11 +182,34 @@ class TimePassed(Data):
 
 Answer = NodeSurveyed | NodeNotListed | ActionEnded | AllTold
 
-Request = HoldRequested | ReleaseRequested | FreezeLifted
+Request = HoldRequested | ReleaseRequested | FreezeLifted | NodeForgotten
 
-Event = Restored | NodeDescribed | NodeHeard | NodeLost | EvidenceChanged | TestEnded | TimePassed | Answer | Request
+Beginning = Restored | Renewed
+
+Happening = NodeDescribed | NodeHeard | NodeLost | EvidenceChanged | TestEnded | NodeLongGone | TimePassed
+
+Event = Beginning | Happening | Answer | Request
 
 AnyEvent = Annotated[Event, Field(discriminator="kind")]
+
+
+class Asked(Data):
+    """What a person has asked for, and when, as it is stored."""
+
+    id: Name
+    at: Instant
+    request: Annotated[Request, Field(discriminator="kind")]
+
+    @property
+    def node(self) -> str | None:
+        """The node that it is about; None when it is about all."""
+        return None if isinstance(self.request, FreezeLifted) else self.request.node
+
+
+Decided = Action | Asked
+"""One entry of the history: a transition with what came of it, or what a person has asked for."""
+
+DECIDED: TypeAdapter[Decided] = TypeAdapter(Decided)
 
 
 class SaveCase(Data):
@@ -157,11 +219,25 @@ class SaveCase(Data):
     case: Case
 
 
+class EraseNode(Data):
+    """Remove what is stored of a node; its story and its transitions go when they are old."""
+
+    kind: Literal["erase_node"] = "erase_node"
+    node: Name
+
+
 class SaveAction(Data):
     """Write a transition with its outcomes over what is stored of it."""
 
     kind: Literal["save_action"] = "save_action"
     action: Action
+
+
+class SaveRequest(Data):
+    """Write down what a person has asked for."""
+
+    kind: Literal["save_request"] = "save_request"
+    asked: Asked
 
 
 class Act(Data):
@@ -201,7 +277,7 @@ class Alarm(Data):
     text: str
 
 
-Command = SaveCase | SaveAction | Act | StartTest | Note | Alarm
+Command = SaveCase | EraseNode | SaveAction | SaveRequest | Act | StartTest | Note | Alarm
 
 AnyCommand = Annotated[Command, Field(discriminator="kind")]
 

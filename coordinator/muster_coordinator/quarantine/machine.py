@@ -13,28 +13,34 @@ from muster_coordinator.quarantine import trials
 from muster_coordinator.quarantine.accusing import sighted
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.answers import Answers
-from muster_coordinator.quarantine.case import Case, Hold
+from muster_coordinator.quarantine.case import OUT, Case, Hold
 from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.events import (
+    Asked,
+    Beginning,
     Command,
     Event,
     EvidenceChanged,
     FreezeLifted,
     HoldRequested,
     NodeDescribed,
+    NodeForgotten,
     NodeHeard,
+    NodeLongGone,
     NodeLost,
     ReleaseRequested,
+    Renewed,
     Request,
     Restored,
+    SaveRequest,
     TestEnded,
     TimePassed,
 )
 from muster_coordinator.quarantine.moves import MOVES, Trigger
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.switching import state_in_mode
-from muster_coordinator.quarantine.view import QuarantineView, view_of
+from muster_coordinator.quarantine.view import CaseView, QuarantineView, case_view, view_of
 
 
 class Quarantine:
@@ -58,6 +64,12 @@ class Quarantine:
         """A node's last transition, with what came of it; None when there was none, or it counts no more."""
         return self._telling.latest(node)
 
+    def case_view(self, node: str) -> CaseView:
+        """A node's case, with what people want to know besides; KeyError when there is none."""
+        case = self.cases[node]
+        wanted = self._deciding.testing.wanted(case)
+        return case_view(case, self.last_action(node), self._settings, rounds=wanted)
+
     def view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
         deciding = self._deciding
@@ -69,12 +81,25 @@ class Quarantine:
         rows = self._policy.rows
         return Restored(settings=self._settings, rows=rows, cases=tuple(cases), actions=tuple(actions))
 
+    def renewal(self) -> Renewed:
+        """The event with which a log begins anew, for another machine that goes on where this one is."""
+        return Renewed(
+            settings=self._settings,
+            rows=self._policy.rows,
+            cases=tuple(self.cases.values()),
+            actions=self._telling.all_latest,
+            earlier=self._telling.all_earlier,
+            frozen=tuple(self._deciding.mass_events.standing.values()),
+            let_pass=self._deciding.mass_events.lifted,
+            ids=self._saying.ids,
+        )
+
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         now = _as_logged(now)
         match event:
-            case Restored():
-                self._restore(event, now)
+            case Restored() | Renewed():
+                self._begin(event, now)
             case NodeDescribed():
                 self._describe(event, now)
             case NodeHeard(node=node):
@@ -85,9 +110,11 @@ class Quarantine:
                 self._weigh(event, now)
             case TestEnded():
                 self._take_test(event, now)
+            case NodeLongGone(node=node):
+                self._deciding.erase(self._cases.known(node))
             case TimePassed():
                 self._pass_time(now)
-            case HoldRequested() | ReleaseRequested() | FreezeLifted():
+            case HoldRequested() | ReleaseRequested() | FreezeLifted() | NodeForgotten():
                 self._grant(event, now)
             case _:
                 self._answers.take(event, now)
@@ -101,6 +128,9 @@ class Quarantine:
                 self._release(request, now)
             case FreezeLifted():
                 self._lift(request)
+            case NodeForgotten():
+                self._forget(request, now)
+        self._saying.say(SaveRequest(asked=Asked(id=self._saying.new_id("r"), at=now, request=request)))
 
     def _reconsider(self, case: Case, now: float) -> None:
         self._deciding.reconsider(case, now)
@@ -109,11 +139,14 @@ class Quarantine:
 
     def _describe(self, event: NodeDescribed, now: float) -> None:
         case = self._cases.get(event.node) or self._join(event.node, None, now)
-        self._reconsider(self._cases.change(case, place=event.place, own_checks=event.own_checks), now)
+        said = {"place": event.place, "own_checks": event.own_checks, "patience_s": event.patience_s}
+        self._reconsider(self._cases.change(case, **said), now)
 
     def _hear(self, node: str, now: float) -> None:
         case = self._cases.get(node)
-        if case is None or case.gone:
+        if case is not None and case.gone and case.state in OUT:
+            case = self._take_back(case, now)
+        elif case is None or case.gone:
             case = self._join(node, case, now)
         if not case.online and case.state is ServiceState.CORDONED:
             case = self._cases.change(case, may_return="it was away and is back")
@@ -130,6 +163,17 @@ class Quarantine:
         if self._settings.keep_new_out:
             self._keep_out(case, now)
         return self.cases[node]
+
+    def _take_back(self, case: Case, now: float) -> Case:
+        """Takes a node in that had left while it was out: it stays out until it has proved itself.
+
+        Whether it is the same machine nobody can tell by its name. Another one has to pass the same tests.
+        """
+        before, since = case.state, case.since if case.state is ServiceState.CORDONED else now
+        case = self._cases.change(case, gone=False, state=ServiceState.CORDONED, since=since, trial=None)
+        if case.hands_off is None:
+            self._deciding.tell(case, before, "it had left while it was out, and has come again", now)
+        return self.cases[case.node]
 
     def _keep_out(self, case: Case, now: float) -> None:
         """Has the actors keep a new node out, unless more would be out by that than the budget lets."""
@@ -179,14 +223,24 @@ class Quarantine:
     def _release(self, event: ReleaseRequested, now: float) -> None:
         case = self._cases.known(event.node)
         trigger = Trigger.BROUGHT_BACK if event.untested else Trigger.RETURNING
-        moves = self._deciding.acts and (case.state, trigger) in MOVES
+        can_move = (case.state, trigger) in MOVES
+        moves = can_move and (self._deciding.acts or event.untested)
         if case.hold is None and not moves:
-            raise Refused(f"there is nothing to release {event.node} from: it is {case.state} and nobody holds it")
+            raise Refused(_not_released(case) if can_move else _nothing_to_release(case))
         self._saying.note(event.node, "released", f"released by {event.by}: {event.reason}")
         case = self._cases.change(case, hold=None, absolved_at=now if event.untested else case.absolved_at)
         if moves:
             self._deciding.move(case, trigger, f"{event.by} has released it: {event.reason}", now, by=event.by)
         self._reconsider(self.cases[event.node], now)
+
+    def _forget(self, event: NodeForgotten, now: float) -> None:
+        case = self._cases.known(event.node)
+        if case.online:
+            raise Refused(f"{event.node} is there: stop its agent first, or hold it to keep muster's hands off it")
+        self._saying.note(event.node, "forgotten", f"forgotten by {event.by}: {event.reason}")
+        self._telling.forget(event.node)
+        new = {"state": ServiceState.ACCEPTING, "since": now, "hold": None, "transition": None, "taken_out": ()}
+        self._reconsider(self._cases.change(case, gone=True, **new), now)
 
     def _lift(self, event: FreezeLifted) -> None:
         lifted = [event.cause for event in self._deciding.mass_events.lift()]
@@ -198,14 +252,19 @@ class Quarantine:
         text = f"{event.by} lets nodes be taken out again in spite of {', '.join(lifted)}: {event.reason}"
         self._saying.alarm(text)
 
-    # After a restart
+    # When a log begins
 
-    def _restore(self, event: Restored, now: float) -> None:
+    def _begin(self, event: Beginning, now: float) -> None:
         self._cases.restore(event.cases)
         self._telling.restore(event.actions, self.cases)
-        self._deciding.recall()
-        for case in [*self.cases.values()]:
-            self._resume(case, now)
+        if isinstance(event, Renewed):
+            self._deciding.go_on(event)
+            for node in self.cases:
+                self._cases.look_at(node, now)
+        else:
+            self._deciding.recall()
+            for case in [*self.cases.values()]:
+                self._resume(case, now)
 
     def _resume(self, case: Case, now: float) -> None:
         """Goes on where the coordinator before this one ended, with what is known now."""
@@ -226,6 +285,14 @@ class Quarantine:
         taken_out = case.taken_out if state is ServiceState.CORDONED else ()
         updates = {"dry_run": False, "held_because": "", "trial": None, "taken_out": taken_out}
         return self._cases.change(case, state=state, since=now, **updates)
+
+
+def _nothing_to_release(case: Case) -> str:
+    return f"there is nothing to release {case.node} from: it is {case.state} and nobody holds it"
+
+
+def _not_released(case: Case) -> str:
+    return f"who only observes tests nothing: release {case.node} untested, or set another quarantine.mode"
 
 
 def _as_logged(moment: float) -> float:

@@ -36,7 +36,7 @@ class MassEvents:
         if cause in self._lifted:
             return None
         known = self.standing.get(cause)
-        if known is None and self._recent(cause, now) < self._threshold(members):
+        if known is None and not self._are_too_many(cause, members, now):
             return None
         event = MassEvent(cause=cause, nodes=len(self._since[cause]), since=known.since if known else now)
         self.standing[cause] = event
@@ -61,6 +61,20 @@ class MassEvents:
             self.note(node, cause, since, members, since)
         self._lifted -= {cause for cause in self._lifted if len(self._since[cause]) < self._threshold(members)}
 
+    def go_on(
+        self, accused: Iterable[tuple[str, str, float]], standing: Iterable[MassEvent], lifted: Iterable[str]
+    ) -> None:
+        """Takes over which node has which cause since when, and what of that is a mass event or was lifted."""
+        for node, cause, since in sorted(accused, key=itemgetter(2, 0)):
+            self._since[cause][node] = since
+        self.standing = {event.cause: event for event in standing}
+        self._lifted = set(lifted)
+
+    @property
+    def lifted(self) -> tuple[str, ...]:
+        """The causes that a person has let pass, by name."""
+        return tuple(sorted(self._lifted))
+
     def lift(self) -> tuple[MassEvent, ...]:
         """Lets nodes be taken out again, whatever many of them have; the events that are over with this."""
         lifted = tuple(self.standing.values())
@@ -74,8 +88,11 @@ class MassEvents:
             return f"too many nodes have {event.cause} for it to be their own fault"
         return None
 
-    def _recent(self, cause: str, now: float) -> int:
-        return sum(now - begun <= self._settings.window_s for begun in self._since[cause].values())
+    def _are_too_many(self, cause: str, members: int, now: float) -> bool:
+        since, threshold = self._since[cause].values(), self._threshold(members)
+        if len(since) < threshold:
+            return False
+        return sum(now - begun <= self._settings.window_s for begun in since) >= threshold
 
     def _threshold(self, members: int) -> int:
         return max(self._settings.nodes, share_of(self._settings.share, members))

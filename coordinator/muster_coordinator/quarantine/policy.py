@@ -157,8 +157,8 @@ class _Claim:
     @property
     def rank(self) -> tuple[int, str, str, str, int]:
         """What claims are ordered by, the one that weighs most first."""
-        check, code, device = self.charge.key
-        return -self.row.urgency, code, self.row.name, check, -1 if device is None else device
+        device = -1 if self.charge.device is None else self.charge.device
+        return -self.row.urgency, self.charge.cause, self.row.name, self.charge.check, device
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +185,7 @@ class Policy:
         return Demand(
             row=counting[0].row.name,
             codes=tuple(dict.fromkeys(each.charge.code for each in [*proven, *asking])),
+            cause=counting[0].charge.cause,
             action=max((each.action for each in counting), key=_ACTIONS.index),
             urgency=counting[0].row.urgency,
             reason=counting[0].row.reason,

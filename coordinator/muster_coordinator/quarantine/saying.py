@@ -5,11 +5,11 @@ from muster_coordinator.quarantine.events import Alarm, Command, Note
 
 
 class Saying:
-    """Gathers commands; `epoch` makes the ids that it gives unique."""
+    """Gathers commands; `epoch` makes the ids that it gives unique, of which `ids` were given so far."""
 
     def __init__(self, epoch: int) -> None:
+        self.ids = 0
         self._epoch = epoch
-        self._ids = 0
         self._said: list[Command] = []
 
     def say(self, *commands: Command) -> None:
@@ -25,8 +25,8 @@ class Saying:
 
     def new_id(self, kind: str) -> str:
         """An id for what is asked for; `kind` says to people what it is."""
-        self._ids += 1
-        return f"{kind}{self._epoch}-{self._ids}"
+        self.ids += 1
+        return f"{kind}{self._epoch}-{self.ids}"
 
     def take(self) -> list[Command]:
         """What was said since this was asked last."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from muster.model import ServiceState
 from muster.transition import ActionOutcome, Effect, Transition
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
@@ -24,8 +25,25 @@ class Telling:
         named = ((node, by_id.get(str(case.transition))) for node, case in cases.items())
         self._latest = {node: action for node, action in named if action is not None}
 
+    def keep_telling(self, earlier: Iterable[Action]) -> None:
+        """Takes over what actors are still being told."""
+        self._earlier = {action.transition.id: action for action in earlier}
+
+    @property
+    def all_latest(self) -> tuple[Action, ...]:
+        return tuple(self._latest.values())
+
+    @property
+    def all_earlier(self) -> tuple[Action, ...]:
+        return tuple(self._earlier.values())
+
     def latest(self, node: str) -> Action | None:
         return self._latest.get(node)
+
+    def is_told(self, node: str, state: ServiceState) -> bool:
+        """Whether this state is what actors were told last."""
+        action = self._latest.get(node)
+        return action is not None and action.transition.after is state
 
     def is_let_in(self, node: str) -> bool:
         """Whether all actors were told in earnest to give a node work, and none has failed."""
@@ -46,6 +64,11 @@ class Telling:
         before = self._latest.pop(node, None)
         if before is not None and not before.told:
             self._earlier[before.transition.id] = before
+
+    def forget_all(self, node: str) -> None:
+        """Does without a node: what comes of its transitions is of no interest any more."""
+        self._latest.pop(node, None)
+        self.keep_telling([action for action in self._earlier.values() if action.transition.node != node])
 
     def tell_again(self, node: str, actors: tuple[str, ...]) -> list[Command]:
         """Tells these actors the latest transition again."""

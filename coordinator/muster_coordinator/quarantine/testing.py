@@ -35,28 +35,31 @@ class Testing:
             if run is None:
                 continue  # that a node is silent, nobody can be asked to find again
             question = case.asked.get(check)
-            if question is None or question.run != run or now >= trials.ask_again_at(question):
-                question = trials.next_question(question, run, now)
+            if question is None or question.run != run or now >= question.again_at:
+                question = trials.next_question(question, run, now, trials.patience_s(case, check))
                 case = self._cases.change(case, asked={**case.asked, check: question})
                 self._saying.note(case.node, "second_opinion", f"{check} is asked to find it again", run)
                 self._start(case, self._saying.new_id("o"), check, {})
-            self._cases.look_at(case.node, trials.ask_again_at(question))
+            self._cases.look_at(case.node, question.again_at)
         return case
 
     def note(self, case: Case, verdict: Verdict, now: float) -> Case:
         """Takes in what the test that was under way has said."""
         if case.trial is None:
             return case
-        trial = trials.after_test(case.trial, verdict, now, pause_s=self._returning.pause_s, wanted=self.wanted(case))
+        wanted = self.wanted(case)
+        trial = trials.after_test(case.trial, verdict, now, pause_s=self._returning.pause_s, wanted=wanted)
+        if case.trial.passed < trial.passed <= wanted:
+            self._saying.note(case.node, "test", f"{trial.passed} of {wanted} rounds passed", case.trial.test)
         return self._cases.change(case, trial=trial)
 
     def go_on(self, case: Case, now: float) -> Case:
         """Goes on with the tests by which a node gets its work."""
         trial = case.trial or Trial(begun=now)
-        if trial.test is not None and (now >= trials.overdue_at(trial) or not case.online):
+        if trial.test is not None and (now >= trial.overdue_at or not case.online):
             trial = trials.interrupted(trial, now, self._returning.pause_s)
         if trial.test is not None:
-            self._cases.look_at(case.node, trials.overdue_at(trial))
+            self._cases.look_at(case.node, trial.overdue_at)
         elif now < trial.next_at:
             self._cases.look_at(case.node, trial.next_at)
         elif case.online and (trial.passed < self.wanted(case) or case.demand is not None):
@@ -69,9 +72,10 @@ class Testing:
             trial = trial.model_copy(update={"waiting": trials.tests_of(case, self._tests, sweep)})
         if not trial.waiting:
             return trial.model_copy(update={"passed": self.wanted(case)})  # nothing that it could be tested with
-        trial = trials.next_test(trial, self._saying.new_id("p"), now)
-        self._cases.look_at(case.node, trials.overdue_at(trial))
-        self._start(case, str(trial.test), trial.waiting[0].check, trial.waiting[0].params)
+        test = trial.waiting[0]
+        trial = trials.next_test(trial, self._saying.new_id("p"), now + trials.patience_s(case, test.check))
+        self._cases.look_at(case.node, trial.overdue_at)
+        self._start(case, str(trial.test), test.check, test.params)
         return trial
 
     def _start(self, case: Case, test: str, check: str, params: Json) -> None:

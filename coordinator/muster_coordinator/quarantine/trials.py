@@ -7,13 +7,13 @@ from muster.quarantine_settings import AcceptanceTest
 from muster_coordinator.quarantine.case import Case, Question, Test, Trial
 
 PATIENCE_S = 7200.0
-"""A test that has said nothing for so long will say nothing: the node was lost, or never got the order."""
+"""A test of which nobody knows how long it may take has ended by then. Sweeps tell their end by themselves."""
 
 LONGEST_PAUSE_S = 3600.0
 """Rounds that bring a node no further come ever more rarely: it may work for hours still, or wait for its repair."""
 
-ASK_AGAIN_S, LONGEST_SILENCE_S = 900.0, 14_400.0
-"""When a second opinion that has not come is asked for again: a node is asked in vain as long as it is busy."""
+LONGEST_SILENCE_S = 1800.0
+"""A second opinion that has not come is asked for again ever more rarely: a node is asked in vain while it is busy."""
 
 PASSED = (Verdict.PASS, Verdict.WARN)
 
@@ -30,9 +30,14 @@ def tests_of(case: Case, wanted: Iterable[AcceptanceTest], sweep: Name | None) -
     return tuple(tests.values())
 
 
-def next_test(trial: Trial, name: str, now: float) -> Trial:
+def patience_s(case: Case, check: str) -> float:
+    """How long a node that was asked for this check may say nothing."""
+    return case.patience_s.get(check, PATIENCE_S)
+
+
+def next_test(trial: Trial, name: str, overdue_at: float) -> Trial:
     """The trial with the next of its tests under way, under this id."""
-    return trial.model_copy(update={"test": name, "asked_at": now, "trouble": ""})
+    return trial.model_copy(update={"test": name, "overdue_at": overdue_at, "trouble": ""})
 
 
 def after_test(trial: Trial, verdict: Verdict, now: float, *, pause_s: float, wanted: int) -> Trial:
@@ -56,20 +61,11 @@ def resumed(trial: Trial) -> Trial:
     return trial.model_copy(update={"waiting": (), "test": None})
 
 
-def overdue_at(trial: Trial) -> float:
-    """When the test that is under way will say nothing any more."""
-    return trial.asked_at + PATIENCE_S
-
-
-def next_question(before: Question | None, run: str, now: float) -> Question:
+def next_question(before: Question | None, run: str, now: float, patience_s: float) -> Question:
     """A second opinion about this run, asked for now."""
     times = before.times if before is not None and before.run == run else 0
-    return Question(run=run, at=now, times=times + 1)
-
-
-def ask_again_at(question: Question) -> float:
-    """When a second opinion that has not come until then is asked for again."""
-    return question.at + _doubled(ASK_AGAIN_S, question.times - 1, LONGEST_SILENCE_S)
+    again_at = now + _doubled(patience_s, times, LONGEST_SILENCE_S)
+    return Question(run=run, times=times + 1, again_at=again_at)
 
 
 def _between_rounds(trial: Trial, now: float, pause_s: float, *, trouble: str, passed: int) -> Trial:

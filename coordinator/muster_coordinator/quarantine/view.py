@@ -1,14 +1,30 @@
-"""What is decided about the fleet as a whole, for people to see."""
+"""What is decided about the nodes and about the fleet as a whole, for people to see."""
 
 from collections.abc import Iterable
 from typing import Literal
 
-from muster.model import Data, Name, ServiceState
+from muster.model import Data, Instant, Name, ServiceState
 from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.quarantine import repeaters
+from muster_coordinator.quarantine.actions import Action, Outcome
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.census import Census
 from muster_coordinator.quarantine.mass_event import MassEvent
+
+
+class CaseView(Case):
+    """A node's case, what came of its last transition at each actor, and what must be before it is back.
+
+    - `rounds`: so many rounds of tests it must pass in a row
+    - `back_at`: a node that is CORDONED is not tested before; None where it is in another state
+    - `needs_person`: why it comes back only when somebody releases it; empty when it comes back by itself
+    """
+
+    outcomes: dict[Name, Outcome] = {}
+    rounds: int
+    back_at: Instant | None = None
+    needs_person: str = ""
 
 
 class DomainView(Data):
@@ -33,6 +49,26 @@ class QuarantineView(Data):
     domains: tuple[DomainView, ...]
 
 
+def case_view(case: Case, latest: Action | None, settings: QuarantineSettings, *, rounds: int) -> CaseView:
+    """The case of a node; `latest` is its last transition."""
+    return CaseView(
+        **dict(case),
+        outcomes={} if latest is None else latest.outcomes,
+        rounds=rounds,
+        back_at=repeaters.back_at(case, settings.returning) if case.state is ServiceState.CORDONED else None,
+        needs_person=_needs_person(case, settings),
+    )
+
+
+def _needs_person(case: Case, settings: QuarantineSettings) -> str:
+    if case.state not in OUT:
+        return ""
+    if settings.mode == "observe":
+        return "who only observes brings nothing back"
+    is_out_again = case.state is ServiceState.CORDONED and repeaters.needs_a_person(case.taken_out, settings.returning)
+    return f"it was out {len(case.taken_out)} times" if is_out_again else ""
+
+
 def view_of(
     settings: QuarantineSettings,
     budget: Budget,
@@ -54,7 +90,7 @@ def view_of(
         away=census.away,
         limit=budget.limit(census.members),
         per_minute=budget.per_minute,
-        held=tuple(sorted(case.node for case in cases if case.state is ServiceState.HELD)),
+        held=tuple(sorted(case.node for case in cases if case.state is ServiceState.HELD and not case.gone)),
         frozen=tuple(frozen),
         domains=tuple(domains),
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from muster.model import Verdict
 from muster_coordinator.localize.ruling import Ruling
 from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.node_clock import clock_in_words
 from muster_coordinator.sweep_records import SweepState
 from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.ledger import Ledger
@@ -37,8 +38,5 @@ def notes(
         node: inquiry.absent.get(node) or "; ".join(filter(None, (seen_last.get(node), missing[node])))
         for node in unsettled
     }
-    clocks = (
-        f"the clock of {node} is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} the coordinator's"
-        for node, ahead_s in ledger.wrong_clocks().items()
-    )
+    clocks = (f"the clock of {node} is {clock_in_words(ahead_s)}" for node, ahead_s in ledger.wrong_clocks().items())
     return (*(f"{node}: {sentence}" for node, sentence in why.items()), *ruling.seen, *clocks)

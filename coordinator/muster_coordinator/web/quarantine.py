@@ -11,8 +11,15 @@ from muster.errors import unknown
 from muster.model import ServiceState
 from muster_coordinator.pipeline import Pipeline
 from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.events import FreezeLifted, HoldRequested, ReleaseRequested, Request
-from muster_coordinator.quarantine_views import BudgetView, CaseView
+from muster_coordinator.quarantine.events import (
+    FreezeLifted,
+    HoldRequested,
+    NodeForgotten,
+    ReleaseRequested,
+    Request,
+)
+from muster_coordinator.quarantine.view import CaseView
+from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.store import Store
 from muster_coordinator.surveying import Surveying
 from muster_coordinator.web.answers import answer, page
@@ -45,18 +52,19 @@ class QuarantineApi:
             web.get("/api/v1/nodes/{node}/case", self.case),
             web.post("/api/v1/nodes/{node}/hold", self.hold),
             web.post("/api/v1/nodes/{node}/release", self.release),
+            web.post("/api/v1/nodes/{node}/forget", self.forget),
         ]
 
     async def cases(self, request: web.Request) -> web.Response:
-        """The nodes that are not plainly in service: out, new, asked to go, held as they are, or kept out by others."""
+        """The nodes that are not plainly in service: away for any reason, new, asked to go, or held as they are."""
         wanted = query(request, PageQuery)
-        found = [case for case in self.pipeline.fleet.cases() if _is_of_interest(case)]
-        return answer(page(found, lambda case: case.node, str, wanted, self._view))
+        found = [case.node for case in self.pipeline.fleet.cases() if _is_of_interest(case)]
+        return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
         """What is decided about one node, and from what."""
         query(request, NoQuery)
-        return answer(self._view(self._case(request)))
+        return answer(self._case(request))
 
     async def budget(self, request: web.Request) -> web.Response:
         """How many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
@@ -64,25 +72,32 @@ class QuarantineApi:
         return self._budget()
 
     async def history(self, request: web.Request) -> web.Response:
-        """Transitions with what came of them at each actor, the latest first."""
+        """What people have asked for (`Asked`) and what was decided (`Action`), the latest first."""
         wanted = query(request, TransitionQuery)
-        if wanted.node is not None:
-            self._known(wanted.node)
-        return answer(await self.store.actions(wanted.node, wanted.limit, wanted.cursor))
+        if wanted.node is not None and not self.pipeline.fleet.remembers(wanted.node):
+            raise self._unknown(wanted.node)
+        return answer(await self.store.decisions(wanted.node, wanted.limit, wanted.cursor))
 
     async def hold(self, request: web.Request) -> web.Response:
         """Keeps a node as it is, in service or out, until it is released; answers with its case."""
         said = await self._decision(request, Decision)
         node = self._case(request).node
         await self._handle(HoldRequested(node=node, by=said.by, reason=said.reason))
-        return answer(self._view(self._case(request)))
+        return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
         """Ends a hold; a node that is out comes back when it has passed its tests, or at once when `untested`."""
         said = await self._decision(request, Release)
         node = self._case(request).node
         await self._handle(ReleaseRequested(node=node, by=said.by, reason=said.reason, untested=said.untested))
-        return answer(self._view(self._case(request)))
+        return answer(self._case(request))
+
+    async def forget(self, request: web.Request) -> web.Response:
+        """Takes a node that is silent out of the fleet, until it is heard of again; answers as the budget does."""
+        said = await self._decision(request, Decision)
+        node = self._case(request).node
+        await self._handle(NodeForgotten(node=node, by=said.by, reason=said.reason))
+        return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
         """Lets nodes be taken out although many have the same trouble; answers as the budget does."""
@@ -108,21 +123,19 @@ class QuarantineApi:
     def _budget(self) -> web.Response:
         return answer(BudgetView(quarantine=self.pipeline.fleet.quarantine_view(), actors=self.surveying.actors))
 
-    def _view(self, case: Case) -> CaseView:
-        action = self.pipeline.fleet.last_action(case.node)
-        return CaseView(**dict(case), outcomes={} if action is None else action.outcomes)
-
-    def _case(self, request: web.Request) -> Case:
+    def _case(self, request: web.Request) -> CaseView:
         return self._known(request.match_info["node"])
 
-    def _known(self, node: str) -> Case:
+    def _known(self, node: str) -> CaseView:
         case = self.pipeline.fleet.case(node)
         if case is None:
-            known = (known.node for known in self.pipeline.fleet.cases())
-            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", node, known))
+            raise self._unknown(node)
         return case
+
+    def _unknown(self, node: str) -> Problem:
+        return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))
 
 
 def _is_of_interest(case: Case) -> bool:
-    plainly_in = case.state is ServiceState.IN_SERVICE and case.hands_off is None and case.demand is None
-    return not plainly_in and not case.gone
+    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or case.demand is not None
+    return not case.gone and (is_out_of_the_ordinary or case.state is not ServiceState.IN_SERVICE)

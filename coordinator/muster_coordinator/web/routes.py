@@ -108,9 +108,11 @@ class Api:
         return answer(self._node(request))
 
     async def story(self, request: web.Request) -> web.Response:
-        """How a node came to its state, the last step first."""
-        wanted = query(request, PageQuery)
-        return answer(await self.store.story(self._node(request).name, wanted.limit, wanted.cursor))
+        """How a node came to its state, or was forgotten, the last step first."""
+        wanted, node = query(request, PageQuery), request.match_info["node"]
+        if not self.pipeline.fleet.remembers(node):
+            raise self._unknown(node)
+        return answer(await self.store.story(node, wanted.limit, wanted.cursor))
 
     async def history(self, request: web.Request) -> web.Response:
         """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
@@ -224,7 +226,7 @@ class Api:
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events `run`, `node`, `sweep` and `group`; `Last-Event-ID` catches up."""
+        """Server-sent events `run`, `node`, `case`, `sweep` and `group`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
         return await send_events(request, self.stream)
 
@@ -252,8 +254,11 @@ class Api:
     def _view(self, name: str) -> NodeView:
         view = self.pipeline.fleet.node(name, self.pipeline.clock())
         if view is None:
-            raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, self.pipeline.fleet.names))
+            raise self._unknown(name)
         return view
+
+    def _unknown(self, node: str) -> Problem:
+        return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))
 
     def _baseline(self, request: web.Request) -> BaselineView:
         wanted = request.match_info["baseline"]

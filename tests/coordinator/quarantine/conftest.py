@@ -23,6 +23,7 @@ from muster_coordinator.quarantine.events import (
     FreezeLifted,
     HoldRequested,
     NodeDescribed,
+    NodeForgotten,
     NodeHeard,
     NodeLost,
     NodeSurveyed,
@@ -71,6 +72,12 @@ class Told:
         self.machine = Quarantine(self.settings, self._policy, self.epoch)
         return self.tell(self.machine.begin(self.cases.values(), self.actions.values()))
 
+    def renew(self) -> list[Command]:
+        """Has the log begin anew."""
+        event = self.machine.renewal()
+        self.machine = Quarantine(self.settings, self._policy, self.epoch)
+        return self.tell(event)
+
     def tell(self, event: Event, after_s: float = 0.0) -> list[Command]:
         """Tells an event, so many seconds after the last; what is to be done about it."""
         self.now += after_s
@@ -91,9 +98,13 @@ class Told:
         """Has nodes join, which have been examined when they are `fit`."""
         for node in nodes:
             self.tell(NodeHeard(node=node))
-            self.tell(NodeDescribed(node=node, place=place, own_checks=("gemm", "nvml")))
+            self.describe(node, place=place)
             self.tell(EvidenceChanged(node=node, charges=(), fit=fit))
             self.tell(AllTold(node=node, transition=self.case(node).transition or "none"))
+
+    def describe(self, node: str, own_checks: tuple[str, ...] = ("gemm", "nvml"), place: str | None = None) -> None:
+        patience_s = {"gemm": 120.0, "memory": 1000.0, "nvml": 100.0}
+        self.tell(NodeDescribed(node=node, place=place, own_checks=own_checks, patience_s=patience_s))
 
     def charge(self, code: str, proof: Proof = Proof.TWICE, **said: Any) -> Charge:
         """A finding of a new run that has found it now."""
@@ -144,6 +155,9 @@ class Told:
 
     def release(self, node: str, *, untested: bool = False) -> list[Command]:
         return self.tell(ReleaseRequested(node=node, by="ada", reason="repaired", untested=untested))
+
+    def forget(self, node: str) -> list[Command]:
+        return self.tell(NodeForgotten(node=node, by="ada", reason="given back"))
 
     def let_in(self, node: str) -> None:
         """Releases a node, untested, which its scheduler lets in again."""

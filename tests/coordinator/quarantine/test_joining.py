@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from muster.model import ServiceState, Verdict
-from muster.quarantine_settings import AcceptanceTest, BudgetSettings
+from muster.quarantine_settings import AcceptanceTest, BudgetSettings, ReturnSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.quarantine.events import NodeNotListed
 
 Of = Callable[..., list[Any]]
 
 ACCEPTING, IN_SERVICE, CORDONED = ServiceState.ACCEPTING, ServiceState.IN_SERVICE, ServiceState.CORDONED
+PROBATION = ServiceState.PROBATION
 
 
 def leave(told: Any, node: str) -> None:
@@ -127,6 +128,17 @@ def test_what_is_silent_and_not_listed_has_left(quarantine: Any, order: str) -> 
     assert told.machine.view().away == 0
 
 
+def test_what_has_left_waits_for_no_room(quarantine: Any) -> None:
+    """It was HELD, and is shown so no more."""
+    told = quarantine(1)
+    told.survey("a", Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    assert told.machine.view().held == ("a",)
+    told.lose("a")
+    told.tell(NodeNotListed(actor="k8s", node="a"))
+    assert told.machine.view().held == ()
+
+
 def test_what_another_scheduler_still_lists_has_not_left(quarantine: Any) -> None:
     """Of several, all must have it no more."""
     told = quarantine(3)
@@ -143,25 +155,83 @@ def test_what_no_scheduler_ever_listed_is_only_lost(quarantine: Any) -> None:
     assert not told.case("a").gone
 
 
-def test_what_comes_again_is_new(quarantine: Any, of: Of) -> None:
-    """What was decided about the node of that name is not told about the new one, what was held still is."""
+def test_what_comes_again_is_new(quarantine: Any) -> None:
+    """One that left in service is examined as any other. It is still held, and how often it was out still counts."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
-    told.answer("a", Effect.DONE)
-    told.survey("a", Mark.OURS)
+    told.let_in("a")
+    told.survey("a", Mark.NONE)
     told.hold("a")
     leave(told, "a")
     told.restart()
-    assert of("acts", told.survey("a", Mark.NONE)) == []
     told.hear("a")
-    assert of("acts", told.survey("a", Mark.NONE)) == []
     case = told.case("a")
     assert (case.state, case.hold is not None, len(case.taken_out)) == (ACCEPTING, True, 1)
-    told.restart()
-    assert of("acts", told.survey("a", Mark.NONE)) == []
     told.release("a")
     told.absolve("a")
     assert told.state("a") is IN_SERVICE
+
+
+@pytest.mark.parametrize("state", [CORDONED, PROBATION])
+def test_what_left_while_it_was_out_comes_again_to_prove_itself(quarantine: Any, of: Of, state: ServiceState) -> None:
+    """Its object was deleted and is registered anew, without our mark: it must not get work untested."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    if state is PROBATION:
+        told.release("a")
+    leave(told, "a")
+    told.restart()
+    said = [*told.hear("a"), *told.absolve("a")]
+    assert of("acts", said) == [("a", CORDONED, ()), ("a", PROBATION, ())]
+    told.survey("a", Mark.OURS)
+    told.end_test("a", Verdict.PASS)
+    assert told.state("a") is PROBATION
+    told.end_test("a", Verdict.PASS)
+    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 1)
+
+
+def test_what_left_while_it_was_out_waits_as_long_as_it_had_to(quarantine: Any) -> None:
+    """To delete a node and have it registered anew is no short cut."""
+    told = quarantine(3, returning=ReturnSettings(wait_s=600))
+    told.survey("a", Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    leave(told, "a")
+    told.wait(500)
+    told.hear("a")
+    told.wait(99)
+    assert told.state("a") is CORDONED
+    told.wait(1)
+    assert told.state("a") is PROBATION
+
+
+def test_a_repeater_that_left_and_comes_again_waits_for_a_person(quarantine: Any) -> None:
+    """As it would have, had it stayed."""
+    told = quarantine(3, returning=ReturnSettings(passes=1, pause_s=0, wait_s=0, times=1))
+    told.survey("a", Mark.NONE)
+    for _ in range(2):
+        told.accuse("a", "nvml.gone")
+        told.let_in("a")
+        told.wait(1)
+    told.accuse("a", "nvml.gone")
+    leave(told, "a")
+    told.hear("a")
+    told.absolve("a")
+    told.wait(365 * 86_400)
+    assert told.state("a") is CORDONED
+
+
+def test_what_left_while_it_was_out_and_is_held_is_not_touched(quarantine: Any, of: Of) -> None:
+    """Until it is released."""
+    told = quarantine(3)
+    told.survey("a", Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    told.hold("a")
+    leave(told, "a")
+    assert of("acts", told.hear("a")) == []
+    assert told.state("a") is CORDONED
+    assert of("acts", told.release("a")) == [("a", PROBATION, ())]
 
 
 def test_a_survey_that_comes_before_the_node_is_heard_of(quarantine: Any) -> None:

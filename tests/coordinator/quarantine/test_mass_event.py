@@ -9,6 +9,8 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster_coordinator.quarantine.charge import Proof
+from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.quarantine.policy import Row
 
 Of = Callable[..., list[Any]]
 
@@ -112,6 +114,19 @@ def test_different_troubles_are_none(quarantine: Any) -> None:
     for name, code in zip("abcdef", ["gemm.slow", "gemm.wrong", "nvml.gone"] * 2, strict=True):
         told.accuse(name, code)
     assert frozen(told) == []
+
+
+def test_each_error_of_a_driver_is_a_trouble_of_its_own(quarantine: Any, of: Of) -> None:
+    """Three nodes with one XID and three with another have no cause in common, five with one have."""
+    told = quarantine(12, mass_event=FIVE, rows=(Row(name="any", codes=("nvml.xid",), reason="it says so"),))
+    for name, xid in zip("abcdef", [79, 48] * 3, strict=True):
+        told.tell(EvidenceChanged(node=name, charges=(told.charge("nvml.xid", evidence={"xid": xid}),), fit=False))
+    assert frozen(told) == []
+    assert told.states() == "CCCCCCIIIIII"
+    for name in "gh":
+        told.tell(EvidenceChanged(node=name, charges=(told.charge("nvml.xid", evidence={"xid": 79}),), fit=False))
+    assert frozen(told) == ["nvml.xid 79"]
+    assert of("alarms", told.said) == ["5 nodes have nvml.xid 79: none is taken out"]
 
 
 def test_of_many_nodes_it_takes_a_share(quarantine: Any) -> None:

@@ -7,8 +7,11 @@ import pytest
 
 from muster.errors import Refused
 from muster.model import ServiceState
+from muster.quarantine_settings import MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.events import HoldRequested, ReleaseRequested
+from muster_coordinator.quarantine.events import HoldRequested, ReleaseRequested, SaveRequest
+
+NOW = 1_000_000.0
 
 Of = Callable[..., list[Any]]
 
@@ -82,17 +85,66 @@ def test_a_node_that_nobody_knows_cannot_be_asked_for(quarantine: Any, request_:
         told.tell(request_(node="aa", by="ada", reason="so"))
 
 
-def test_who_observes_moves_nothing(quarantine: Any) -> None:
-    """A hold can be taken back, but nobody is told that a node is out, or in again."""
+def test_who_observes_tests_nothing(quarantine: Any) -> None:
+    """A hold can be taken back; that a node is tested cannot be asked for, and the answer says what can."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
     told.answer("a", Effect.DONE)
     told.restart(mode="observe")
-    with pytest.raises(Refused):
+    assert told.machine.case_view("a").needs_person == "who only observes brings nothing back"
+    with pytest.raises(Refused, match="release a untested"):
         told.release("a")
     told.hold("a")
     told.release("a")
     assert (told.state("a"), told.case("a").hold) == (ServiceState.CORDONED, None)
+
+
+def test_who_is_out_in_earnest_can_be_let_in_while_we_only_observe(quarantine: Any, of: Of) -> None:
+    """On a person's word the actors take back what they have done, and are told again until they have."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.restart(mode="observe")
+    said = told.release("a", untested=True)
+    assert of("acts", said) == [("a", ServiceState.IN_SERVICE, ())]
+    told.answer("a", Effect.FAILED)
+    assert told.case("a").is_away
+    assert of("acts", told.wait(1)) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
+    assert of("acts", told.restart()) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
+    told.answer("a", Effect.DONE)
+    assert not told.case("a").is_away
+    told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.IN_SERVICE
+
+
+def test_who_observes_tells_nobody_of_what_nobody_keeps_out(quarantine: Any, of: Of) -> None:
+    """A new node that somebody lets in is in service by that alone."""
+    told = quarantine(1, mode="observe")
+    told.add("n", fit=False)
+    assert of("acts", told.release("n", untested=True)) == []
+    assert told.state("n") is ServiceState.IN_SERVICE
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda told: told.hold("b"),
+        lambda told: told.release("a"),
+        lambda told: told.lift(),
+        lambda told: told.forget("c"),
+    ],
+)
+def test_what_people_ask_for_is_written_down(quarantine: Any, ask: Any) -> None:
+    """When, and all that was said; what is refused is not."""
+    told = quarantine(4, mass_event=MassEventSettings(nodes=2))
+    told.accuse("a", "nvml.gone")
+    told.accuse("d", "nvml.gone")
+    told.lose("c")
+    (asked,) = (it.asked for it in ask(told) if isinstance(it, SaveRequest))
+    assert (asked.at, asked.request.by) == (NOW, "ada")
+    with pytest.raises(Refused):
+        told.release("c")
+    assert not any(isinstance(it, SaveRequest) for it in told.wait(1))
 
 
 def test_a_held_new_node_is_not_accepted(quarantine: Any) -> None:

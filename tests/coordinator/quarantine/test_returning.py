@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
-from muster_coordinator.quarantine.events import NodeDescribed, TestEnded
+from muster_coordinator.quarantine.events import TestEnded
 from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
 from muster_coordinator.quarantine.trials import PATIENCE_S
 
@@ -124,15 +124,16 @@ def test_a_warning_is_a_pass(quarantine: Any) -> None:
     assert told.state("a") is IN_SERVICE
 
 
-def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of) -> None:
-    """Also when the node was looked at for another reason in between."""
-    told = tried("memory", pause_s=60)
+@pytest.mark.parametrize(("check", "patience_s"), [("memory", 1000), ("sweep", PATIENCE_S)])
+def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of, check: str, patience_s: float) -> None:
+    """When an ordered run would have ended. The node may have been looked at for another reason in between."""
+    told = tried(check, pause_s=60)
     told.wait(100)
     told.survey("a", Mark.OURS)
-    assert of("tests", told.wait(PATIENCE_S - 101)) == []
+    assert of("tests", told.wait(patience_s - 101)) == []
     told.wait(1)
     assert told.case("a").trial.trouble == "the last test has said nothing"
-    assert of("tests", told.wait(60)) == ["memory"]
+    assert of("tests", told.wait(60)) == [check]
 
 
 @pytest.mark.parametrize("interrupts", ["it is lost", "the coordinator restarts"])
@@ -156,7 +157,7 @@ def test_an_interrupted_round_begins_again(tried: Any, of: Of, interrupts: str) 
 def test_a_node_without_any_test_comes_back_by_its_evidence(quarantine: Any) -> None:
     """There is nothing that it could be tested with."""
     told = quarantine(3)
-    told.tell(NodeDescribed(node="a", place=None, own_checks=()))
+    told.describe("a", own_checks=())
     told.lose("a")
     told.wait(601)
     assert told.state("a") is CORDONED

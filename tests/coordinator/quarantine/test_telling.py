@@ -150,10 +150,83 @@ def test_a_mark_of_ours_that_should_not_be_there_is_told_again(cordoned: Any, of
 
 
 def test_what_is_under_way_is_not_told_twice(cordoned: Any, of: Of) -> None:
-    """A survey may be older than the cordon; what has failed is tried again in its time."""
+    """A survey may be older than the cordon, or than what has failed and is being tried again."""
     assert of("acts", cordoned.survey("a", Mark.NONE)) == []
     cordoned.answer("a", Effect.FAILED)
+    cordoned.wait(1)
     assert of("acts", cordoned.survey("a", Mark.NONE)) == []
+
+
+@pytest.fixture
+def put_off(cordoned: Any) -> Any:
+    """One that has failed so often that it is tried again in five minutes."""
+    for _ in range(10):
+        cordoned.answer("a", Effect.FAILED, all_told=False)
+        cordoned.wait(300)
+    cordoned.answer("a", Effect.FAILED)
+    return cordoned
+
+
+def test_an_actor_that_can_be_reached_again_is_told_at_once(put_off: Any, of: Of) -> None:
+    """A survey shows it, and no more is told then when the time would have come."""
+    assert of("acts", put_off.wait(10)) == []
+    assert of("acts", put_off.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
+    assert of("acts", put_off.survey("a", Mark.NONE)) == []
+    put_off.answer("a", Effect.DONE)
+    assert of("acts", put_off.wait(86_400)) == []
+
+
+def test_another_actor_that_can_be_reached_proves_nothing(put_off: Any, of: Of) -> None:
+    """Each is tried again by itself."""
+    put_off.survey("b", Mark.NONE)
+    assert ("a", CORDONED, ("k8s",)) not in of("acts", put_off.survey("a", Mark.NONE, "slurm"))
+
+
+def test_who_wants_to_be_left_alone_is_so_although_it_can_be_reached(cordoned: Any, of: Of) -> None:
+    """A scheduler that is busy still answers surveys."""
+    cordoned.answer("a", Effect.FAILED, wait_s=30.0)
+    cordoned.wait(29)
+    assert of("acts", cordoned.survey("a", Mark.NONE)) == []
+    cordoned.wait(0.5)
+    assert of("acts", cordoned.wait(0.5)) == [("a", CORDONED, ("k8s",))]
+
+
+# A scheduler that has let a node in
+
+
+def test_a_node_that_was_let_in_is_away_no_more(cordoned: Any) -> None:
+    """Its actor has said so; nobody waits for the next survey. Another scheduler still keeps it out."""
+    cordoned.answer("a", Effect.DONE)
+    for actor in ("k8s", "slurm"):
+        cordoned.survey("a", Mark.OURS, actor)
+    cordoned.release("a", untested=True)
+    assert cordoned.machine.view().away == 1
+    cordoned.answer("a", Effect.DONE, all_told=False)
+    assert cordoned.machine.view().away == 1
+    cordoned.answer("a", Effect.DONE, "slurm")
+    assert cordoned.machine.view().away == 0
+
+
+@pytest.mark.parametrize(("mark", "effect"), [(Mark.OURS, Effect.LEFT), (Mark.FOREIGN, Effect.DONE)])
+def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect: Effect) -> None:
+    """Somebody else's mark is none of ours, and one that was left is still there."""
+    cordoned.survey("a", mark)
+    cordoned.answer("a", Effect.DONE)
+    cordoned.release("a", untested=True)
+    cordoned.answer("a", effect)
+    assert cordoned.case("a").views["k8s"].mark is mark
+    assert cordoned.machine.view().away == 1
+
+
+def test_what_comes_of_an_earlier_transition_says_nothing_about_now(cordoned: Any) -> None:
+    """It was let in, and then taken out once more before the first was answered."""
+    cordoned.survey("a", Mark.OURS)
+    cordoned.release("a", untested=True)
+    first = cordoned.case("a").transition
+    cordoned.wait(1)
+    cordoned.accuse("a", "nvml.gone")
+    cordoned.tell(ActionEnded(node="a", transition=first, actor="k8s", effect=Effect.DONE, detail="let in"))
+    assert cordoned.case("a").views["k8s"].mark is Mark.OURS
 
 
 @pytest.mark.parametrize("mark", [Mark.OURS, Mark.FOREIGN])

@@ -9,7 +9,7 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Mark
-from muster_coordinator.quarantine.events import FreezeLifted, HoldRequested, ReleaseRequested
+from muster_coordinator.quarantine.events import FreezeLifted, HoldRequested, NodeLongGone, ReleaseRequested
 from muster_coordinator.quarantine.repeaters import needs_a_person
 from muster_coordinator.quarantine.trials import PATIENCE_S
 
@@ -105,6 +105,16 @@ def the_freeze_is_lifted(world: Any, node: Any) -> None:
         world.tell(FreezeLifted(by="ada", reason="they are bad"))
 
 
+def it_is_long_gone(world: Any, node: Any) -> None:
+    case = world.machine.cases.get(node.name)
+    if case is not None and case.is_long_gone(world.now, world.now):
+        world.tell(NodeLongGone(node=node.name))
+
+
+def the_log_begins_anew(world: Any, node: Any) -> None:
+    world.renew()
+
+
 def the_coordinator_crashes(world: Any, node: Any) -> None:
     world.crash()
 
@@ -131,6 +141,8 @@ HAPPENS = {
     it_is_stored: 8,
     time_passes: 8,
     the_freeze_is_lifted: 0.3,
+    it_is_long_gone: 0.5,
+    the_log_begins_anew: 0.5,
     the_coordinator_crashes: 0.7,
     the_mode_changes: 0,
 }

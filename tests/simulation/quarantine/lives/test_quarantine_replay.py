@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster_coordinator.quarantine.events import Restored, Step
+from muster_coordinator.quarantine.events import Beginning, Step
 from muster_coordinator.quarantine.replay import first_difference
 
 Simulate = Callable[..., Any]
@@ -13,7 +13,7 @@ Simulate = Callable[..., Any]
 
 def kept(log: list[Step]) -> list[Step]:
     """The part of a log that is stored, as it is read again: how it began, and all that has led to anything."""
-    decided = (step for step in log if step.commands or isinstance(step.event, Restored))
+    decided = (step for step in log if step.commands or isinstance(step.event, Beginning))
     return [Step.model_validate_json(step.model_dump_json()) for step in decided]
 
 
@@ -22,7 +22,7 @@ def test_a_stored_log_gives_the_same_decisions(simulate: Simulate, live: Any, se
     """Although it holds only the events that have led to something, over crashes and at any time of day."""
     world = simulate(seed, nodes=2 + seed % 11)
     world.now += seed * 0.000_123_4
-    live(world, 150, the_coordinator_crashes=0.5, time_passes=12)
+    live(world, 150, the_coordinator_crashes=0.5, the_log_begins_anew=1, time_passes=12)
     for epoch, log in enumerate(world.logs, 1):
         assert first_difference(kept(log), epoch) is None
 
@@ -35,3 +35,15 @@ def test_what_led_to_nothing_has_left_nothing_behind(simulate: Simulate, live: A
     for epoch, log in enumerate(world.logs, 1):
         assert any(not step.commands for step in log) or len(log) < 20
         assert first_difference(log, epoch) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_log_can_be_gone_through_from_each_of_its_beginnings(simulate: Simulate, live: Any, seed: int) -> None:
+    """What lies before need not be kept."""
+    world = simulate(seed, nodes=2 + seed % 11)
+    live(world, 150, the_log_begins_anew=4)
+    for epoch, log in enumerate(world.logs, 1):
+        stored = kept(log)
+        begins = [number for number, step in enumerate(stored) if isinstance(step.event, Beginning)]
+        for number in begins:
+            assert first_difference(stored[number:], epoch) is None

@@ -1,0 +1,25 @@
+"""What every command takes by which a person decides about nodes: who decides, and why."""
+
+import getpass
+import os
+import socket
+from typing import Annotated
+
+import typer
+
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
+ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Who decides; default: you, as USER@HOST.")]
+
+
+def decision(by: str | None, reason: str) -> dict[str, str]:
+    """Who decides and why, as the API takes it."""
+    return {"by": by or _whoami(), "reason": reason}
+
+
+def _whoami() -> str:
+    """The user who types this, by number where the system knows no name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # until Python 3.13 it was a KeyError
+        user = f"user {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
