@@ -8,7 +8,8 @@ from muster.check import AnyCheck
 from muster.config import Config, Settings
 from muster.errors import MusterError, Unavailable
 from muster_coordinator.acceptance_settings import require_tests
-from muster_coordinator.policy_settings import policy_of
+from muster_coordinator.policy_settings import policy_of, shadowed, takes_nothing_out
+from muster_coordinator.quarantine.contradictions import doubtful_rows
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.policy_text import policy_lines, rehearsal_lines
 
@@ -23,7 +24,15 @@ def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterato
     policy = policy_of(settings, checks)
     if "quarantine" not in settings.model_fields_set:
         return
-    yield from policy_lines(policy)
+    yield from policy_lines(policy, shadowed(policy, checks))
+    yield from (f"Note: {doubt}" for doubt in doubtful_rows(policy.rows))
+    if takes_nothing_out(policy, checks):
+        yield "Note: this policy can take no node out of service, and enforce would refuse it"
+    if settings.quarantine.mode != "observe":
+        yield (
+            "Note: no actor is asked here. The coordinator asks them at its start, and in enforce it ends with 69 "
+            "unless one is enabled and can take nodes out of service"
+        )
     try:
         yield from asyncio.run(_rehearsed(settings, policy))
     except MusterError as error:  # which says nothing about the policy, and here may be no place for a coordinator

@@ -256,13 +256,12 @@ class Fleet:
         return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
 
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
-        """Takes what a node is made of, which is no sign of life of a silent one when the broker had kept it."""
+        """Takes what a node is made of, which is no sign of life when the broker had kept it."""
         message = event.message
-        if event.kept and self._roster.has_left(message.node):
+        if event.kept and message.node not in self._roster.nodes:
+            self._roster.keep(message)
             return []
-        node = self._roster.nodes.get(message.node)
-        is_old = event.kept and node is not None and not node.online
-        heard = [] if is_old else self._hear(message.node, message.id, now)
+        heard = [] if event.kept else self._hear(message.node, message.id, now)
         return [*heard, *self._roster.equip(message, now)]
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:

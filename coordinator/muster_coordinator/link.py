@@ -21,6 +21,7 @@ from muster.mqtt import connection_options, pause_s, publish
 from muster.wire.codec import decode_from_node, encode
 from muster.wire.messages import CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report, new_id
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
+from muster_coordinator.bursts import read_in_bursts
 from muster_coordinator.events import (
     Event,
     GroupReplySeen,
@@ -131,7 +132,7 @@ class Link:
 
     def _client(self) -> aiomqtt.Client:
         will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
-        return aiomqtt.Client(
+        client = aiomqtt.Client(
             **self._options,
             identifier=f"muster-coordinator-{new_id()[:8]}",
             keepalive=KEEPALIVE_S,
@@ -139,6 +140,8 @@ class Link:
             queue_type=Inbox,
             max_queued_incoming_messages=INBOX,
         )
+        read_in_bursts(client)
+        return client
 
     async def _serve(self, client: aiomqtt.Client) -> None:
         client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning

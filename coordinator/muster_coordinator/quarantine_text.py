@@ -53,8 +53,11 @@ def why(case: CaseView) -> Iterator[str]:
         yield case.hands_off
     if case.demand is not None:
         yield _asked(case.demand)
+    if case.prospect is not None:
+        yield case.prospect.told
     if case.held_because:
-        yield f"it stays in service for now: {case.held_because}"
+        is_new = case.state is ServiceState.ACCEPTING
+        yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
     if case.leaving is not None:
         yield f"it is leaving: {case.leaving}"
     if case.lost_at is not None:
@@ -122,7 +125,8 @@ def _decision_row(decided: Decided) -> tuple[str, ...]:
         return format_instant(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
     it = decided.transition
     codes = f"{', '.join(it.codes)}: " if it.codes else ""
-    what = f"{it.before} to {state(it.after, it.dry_run)}"
+    after = state(it.after, it.dry_run)
+    what = f"stays {after}" if it.before is it.after else f"{it.before} to {after}"
     return format_instant(it.at), it.node, what, it.by or "-", _one_line([codes + it.reason])
 
 

@@ -25,6 +25,7 @@ from muster_coordinator.quarantine.events import (
     Step,
     TestEnded,
     TimePassed,
+    step_of,
 )
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
@@ -54,6 +55,7 @@ class Quarantining:
         self._sweeps: dict[str, str] = {}  # the node of each sweep that was asked for as a test
         self._ended: list[TestEnded] = []
         self._log_begun = 0.0
+        self._looks: list[Step] = []  # of the log, written with the next decision: without one they are of no use
         self._unheard: dict[str, list[StartTest]] = {}  # tests of who was there and was not heard of since the start
 
     @property
@@ -114,7 +116,11 @@ class Quarantining:
     def tick(self, now: float) -> list[fleet.Command]:
         """Lets time pass, also when a clock was set back."""
         begun = self._renew(now) if abs(now - self._log_begun) >= LOG_S else []
-        return [*begun, *self.handle(TimePassed(), now)]
+        is_due = self._quarantine.is_due(now)
+        decided = self.handle(TimePassed(), now)
+        if is_due and not decided:
+            self._looks.append(step_of(TimePassed(), (), now))
+        return [*begun, *decided]
 
     def settle(self, now: float) -> list[fleet.Command]:
         """Lets the quarantine know what has happened since it was told last."""
@@ -134,12 +140,12 @@ class Quarantining:
         return self._begin_log(event, now)
 
     def _begin_log(self, event: Beginning, now: float) -> list[fleet.Command]:
-        self._log_begun = now
+        self._log_begun, self._looks = now, []
         return self._decided(event, self._quarantine.handle(event, now), now)
 
     def _decided(self, event: Event, said: list[Command], now: float) -> list[fleet.Command]:
-        step = Step(at=now, event=event, commands=tuple(said))
-        return [fleet.SaveStep(self._orders.epoch, step), *self._carry_out(said, now)]
+        steps, self._looks = [*self._looks, step_of(event, said, now)], []
+        return [*(fleet.SaveStep(self._orders.epoch, step) for step in steps), *self._carry_out(said, now)]
 
     def _carry_out(self, said: Iterable[Command], now: float) -> list[fleet.Command]:
         commands: list[fleet.Command] = []

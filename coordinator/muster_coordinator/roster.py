@@ -46,6 +46,7 @@ class Roster:
         self._domain = domain
         self._news: list[Event] = []
         self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
+        self._kept: dict[str, InventoryReport] = {}  # what nodes said that were not heard of since
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
         self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
@@ -103,7 +104,8 @@ class Roster:
             told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
-        return [told, *self._changed(node, now)]
+        kept = self._kept.pop(name, None)
+        return [told, *self._changed(node, now), *([] if kept is None else self.equip(kept, now))]
 
     def overdue(self, now: float) -> list[str]:
         """The nodes whose heartbeat has stopped since this was asked last; looks at no others."""
@@ -137,6 +139,10 @@ class Roster:
     def has_left(self, name: str) -> bool:
         """Whether a node was forgotten and not heard of since."""
         return name in self._gone
+
+    def keep(self, message: InventoryReport) -> None:
+        """Keeps what a node is made of until it is heard of: it may have left long ago."""
+        self._kept[message.node] = message
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
         """Takes over what a node says it is made of."""

@@ -93,3 +93,43 @@ def test_a_database_that_cannot_be_read_is_only_told(config_check):
     assert done.returncode == 0, done.stderr
     assert "Not rehearsed: " in done.stdout
     assert "hush" not in done.stdout
+
+
+ALL_STAY = '[[row]]\nname = "all"\ncodes = ["*"]\nservice = "IN_SERVICE"\nreason = "ours"'
+ENFORCE = 'mode = "enforce"\nbudget = {}'
+
+
+@pytest.mark.parametrize("rows", ["replace = true", ALL_STAY])
+def test_a_policy_that_takes_nothing_out_is_refused_only_where_it_counts(config_check, rows):
+    """Who enforces it would wait for ever; who only looks is told."""
+    refused = config_check(ENFORCE, rows)
+    assert (refused.returncode, refused.stdout) == (64, "")
+    assert "policy.toml: no row can take a node out of service" in refused.stderr
+    told = config_check(rows=rows)
+    assert told.returncode == 0, told.stderr
+    assert "Note: this policy can take no node out of service, and enforce would refuse it" in told.stdout
+    assert "can take no node out" not in config_check(ENFORCE).stdout
+
+
+def test_rows_that_can_never_decide_do_not_seem_to(config_check):
+    """An operator's row may take all that shipped ones match; what it leaves them still counts."""
+    lines = config_check(rows=ALL_STAY).stdout.splitlines()
+    assert lines[3] == "  2. convicted: never decides: row all before it takes all that it matches"
+    assert any(". host: stays in service: WARNING and ERROR host.*" in line for line in lines)
+
+
+def test_a_slip_in_a_condition_is_asked_about(config_check):
+    """It is not refused, as any check may have such evidence; a key that is like no other is left alone."""
+    row = '[[row]]\nname = "gone"\ncodes = ["nvml.xid"]\nreason = "gone"\nwhen = {{ {} = 79 }}'
+    for key, asked in (("xidd", True), ("XID", True), ("xid", False), ("sxid", False), ("bound", False)):
+        done = config_check(rows=row.format(key))
+        assert done.returncode == 0, done.stderr
+        assert (f"Note: row gone: does a check tell '{key}' in its evidence" in done.stdout) is asked
+
+
+@pytest.mark.parametrize(("table", "told"), [(ENFORCE, True), ('mode = "dry-run"', True), ("", False)])
+def test_that_no_actor_was_asked_is_told(config_check, table, told):
+    """OK does not mean that there is one."""
+    done = config_check(table)
+    assert done.returncode == 0, done.stderr
+    assert ("Note: no actor is asked here." in done.stdout) is told

@@ -158,6 +158,17 @@ def test_what_broker_and_scheduler_still_have_of_it_is_no_sign_of_life(story: St
     assert "n1" not in story.fleet.names
 
 
+def test_what_the_broker_had_kept_counts_when_it_comes_again(story: Story) -> None:
+    """Its agent, which came again while the coordinator was away, says what it is made of only once."""
+    story.restart()
+    story.join("n1", kept=True)
+    assert "n1" not in story.fleet.names
+    story.measure("n1")
+    view = story.fleet.node("n1", story.now)
+    assert view is not None
+    assert (view.devices != (), view.service) == (True, ServiceState.IN_SERVICE)
+
+
 def test_who_is_part_of_a_sweep_is_not_forgotten() -> None:
     """The sweep has something to say about it yet."""
     story = Story()

@@ -10,7 +10,7 @@ from muster.model import Health, ServiceState, Verdict
 from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.quarantine.actions import Action, Outcome
 from muster_coordinator.quarantine.case import Hold, Test, Trial
-from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.demand import Demand, Prospect
 from muster_coordinator.quarantine.events import (
     Asked,
     FreezeLifted,
@@ -53,12 +53,20 @@ def scheduled(mark=Mark.NONE, **known):
     [
         ({"demand": DEMAND}, [FOUND]),
         (
+            {"prospect": Prospect(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
+            [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
+        ),
+        (
             {"demand": DEMAND.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
             [f"{FOUND}; not proven before gemm has found it once more"],
         ),
         (
             {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "the budget is used up"},
             [FOUND, "it stays in service for now: the budget is used up"],
+        ),
+        (
+            {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "too many have it"},
+            [FOUND, "it is not taken out for now: too many have it"],
         ),
         ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["ann holds it: a fan", FOUND]),
         (
@@ -141,6 +149,15 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
     (_, line, outcome) = decision_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
     assert "IN_SERVICE to CORDONED (dry run)" in line
     assert outcome == "    slurm: WOULD: would drain n1"
+
+
+def test_what_changes_no_state_is_no_move():
+    """A node that is HELD for another reason than before stays HELD."""
+    transition = Transition(
+        id="t1", node="n1", before=ServiceState.HELD, after=ServiceState.HELD, reason="no room", at=AT
+    )
+    (_, line) = decision_table([Action(transition=transition)]).splitlines()
+    assert re.split("  +", line) == [TIME, "n1", "stays HELD", "-", "no room"]
 
 
 @pytest.mark.parametrize(

@@ -325,6 +325,18 @@ def test_a_log_that_was_stored_leads_to_the_same_decisions():
         assert first_difference(log, epoch) is None
 
 
+def test_the_log_tells_when_nodes_were_looked_at_in_vain():
+    """Before the next decision, which may be another without that: what was looked at is not looked at again."""
+    drill = Drill(rules()).start(*NODES)
+    again = drill.restarted()
+    again.pass_time(3)
+    begun = len(again.stored.log(again.epoch))
+    again.report("n1", SLOW)
+    looked, decided, *_ = again.stored.log(again.epoch)[begun:]
+    assert (looked.event.kind, looked.decisions) == ("time_passed", ())
+    assert decided.event.kind == "evidence_changed"
+
+
 # Evidence of nodes whose clocks are off
 
 CLOCKS = pytest.mark.parametrize("ahead_s", [0.0, 300.0, 30 * 86_400.0, -300.0, -7200.0, -START])

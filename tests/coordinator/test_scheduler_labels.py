@@ -113,8 +113,8 @@ def test_only_what_has_changed_is_stored_and_announced():
     made = fleet("a")
     assert made.handle(labels("a"), 1.0) == []
     commands = made.handle(labels("a", rack="r1"), 1.0)
-    (announced,) = (command.payload for command in commands if isinstance(command, Announce))
-    assert announced == made.node("a", 1.0)
+    announced = [(command.kind, command.payload) for command in commands if isinstance(command, Announce)]
+    assert announced == [("node", made.node("a", 1.0)), ("case", made.case("a"))]
     assert made.handle(labels("a", rack="r1"), 2.0) == []
     again = Fleet(name="test", epoch=8)
     again.restore(Saved(nodes=(stored(commands),)), 3.0)

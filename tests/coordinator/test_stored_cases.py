@@ -48,7 +48,7 @@ def action(id, node="n1", at=START, **outcomes):
 
 
 def step(epoch, at, text):
-    return SaveStep(epoch, Step(at=at, event=FreezeLifted(by="ann", reason=text), commands=(note(text),)))
+    return SaveStep(epoch, Step(at=at, event=FreezeLifted(by="ann", reason=text), decisions=(note(text),)))
 
 
 def note(text):

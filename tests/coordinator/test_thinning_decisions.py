@@ -49,7 +49,7 @@ async def log(store, epoch=1):
 
 
 def step(age_days, event, epoch=1):
-    return SaveStep(epoch, Step(at=NOW - age_days * DAY, event=event, commands=()))
+    return SaveStep(epoch, Step(at=NOW - age_days * DAY, event=event, decisions=()))
 
 
 async def test_a_log_goes_up_to_a_beginning(store):

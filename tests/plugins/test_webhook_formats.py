@@ -76,6 +76,12 @@ def test_slack():
     }
 
 
+def test_slack_tells_of_no_move_where_there_is_none():
+    """As when a node that waits will not go soon after all."""
+    message: Any = slack_message(notice(OUT, before=ServiceState.HELD, after=ServiceState.HELD))
+    assert message["blocks"][1]["elements"][0]["text"].startswith("fleet prod · stays HELD · nvml.lost")
+
+
 def test_slack_reads_no_command_in_a_reason():
     """Nobody can have everybody called through a finding's text, and no text is longer than Slack takes."""
     message: Any = slack_message(notice(OUT, reason="<!channel> & " + "<" * 10_000, codes=("&" * 10_000,)))

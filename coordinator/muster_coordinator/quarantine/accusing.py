@@ -1,11 +1,11 @@
 """What a node is accused of: the policy applied to all that stands against it now."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from muster.model import Action, Severity
 from muster_coordinator.quarantine.case import Case, Sighting
 from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.demand import Demand, Prospect
 from muster_coordinator.quarantine.policy import MOST_REPEATS, Policy
 
 LOST = "node.lost"
@@ -22,18 +22,35 @@ def sighted(before: Iterable[Sighting], charges: Iterable[Charge]) -> tuple[Sigh
     return tuple(known.values())
 
 
-def accused_of(case: Case, policy: Policy, now: float) -> tuple[Demand | None, float | None]:
-    """What the policy asks for now, and when to ask it again if nothing else happens before."""
+def accused_of(case: Case, policy: Policy, now: float) -> tuple[Demand | None, Prospect | None, float | None]:
+    """What the policy asks for now, what in time when it is nothing yet, and when to ask it again at the latest."""
     if case.leaving is not None or case.gone:
-        return None, None
-    charges = [charge for charge in charges_against(case, now) if charge.seen > case.absolved_at]
-    times = {sighting.key: sighting.times for sighting in case.sightings}
-    return policy.demand(charges, times, now), policy.next_look(charges, times, now)
+        return None, None, None
+    times = {it.key: tuple(time for time in it.times if time > case.absolved_at) for it in case.sightings}
+    charges = [
+        _not_absolved(charge, case.absolved_at, times.get(charge.key, ()))
+        for charge in charges_against(case, now)
+        if charge.seen > case.absolved_at
+    ]
+    demand = policy.demand(charges, times, now)
+    prospect = policy.prospect(charges, times, now) if demand is None else None
+    return demand, prospect, policy.next_look(charges, times, now)
+
+
+def _not_absolved(charge: Charge, absolved_at: float, times_since: Sequence[float]) -> Charge:
+    """What is left of a charge when nothing counts that was found before `absolved_at`."""
+    if charge.since > absolved_at:
+        return charge
+    is_once = charge.proof is Proof.TWICE and len(times_since) < 2
+    return charge.model_copy(update={"since": absolved_at, "proof": Proof.ONCE if is_once else charge.proof})
 
 
 def charges_against(case: Case, now: float) -> tuple[Charge, ...]:
-    """What stands against a node; one that is silent has that against it as well."""
-    if case.lost_at is None:
+    """What stands against a node; one that is silent has that against it as well.
+
+    Where a person has let the silence pass, it is over only when the node is heard of.
+    """
+    if case.lost_at is None or case.lost_at <= case.absolved_at:
         return case.charges
     lost = Charge(
         check="node",

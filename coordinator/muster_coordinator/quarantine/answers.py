@@ -134,4 +134,4 @@ class Answers:
         latest = self._telling.latest(node)
         if latest is None or latest.transition.dry_run is not self._deciding.is_dry:
             return None
-        return latest if self._deciding.acts or not latest.transition.is_out else None
+        return latest if self._deciding.reaches_actors(self._cases.by_node[node], latest.transition) else None

@@ -3,7 +3,7 @@
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
 from muster.transition import Mark, SchedulerNode
 from muster_coordinator.quarantine.charge import Charge
-from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.demand import Demand, Prospect
 
 OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which we have taken a node out of service. One that is ACCEPTING was never in."""
@@ -77,7 +77,7 @@ class Case(Data):
     - `place`: its failure domain; `lost_at`: since when it is silent; `listed`: some scheduler has had it; `gone`: it
       has left the fleet, as it is silent and no scheduler has it any more
     - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy makes of it,
-      `accused_at` since when; what was found before `absolved_at`, a person has let pass
+      `accused_at` since when, or `prospect` in time; what was found before `absolved_at`, a person has let pass
     - `fit`: whether it has been examined and is healthy; `own_checks`: which checks it runs by itself; `patience_s`: by
       check, how long a run that it was asked for may say nothing
     - `hold`: a person's word, which counts for more than ours; `views`: how schedulers have it, by actor
@@ -103,6 +103,7 @@ class Case(Data):
     charges: tuple[Charge, ...] = ()
     sightings: tuple[Sighting, ...] = ()
     demand: Demand | None = None
+    prospect: Prospect | None = None
     accused_at: Instant | None = None
     absolved_at: Instant = 0.0
     fit: bool = False

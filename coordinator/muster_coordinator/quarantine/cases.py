@@ -88,6 +88,10 @@ class Cases:
         if after is not None and after.held_because:
             insort(self._queue, rank(after))
 
+    def is_due(self, now: float) -> bool:
+        """Whether a node is to be looked at now."""
+        return any(moment <= now for moment in self._looks.values())
+
     def due(self, now: float) -> list[str]:
         """The nodes that are to be looked at now, by name; they are not any more afterwards."""
         due = sorted(node for node, moment in self._looks.items() if moment <= now)

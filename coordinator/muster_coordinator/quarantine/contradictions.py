@@ -1,6 +1,7 @@
 """Which rows of a policy could never decide about anything, and why."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from pydantic import JsonValue
@@ -12,19 +13,36 @@ from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.known_findings import Known
 from muster_coordinator.quarantine.policy import MATCHED_BY_PROOF, MATCHED_BY_SEVERITY, Row
 
+_USUAL_EVIDENCE = ("sxid", "xid")
+"""What policies tell findings of one code apart by. Checks do not declare their evidence, so there may be more."""
+
 
 def pointless_rows(rows: Sequence[Row], known: frozenset[Known]) -> Iterator[str]:
     """What is wrong with rows that name what nobody finds, or of which an earlier one takes all."""
-    reaches = [_reach(row, known) for row in rows]
-    for place, (row, reach) in enumerate(zip(rows, reaches, strict=True)):
-        earlier = zip(rows[:place], reaches[:place], strict=True)
+    for row, first in zip(rows, shadows(rows, known), strict=True):
+        reach = _reach(row, known)
         problems = (
-            _strangers(row, known)
-            or _never_found(row, reach)
-            or _never_proven(row, reach)
-            or _shadowed(row, reach, earlier)
+            _strangers(row, known) or _never_found(row, reach) or _never_proven(row, reach) or _never_asked(first)
         )
         yield from (f"row {row.name}: {problem}" for problem in problems)
+
+
+def doubtful_rows(rows: Sequence[Row]) -> Iterator[str]:
+    """What may be a slip of the pen in rows: keys of `when` that are almost as evidence is usually called."""
+    for row in rows:
+        for key in row.when:
+            near = get_close_matches(key.lower(), _USUAL_EVIDENCE, n=1, cutoff=0.7)
+            if near and key not in _USUAL_EVIDENCE:
+                yield f"row {row.name}: does a check tell {key!r} in its evidence, or did you mean {near[0]!r}?"
+
+
+def shadows(rows: Sequence[Row], known: frozenset[Known]) -> list[Row | None]:
+    """For each row the first before it that takes all that it matches; None where there is none."""
+    reaches = [_reach(row, known) for row in rows]
+    return [
+        next((rows[first] for first in range(place) if _takes_all(rows[first], reaches[first], row, reach)), None)
+        for place, (row, reach) in enumerate(zip(rows, reaches, strict=True))
+    ]
 
 
 def _reach(row: Row, known: frozenset[Known]) -> frozenset[Known]:
@@ -63,18 +81,17 @@ def _never_proven(row: Row, reach: frozenset[Known]) -> list[str]:
     ]
 
 
-def _shadowed(row: Row, reach: frozenset[Known], earlier: Iterable[tuple[Row, frozenset[Known]]]) -> list[str]:
-    return [
-        f"can never decide, because row {first.name!r} before it takes all that it matches"
-        for first, its in earlier
-        if _takes_all(first, its, row, reach)
-    ]
+def _never_asked(first: Row | None) -> list[str]:
+    if first is None:
+        return []
+    return [f"can never decide, because row {first.name!r} before it takes all that it matches"]
 
 
 def _takes_all(first: Row, its: frozenset[Known], row: Row, reach: frozenset[Known]) -> bool:
     """Whether whatever `row` matches is matched by `first`, which can decide about `its`."""
     return (
-        reach <= its
+        bool(reach)
+        and reach <= its
         and MATCHED_BY_SEVERITY[row.severity] <= MATCHED_BY_SEVERITY[first.severity]
         and all(name in row.when and _implies(row.when[name], wanted) for name, wanted in first.when.items())
     )

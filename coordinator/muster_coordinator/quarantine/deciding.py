@@ -9,7 +9,7 @@ from muster_coordinator.quarantine.accusing import accused_of
 from muster_coordinator.quarantine.budget import Budget
 from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.cases import Cases
-from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.demand import Demand, Prospect
 from muster_coordinator.quarantine.events import Command, EraseNode, Renewed, SaveCase
 from muster_coordinator.quarantine.mass_event import MassEvents
 from muster_coordinator.quarantine.moves import MOVES, Trigger
@@ -97,7 +97,7 @@ class Deciding:
         else:
             self._tell_story(moved, case.state, reason, now)
         if after is ServiceState.CORDONED and repeaters.needs_a_person(moved.taken_out, self._returning):
-            self._call_a_person(moved)
+            self._call_a_person(self.cases.by_node[case.node])
         if after is ServiceState.PROBATION or after is ServiceState.CORDONED:
             self.reconsider(self.cases.by_node[case.node], now)
 
@@ -130,15 +130,19 @@ class Deciding:
         is_closed = transition.is_out and self.acts and not self.is_dry
         self.cases.change(case, transition=transition.id, closed_as=case.state if is_closed else case.closed_as)
         self._tell_story(case, before, reason, now, transition.id)
-        is_let_in = case.closed_as is not None and not transition.is_out  # who only observes leaves nobody shut out
-        self.saying.say(*self.telling.tell(transition, to_actors=self.acts or is_let_in))
+        self.saying.say(*self.telling.tell(transition, to_actors=self.reaches_actors(case, transition)))
+
+    def reaches_actors(self, case: Case, transition: Transition) -> bool:
+        """Whether actors are told of it: who only observes tells nothing, but leaves nobody shut out."""
+        return self.acts or (case.closed_as is not None and not transition.is_out)
 
     def _tell_story(
         self, case: Case, before: ServiceState, reason: str, now: float, transition: str | None = None
     ) -> None:
         dry = " (dry run)" if self.is_dry else ""
         back = repeaters.told(case, self._returning, now)
-        self.saying.note(case.node, "service", f"{before} to {case.state}{dry}: {reason}{back}", transition)
+        step = f"stays {case.state}" if before is case.state else f"{before} to {case.state}"
+        self.saying.note(case.node, "service", f"{step}{dry}: {reason}{back}", transition)
 
     def _concerns_actors(self, case: Case, trigger: Trigger) -> bool:
         """Whether actors must hear of a move: not of a node that waits for its turn only, which goes soon."""
@@ -148,9 +152,13 @@ class Deciding:
 
     def _wait_on(self, case: Case, reason: str, now: float) -> None:
         """Notes why a node still has to wait, and tells everybody when it will not go soon after all."""
+        is_news = case.held_because != reason
         case = self.cases.change(case, held_because=reason)
         is_known = case.state is not ServiceState.HELD or self.telling.is_told(case.node, ServiceState.HELD)
-        if not is_known and not self.mass_events.refusal() and self._waiting.is_long(case):
+        if self.mass_events.refusal():
+            if is_news:
+                self._tell_story(case, case.state, reason, now)
+        elif not is_known and self._waiting.is_long(case):
             self.tell(case, case.state, reason, now)
 
     def _warn_of_exhaustion(self, reason: str) -> None:
@@ -166,11 +174,13 @@ class Deciding:
     # What it is accused of
 
     def _accuse(self, case: Case, now: float) -> Case:
-        demand, look_at = accused_of(case, self._policy, now)
+        demand, prospect, look_at = accused_of(case, self._policy, now)
         if look_at is not None:
             self.cases.look_at(case.node, look_at)
         if demand != case.demand:
             case = self._note_demand(case, demand, now)
+        if prospect != case.prospect:
+            case = self._note_prospect(case, prospect)
         if demand is not None and self._may_be_asked(case):
             case = self.testing.ask_again(case, demand, now)
         return case
@@ -199,18 +209,27 @@ class Deciding:
             self.saying.note(case.node, "policy", _told(demand), data=data)
         return case
 
+    def _note_prospect(self, case: Case, prospect: Prospect | None) -> Case:
+        if prospect is not None:
+            self.saying.note(case.node, "policy", prospect.told, data=prospect.model_dump(mode="json"))
+        return self.cases.change(case, prospect=prospect)
+
     def _count_in(self, case: Case, cause: str, since: float, now: float) -> Case:
         event = self.mass_events.note(case.node, cause, since, self.cases.census.members, now)
         if event is not None:
             self.saying.alarm(f"{event.nodes} nodes have {event.cause}: none is taken out")
-            for node in self.mass_events.nodes_with(cause):
-                self.cases.change(self.cases.by_node[node], let_pass=None)
+        elif self.mass_events.is_lifted(cause):
+            self.cases.change(case, let_pass=cause)
         return self.cases.by_node[case.node]
 
     def _count_out(self, node: str, cause: str) -> None:
+        was_lifted = self.mass_events.is_lifted(cause)
         over = self.mass_events.forget(node, cause, self.cases.census.members)
         if over is not None:
             self.saying.alarm(f"few nodes have {over.cause} by now: nodes may go again")
+        if was_lifted and not self.mass_events.is_lifted(cause):
+            for other in self.mass_events.nodes_with(cause):
+                self.cases.change(self.cases.by_node[other], let_pass=None)
 
     # Where that leads
 
@@ -271,7 +290,8 @@ class Deciding:
     def _reason_to_release(self, case: Case) -> Reason | None:
         if not self._has_passed(case) or case.demand is not None:
             return None
-        return Trigger.PROVED, f"it has passed its tests {self.testing.wanted(case)} times in a row"
+        wanted = self.testing.wanted(case)
+        return Trigger.PROVED, f"it has passed its tests {'once' if wanted == 1 else f'{wanted} times in a row'}"
 
     def _is_on_trial(self, case: Case) -> bool:
         """Whether it is being tested, so that it may get work."""

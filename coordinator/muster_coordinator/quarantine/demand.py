@@ -1,6 +1,6 @@
 """What the policy asks for because of what stands against a node."""
 
-from muster.model import Action, Data, Name
+from muster.model import Action, Data, Instant, Name, format_instant
 
 
 class Demand(Data):
@@ -23,3 +23,16 @@ class Demand(Data):
     @property
     def is_proven(self) -> bool:
         return not self.unproven
+
+
+class Prospect(Data):
+    """That a row of the policy will ask for a node from `at` on, if `code` still stands against it then."""
+
+    row: Name
+    code: str
+    at: Instant
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        return f"row {self.row} asks for it from {format_instant(self.at)} on, unless {self.code} is over before"

@@ -3,6 +3,7 @@
 All of it is data that is written down as it comes, so that a stored log can be gone through again.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -277,14 +278,21 @@ class Alarm(Data):
     text: str
 
 
-Command = SaveCase | EraseNode | SaveAction | SaveRequest | Act | StartTest | Note | Alarm
+Decision = EraseNode | SaveAction | SaveRequest | Act | StartTest | Note | Alarm
 
-AnyCommand = Annotated[Command, Field(discriminator="kind")]
+Command = SaveCase | Decision
+
+AnyDecision = Annotated[Decision, Field(discriminator="kind")]
 
 
 class Step(Data):
-    """One entry of the log: what was told at which time, and what was decided."""
+    """One entry of the log: what was told at which time, and what was decided. How the cases were follows from that."""
 
     at: Instant
     event: AnyEvent
-    commands: tuple[AnyCommand, ...]
+    decisions: tuple[AnyDecision, ...]
+
+
+def step_of(event: Event, said: Iterable[Command], at: float) -> Step:
+    """The entry about an event that has led to all this."""
+    return Step(at=at, event=event, decisions=tuple(it for it in said if not isinstance(it, SaveCase)))

@@ -6,18 +6,16 @@ kept to be done later, so that nothing old can come out of a queue.
 
 from collections.abc import Iterable, Mapping
 
-from muster.errors import Refused
 from muster.model import ServiceState, Verdict, format_instant, parse_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.quarantine import trials
 from muster_coordinator.quarantine.accusing import sighted
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.answers import Answers
-from muster_coordinator.quarantine.case import OUT, Case, Hold
+from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.events import (
-    Asked,
     Beginning,
     Command,
     Event,
@@ -31,14 +29,13 @@ from muster_coordinator.quarantine.events import (
     NodeLost,
     ReleaseRequested,
     Renewed,
-    Request,
     Restored,
-    SaveRequest,
     TestEnded,
     TimePassed,
 )
-from muster_coordinator.quarantine.moves import MOVES, Trigger
+from muster_coordinator.quarantine.moves import Trigger
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.requests import Requests
 from muster_coordinator.quarantine.switching import state_in_mode
 from muster_coordinator.quarantine.view import CaseView, QuarantineView, case_view, view_of
 
@@ -54,6 +51,7 @@ class Quarantine:
         self._telling = self._deciding.telling
         self._saying = self._deciding.saying
         self._answers = Answers(settings, self._deciding)
+        self._requests = Requests(self._deciding)
 
     @property
     def cases(self) -> Mapping[str, Case]:
@@ -94,6 +92,10 @@ class Quarantine:
             ids=self._saying.ids,
         )
 
+    def is_due(self, now: float) -> bool:
+        """Whether nodes are looked at when time passes now: that belongs in the log even when nothing comes of it."""
+        return self._cases.is_due(_as_logged(now))
+
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         now = _as_logged(now)
@@ -115,22 +117,10 @@ class Quarantine:
             case TimePassed():
                 self._pass_time(now)
             case HoldRequested() | ReleaseRequested() | FreezeLifted() | NodeForgotten():
-                self._grant(event, now)
+                self._requests.grant(event, now)
             case _:
                 self._answers.take(event, now)
         return self._deciding.all_said()
-
-    def _grant(self, request: Request, now: float) -> None:
-        match request:
-            case HoldRequested():
-                self._hold(request, now)
-            case ReleaseRequested():
-                self._release(request, now)
-            case FreezeLifted():
-                self._lift(request)
-            case NodeForgotten():
-                self._forget(request, now)
-        self._saying.say(SaveRequest(asked=Asked(id=self._saying.new_id("r"), at=now, request=request)))
 
     def _reconsider(self, case: Case, now: float) -> None:
         self._deciding.reconsider(case, now)
@@ -213,45 +203,6 @@ class Quarantine:
             self._answers.retry(node, now)
             self._reconsider(self.cases[node], now)
 
-    # What people ask for
-
-    def _hold(self, event: HoldRequested, now: float) -> None:
-        case = self._cases.known(event.node)
-        self._cases.change(case, hold=Hold(by=event.by, reason=event.reason, at=now))
-        self._saying.note(event.node, "held", f"held as it is by {event.by}: {event.reason}")
-
-    def _release(self, event: ReleaseRequested, now: float) -> None:
-        case = self._cases.known(event.node)
-        trigger = Trigger.BROUGHT_BACK if event.untested else Trigger.RETURNING
-        can_move = (case.state, trigger) in MOVES
-        moves = can_move and (self._deciding.acts or event.untested)
-        if case.hold is None and not moves:
-            raise Refused(_not_released(case) if can_move else _nothing_to_release(case))
-        self._saying.note(event.node, "released", f"released by {event.by}: {event.reason}")
-        case = self._cases.change(case, hold=None, absolved_at=now if event.untested else case.absolved_at)
-        if moves:
-            self._deciding.move(case, trigger, f"{event.by} has released it: {event.reason}", now, by=event.by)
-        self._reconsider(self.cases[event.node], now)
-
-    def _forget(self, event: NodeForgotten, now: float) -> None:
-        case = self._cases.known(event.node)
-        if case.online:
-            raise Refused(f"{event.node} is there: stop its agent first, or hold it to keep muster's hands off it")
-        self._saying.note(event.node, "forgotten", f"forgotten by {event.by}: {event.reason}")
-        self._telling.forget(event.node)
-        new = {"state": ServiceState.ACCEPTING, "since": now, "hold": None, "transition": None, "taken_out": ()}
-        self._reconsider(self._cases.change(case, gone=True, **new), now)
-
-    def _lift(self, event: FreezeLifted) -> None:
-        lifted = [event.cause for event in self._deciding.mass_events.lift()]
-        if not lifted:
-            raise Refused("nothing is frozen: nodes are taken out as the budget lets them")
-        for cause in lifted:
-            for node in self._deciding.mass_events.nodes_with(cause):
-                self._cases.change(self.cases[node], let_pass=cause)
-        text = f"{event.by} lets nodes be taken out again in spite of {', '.join(lifted)}: {event.reason}"
-        self._saying.alarm(text)
-
     # When a log begins
 
     def _begin(self, event: Beginning, now: float) -> None:
@@ -285,14 +236,6 @@ class Quarantine:
         taken_out = case.taken_out if state is ServiceState.CORDONED else ()
         updates = {"dry_run": False, "held_because": "", "trial": None, "taken_out": taken_out}
         return self._cases.change(case, state=state, since=now, **updates)
-
-
-def _nothing_to_release(case: Case) -> str:
-    return f"there is nothing to release {case.node} from: it is {case.state} and nobody holds it"
-
-
-def _not_released(case: Case) -> str:
-    return f"who only observes tests nothing: release {case.node} untested, or set another quarantine.mode"
 
 
 def _as_logged(moment: float) -> float:

@@ -70,6 +70,10 @@ class MassEvents:
         self.standing = {event.cause: event for event in standing}
         self._lifted = set(lifted)
 
+    def is_lifted(self, cause: str) -> bool:
+        """Whether a person has let this cause pass."""
+        return cause in self._lifted
+
     @property
     def lifted(self) -> tuple[str, ...]:
         """The causes that a person has let pass, by name."""

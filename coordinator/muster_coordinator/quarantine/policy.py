@@ -27,7 +27,7 @@ from pydantic import Field, model_validator
 from muster.conditions import Condition, is_met
 from muster.model import Action, Data, Name, ServiceState, Severity
 from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.demand import Demand
+from muster_coordinator.quarantine.demand import Demand, Prospect
 
 MATCHED_BY_SEVERITY: Mapping[str, frozenset[Severity]] = {
     Severity.WARNING: frozenset({Severity.WARNING, Severity.ERROR}),
@@ -191,6 +191,12 @@ class Policy:
             reason=counting[0].row.reason,
             unproven=() if proven else tuple(sorted({each.charge.check for each in asking})),
         )
+
+    def prospect(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> Prospect | None:
+        """What will be asked for first when time passes and nothing else happens; None when nothing will be."""
+        coming = (each for each in self._claims(charges, sightings) if now < each.begins_at < each.ends_at)
+        first = min(coming, key=lambda it: (it.begins_at, it.rank), default=None)
+        return None if first is None else Prospect(row=first.row.name, code=first.charge.code, at=first.begins_at)
 
     def next_look(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> float | None:
         """When `demand` may say something else although nothing has happened; None when it never does."""

@@ -1,6 +1,7 @@
 """A policy in words, and what a rehearsal of it has shown."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from muster.conditions import in_words
 from muster.model import format_instant
@@ -22,10 +23,13 @@ _FOUND = {
 _NAMED = {Proof.LOCALISED: "convictions by sweeps", Proof.COMPARED: "comparisons"}
 
 
-def policy_lines(policy: Policy) -> Iterator[str]:
-    """The rows in effect, in the order in which they are asked."""
+def policy_lines(policy: Policy, shadowed: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """The rows in effect, in the order in which they are asked; `shadowed`: who takes all from a row."""
     yield "The first row that matches a finding decides; what none matches takes no node out of service."
     for number, row in enumerate(policy.rows, 1):
+        if row.name in shadowed:
+            yield f"{number:3}. {row.name}: never decides: row {shadowed[row.name]} before it takes all that it matches"
+            continue
         yield f"{number:3}. {row.name}: {outcome(row)}: {findings(row)}"
         yield f"     {row.reason} [{row.source}]"
 

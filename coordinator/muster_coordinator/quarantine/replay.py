@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.quarantine.events import Beginning, Step
+from muster_coordinator.quarantine.events import Beginning, Renewed, Step, step_of
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
 
@@ -14,11 +14,14 @@ def first_difference(steps: Iterable[Step], epoch: int) -> tuple[Step, Step] | N
     """
     machine = None
     for step in steps:
-        if isinstance(step.event, Beginning):
-            machine = Quarantine(step.event.settings, Policy(step.event.rows), epoch)
+        event = step.event
+        if isinstance(event, Renewed) and machine is not None:
+            event = machine.renewal()  # which also tells whether all cases are the same by now
+        if isinstance(event, Beginning):
+            machine = Quarantine(event.settings, Policy(event.rows), epoch)
         if machine is None:
             raise ValueError("a log begins with all that was known")
-        again = Step(at=step.at, event=step.event, commands=tuple(machine.handle(step.event, step.at)))
+        again = step_of(event, machine.handle(event, step.at), step.at)
         if again.model_dump_json() != step.model_dump_json():
             return step, again
     return None

@@ -56,7 +56,7 @@ class QuarantineApi:
         ]
 
     async def cases(self, request: web.Request) -> web.Response:
-        """The nodes that are not plainly in service: away for any reason, new, asked to go, or held as they are."""
+        """The nodes that are not plainly in service: away for any reason, new, asked to go or soon to be, or held."""
         wanted = query(request, PageQuery)
         found = [case.node for case in self.pipeline.fleet.cases() if _is_of_interest(case)]
         return answer(page(found, str, str, wanted, self._known))
@@ -137,5 +137,6 @@ class QuarantineApi:
 
 
 def _is_of_interest(case: Case) -> bool:
-    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or case.demand is not None
+    is_asked_for = case.demand is not None or case.prospect is not None
+    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or is_asked_for
     return not case.gone and (is_out_of_the_ordinary or case.state is not ServiceState.IN_SERVICE)

@@ -21,7 +21,8 @@ def slack_message(notice: Notice) -> Json:
 
 def _circumstances(notice: Notice) -> str:
     transition = notice.transition
-    parts = [f"fleet {notice.fleet}", f"{transition.before} → {transition.after}", *transition.codes]
+    before, after = transition.before, transition.after
+    parts = [f"fleet {notice.fleet}", f"stays {after}" if before is after else f"{before} → {after}", *transition.codes]
     if transition.action is not Action.NONE:
         parts.append(transition.action)
     if transition.by is not None:

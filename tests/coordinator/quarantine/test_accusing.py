@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from muster.model import ServiceState, Severity
+from muster.model import ServiceState, Severity, format_instant
 from muster.transition import Mark
 from muster_coordinator.quarantine.accusing import sighted
 from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.quarantine.demand import Prospect
+from muster_coordinator.quarantine.events import EvidenceChanged, Note
 from muster_coordinator.quarantine.policy import MOST_REPEATS, Row
 
 Of = Callable[..., list[Any]]
@@ -63,6 +64,23 @@ def test_what_comes_of_time_alone(quarantine: Any) -> None:
     assert told.state("a") is ServiceState.CORDONED
 
 
+def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
+    """From when on it will be asked for, as long as nothing is; not any more when it is over or asked for."""
+    late = Row(name="late", codes=("gemm.slow",), after_s=300, reason="it lasts")
+    told = quarantine(3, rows=(late,))
+    begun, text = told.now, f"row late asks for it from {format_instant(told.now + 300)} on, unless gemm.slow is over"
+    for _ in range(2):
+        told.tell(EvidenceChanged(node="a", charges=(told.charge("gemm.slow", since=begun),), fit=False))
+        told.wait(100)
+    assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [f"{text} before"]
+    assert told.case("a").prospect == Prospect(row="late", code="gemm.slow", at=begun + 300)
+    told.wait(100)
+    assert (told.state("a"), told.case("a").prospect) == (ServiceState.CORDONED, None)
+    told.accuse("b", "gemm.slow")
+    told.absolve("b")
+    assert told.case("b").prospect is None
+
+
 @pytest.mark.parametrize("said", [{"severity": Severity.UNKNOWN}, {"severity": Severity.WARNING}])
 def test_no_error_is_no_reason(quarantine: Any, said: dict[str, Any]) -> None:
     """What could not be found out, or is only a warning."""
@@ -110,6 +128,54 @@ def test_what_a_person_has_let_pass_counts_no_more(quarantine: Any) -> None:
     assert told.state("a") is ServiceState.IN_SERVICE
     told.wait(10)
     told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.CORDONED
+
+
+@pytest.mark.parametrize(
+    ("row", "proofs"),
+    [
+        (Row(name="once", codes=("ecc.*",), proof=Proof.ONCE, reason="it is fatal"), (Proof.TWICE,)),
+        (Row(name="twice", codes=("ecc.*",), reason="it is found twice"), (Proof.TWICE, Proof.TWICE)),
+        (Row(name="swept", codes=("ecc.*",), reason="it is found twice"), (Proof.LOCALISED,)),
+        (Row(name="often", codes=("ecc.*",), repeats=2, within_s=1000, reason="it is often"), (Proof.TWICE,) * 2),
+        (Row(name="late", codes=("ecc.*",), after_s=25, reason="it lasts"), (Proof.TWICE,) * 3),
+    ],
+    ids=lambda it: it.name if isinstance(it, Row) else "",
+)
+def test_what_is_found_again_is_counted_anew(quarantine: Any, row: Row, proofs: tuple[Proof, ...]) -> None:
+    """As if it had never been found before the release, though it stands since long before."""
+    told = quarantine(3, rows=(row,))
+    begun = told.now
+
+    def find(proof: Proof) -> None:
+        told.wait(10)
+        told.tell(EvidenceChanged(node="a", charges=(told.charge("ecc.high", proof, since=begun),), fit=False))
+
+    for _ in range(MOST_REPEATS + 1):
+        find(Proof.TWICE)
+    assert told.state("a") is ServiceState.CORDONED
+    told.release("a", untested=True)
+    for proof in proofs:
+        assert told.state("a") is ServiceState.IN_SERVICE
+        find(proof)
+    assert told.state("a") is ServiceState.CORDONED
+
+
+@pytest.mark.parametrize("silent_s", [1, 601])
+def test_a_silence_that_a_person_has_let_pass_counts_no_more(quarantine: Any, silent_s: float) -> None:
+    """However long it lasts; the next one does."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.lose("a")
+    told.wait(silent_s)
+    told.release("a", untested=True)
+    told.wait(4000)
+    told.survey("a", Mark.NONE)
+    assert (told.state("a"), told.case("a").demand) == (ServiceState.IN_SERVICE, None)
+    told.hear("a")
+    told.absolve("a")
+    told.lose("a")
+    told.wait(601)
     assert told.state("a") is ServiceState.CORDONED
 
 

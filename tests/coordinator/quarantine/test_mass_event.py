@@ -40,6 +40,13 @@ def test_the_fifth_node_freezes_all(rollout: Any, of: Of) -> None:
     assert of("alarms", rollout.said) == ["5 nodes have gemm.slow: none is taken out"]
 
 
+def test_the_story_of_each_says_once_that_it_stays(rollout: Any, of: Of) -> None:
+    """Not only that the policy asks for it to go, which would be half of it."""
+    stays = "stays IN_SERVICE: too many nodes have gemm.slow for it to be their own fault"
+    assert of("notes", rollout.accuse("f", "nvml.gone"))[-1] == stays
+    assert stays not in of("notes", [*rollout.accuse("f", "nvml.gone"), *rollout.wait(1000)])
+
+
 def test_it_is_said_once(rollout: Any, of: Of) -> None:
     """However many nodes follow, and as time passes."""
     for name in "fghij":
@@ -213,6 +220,32 @@ def test_that_it_was_lifted_survives_a_restart(rollout: Any) -> None:
     rollout.wait(1)
     assert frozen(rollout) == []
     assert rollout.state("f") is ServiceState.CORDONED
+
+
+def test_that_it_was_lifted_survives_a_restart_of_others_too(rollout: Any) -> None:
+    """Also when only nodes are left that have got the trouble since."""
+    rollout.lift()
+    for name in "fghij":
+        rollout.accuse(name, "gemm.slow")
+    for name in "abcde":
+        rollout.absolve(name)
+    rollout.restart()
+    assert frozen(rollout) == []
+
+
+def test_a_word_about_an_event_that_is_over_does_not_come_back(rollout: Any) -> None:
+    """A few nodes that still have its trouble, with some that got it slowly, do not let the next event pass."""
+    rollout.lift()
+    rollout.absolve("a")
+    rollout.absolve("b")
+    for name in "fg":
+        rollout.wait(1000)
+        rollout.accuse(name, "gemm.slow")
+    rollout.restart()
+    rollout.wait(1000)
+    for name in "abhij":
+        rollout.accuse(name, "gemm.slow")
+    assert frozen(rollout) == ["gemm.slow"]
 
 
 def test_what_was_lifted_before_it_was_over_is_not_lifted_for_good(rollout: Any) -> None:

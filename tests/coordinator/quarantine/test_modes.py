@@ -129,6 +129,27 @@ def test_what_has_failed_in_earnest_is_not_tried_in_another_mode(quarantine: Any
     assert of("acts", told.restart(mode="enforce")) == [("a", CORDONED, ("k8s",))]
 
 
+@pytest.mark.parametrize("codes", [(), ("nvml.gone",)])
+def test_who_only_observes_tells_nothing_of_nodes_that_have_work(
+    quarantine: Any, of: Of, codes: tuple[str, ...]
+) -> None:
+    """Neither again that a node was accepted, nor that it has to wait until it may go."""
+    told = quarantine(1)
+    told.accuse("a", *codes)
+    told.answer("a", Effect.FAILED)
+    assert of("acts", [*told.restart(mode="observe"), *told.wait(600)]) == []
+
+
+def test_who_only_observes_lets_in_whom_nobody_else_would(quarantine: Any, of: Of) -> None:
+    """What was decided in earnest and has failed is tried until the node gets work again."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.release("a", untested=True)
+    told.answer("a", Effect.FAILED)
+    assert of("acts", told.restart(mode="observe")) == [("a", IN_SERVICE, ("k8s",))]
+
+
 def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> None:
     """A node that was HELD is in service, as nobody wants it to go."""
     told = quarantine(1)

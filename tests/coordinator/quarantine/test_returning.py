@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
-from muster_coordinator.quarantine.events import TestEnded
+from muster_coordinator.quarantine.events import Note, TestEnded
 from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
 from muster_coordinator.quarantine.trials import PATIENCE_S
 
@@ -48,6 +48,15 @@ def test_it_passes_everything_so_many_times_in_a_row(tried: Any, of: Of) -> None
     passes(told, 3)
     assert told.state("a") is IN_SERVICE
     assert of("tests", told.said) == ["memory", "gemm", "nvml"] * 2
+
+
+@pytest.mark.parametrize(("rounds", "said"), [(1, "once"), (2, "2 times in a row")])
+def test_it_says_how_often_it_has_passed(tried: Any, rounds: int, said: str) -> None:
+    """As a person would."""
+    told = tried(passes=rounds, pause_s=0)
+    told.absolve("a")
+    passes(told, 2 * rounds)
+    assert told.transition("a").reason == f"it has passed its tests {said}"
 
 
 def test_a_wanted_test_has_its_parameters(tried: Any) -> None:
@@ -274,6 +283,8 @@ def test_a_repeater_waits_for_a_person(quarantine: Any, of: Of) -> None:
     said = told.accuse("a", "gemm.slow")
     text = "it was out 3 times: it stays out until somebody releases it"
     assert (of("alarms", said), text in of("notes", said)) == ([f"a: {text}"], True)
+    causes = [it.cause for it in said if isinstance(it, Note) and it.text == text]
+    assert causes == [told.case("a").transition]
     told.absolve("a")
     told.restart()
     told.wait(365 * 86_400)

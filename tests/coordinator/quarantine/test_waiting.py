@@ -50,6 +50,7 @@ def test_it_is_told_once_there_is_no_room(quarantine: Any, of: Of) -> None:
     full = fill(told)
     assert of("acts", full) == [("b", HELD, ())]
     assert of("alarms", full) == [f"nodes that should go stay in service: {FULL}"]
+    assert f"stays HELD: {FULL}" in of("notes", full)
     empty(told)
     assert told.case("b").held_because == RATE
     assert (of("acts", fill(told)), told.case("b").held_because) == ([], FULL)

@@ -59,7 +59,7 @@ async def test_nothing_is_decided_by_that(lives):
     await live_for_days(lives, 1)
     said = await pass_a_day(lives)
     begun, *_ = [it.step for it in said if isinstance(it, SaveStep)]
-    assert (begun.event.kind, begun.commands) == ("renewed", ())
+    assert (begun.event.kind, begun.decisions) == ("renewed", ())
     assert acts(said) == []
     assert [lives.state(node) for node in ("n1", "n2")] == [ServiceState.CORDONED, ServiceState.IN_SERVICE]
 

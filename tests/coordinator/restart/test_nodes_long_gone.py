@@ -2,7 +2,7 @@
 
 import pytest
 from sqlalchemy import select
-from tests.coordinator.restart.lives import presence
+from tests.coordinator.restart.lives import inventory, presence
 
 from muster.config import StoreSettings
 from muster.model import ServiceState
@@ -79,6 +79,19 @@ async def test_it_is_a_new_node_when_it_comes_again(lives):
     assert lives.state("n4") is ServiceState.ACCEPTING
     await lives.begin()
     assert lives.state("n4") is ServiceState.ACCEPTING
+
+
+async def test_what_the_broker_has_kept_of_it_brings_it_not_back(lives):
+    """Neither at once, nor when the coordinator starts; when it comes again, that is what it is made of."""
+    await leave(lives, "n4")
+    await pass_days(lives, 11)
+    await thin(lives)
+    for _ in range(2):
+        await lives.feed(inventory("n4", kept=True))
+        assert lives.fleet.case("n4") is None
+        await lives.begin()
+    await lives.feed(inventory("n4", kept=True), presence("n4"), lives.run("n4"))
+    assert lives.state("n4") is ServiceState.IN_SERVICE
 
 
 @pytest.mark.parametrize("why", ["held", "was out"])

@@ -22,6 +22,7 @@ from muster_coordinator.quarantine.events import (
     Act,
     ActionEnded,
     AllTold,
+    Beginning,
     Command,
     Event,
     EvidenceChanged,
@@ -34,6 +35,7 @@ from muster_coordinator.quarantine.events import (
     Step,
     TestEnded,
     TimePassed,
+    step_of,
 )
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy, Row
@@ -61,6 +63,7 @@ class World:
         self.entries = {name: Entry() for name in self.nodes}
         self.store = Store()
         self.logs: list[list[Step]] = []
+        self.whole_logs: list[list[Step]] = []
         self.runs = 0
         self._epoch = 0
         self._waiting: list[Command] = []
@@ -82,6 +85,7 @@ class World:
         self.settings = settings
         self.machine = Quarantine(settings, POLICY, self._epoch)
         self.logs.append([])
+        self.whole_logs.append([])
         self.tell(self.machine.begin(self.store.cases.values(), self.store.actions.values()))
         for node in self.nodes.values():
             if node.name in self.machine.cases:
@@ -116,8 +120,12 @@ class World:
 
     def tell(self, event: Event) -> list[Command]:
         """Lets the machine decide; what it wants done waits to be stored."""
+        looks = isinstance(event, TimePassed) and self.machine.is_due(self.now)
         said = self.machine.handle(event, self.now)
-        self.logs[-1].append(Step(at=self.now, event=event, commands=tuple(said)))
+        step = step_of(event, said, self.now)
+        self.whole_logs[-1].append(step)
+        if said or looks or isinstance(event, Beginning):
+            self.logs[-1].append(step)
         self._waiting += said
         self.promises.check(said)
         return said
@@ -171,6 +179,7 @@ class World:
     def run(self, node: Node, check: str) -> Verdict:
         """Runs a check, or a sweep that tries this node, and tells what it found."""
         self.runs += 1
+        self.now += 1.0  # no two runs begin at the same moment
         failed = check in node.broken
         node.found[CODES[check]] += failed
         changed = self._try_in_sweep(node, failed) if check == "collective" else self._run_alone(node, check, failed)
