@@ -34,6 +34,9 @@ RESIDENT = "resident"
 WATCH_PAUSE_S = 1.0
 """How long a watch rests after it has fired, so that a storm of events is told once a second."""
 
+_DYING_S = 1.0
+"""How long what was killed may take to be gone; a process in a call of the kernel that hangs never is."""
+
 _SIOCGIFADDR = 0x8915
 
 
@@ -207,13 +210,17 @@ def _watch(check: AnyCheck, line: Line) -> None:
 
 def _without_leftovers(result: RankResult) -> RankResult:
     """Kills what a check has started in the resident child and not ended itself, and says so."""
-    processes = process.table()
-    left = process.descendants([os.getpid()], processes)
-    if not left:
+    names: dict[int, str] = {}
+    deadline = time.monotonic() + _DYING_S
+    while left := process.descendants([os.getpid()], processes := process.table()):
+        names |= {pid: processes[pid].name for pid in left}
+        process.kill(left)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.005)
+    if not names:
         return result
-    process.kill(left)
-    finding = findings.leftovers([processes[pid].name for pid in left])
-    return result.model_copy(update={"findings": (*result.findings, finding)})
+    return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})
 
 
 def environment(place: Place) -> dict[str, str]:

@@ -224,6 +224,9 @@ def nodes():
     @contextlib.asynccontextmanager
     async def connected(coordinator, *names, **settings):
         them = {name: Node(name, **settings) for name in names}
+        async with asyncio.timeout(20):
+            while coordinator.ask("GET", "/readyz")[0] != 200:  # what nodes say before it listens, it never hears
+                await asyncio.sleep(0.02)
         tasks = [asyncio.create_task(node.run(coordinator.broker), name=node.name) for node in them.values()]
         async with asyncio.timeout(20):
             for name, node in them.items():

@@ -15,9 +15,13 @@ import psutil
 import pytest
 
 
+PATIENCE_S = 90.0
+"""Eight agents that start at the same time take half a minute on a slow host."""
+
+
 def wait_for(read: Callable[[], Any], what: str) -> Any:
     """The first true value of `read`."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not (value := read()):
         assert time.monotonic() < deadline, f"waited too long for: {what}"
         time.sleep(0.02)
