@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-
 PATIENCE_S = 90.0
 """Eight agents that start at the same time take half a minute on a slow host."""
 
