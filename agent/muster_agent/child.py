@@ -210,14 +210,7 @@ def _watch(check: AnyCheck, line: Line) -> None:
 
 def _without_leftovers(result: RankResult) -> RankResult:
     """Kills what a check has started in the resident child and not ended itself, and says so."""
-    names: dict[int, str] = {}
-    deadline = time.monotonic() + _DYING_S
-    while left := process.descendants([os.getpid()], processes := process.table()):
-        names |= {pid: processes[pid].name for pid in left}
-        process.kill(left)
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.005)
+    names = process.end_descendants(_DYING_S)
     if not names:
         return result
     return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})

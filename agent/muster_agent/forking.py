@@ -70,7 +70,7 @@ def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoRe
     except BaseException:
         traceback.print_exc()
     finally:
-        _kill_all_descendants()
+        process.end_descendants(PATIENCE_S)
         shutil.rmtree(scratch, ignore_errors=True)
         os._exit(code)
 
@@ -222,17 +222,6 @@ def _redirect(output: int) -> None:
     os.close(output)
     sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-
-
-def _kill_all_descendants() -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        remains = process.descendants([os.getpid()], process.table())
-        if not remains:
-            return
-        process.kill(remains)
-        time.sleep(0.005)
-        process.reap()
 
 
 def _noted_by_the_wakeup_descriptor(_number: int, _frame: object) -> None:

@@ -5,6 +5,7 @@ import ctypes
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +100,19 @@ def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def end_descendants(within_s: float) -> dict[int, str]:
+    """Kills all that this process has started, and what that starts meanwhile, until it is gone; their names by id."""
+    names: dict[int, str] = {}
+    deadline = time.monotonic() + within_s
+    while left := descendants([os.getpid()], processes := table()):
+        names |= {pid: processes[pid].name for pid in left}
+        kill(left)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.005)
+    return names
 
 
 def reap() -> None:

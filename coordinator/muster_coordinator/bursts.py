@@ -27,7 +27,7 @@ def read_in_bursts(client: aiomqtt.Client) -> None:
             code = read_one(max_packets)
         return code
 
-    paho.loop_read = read  # type: ignore[method-assign]
+    paho.loop_read = read  # type: ignore[method-assign]  # replaced on purpose
 
 
 def _has_more(paho: Client) -> bool:
