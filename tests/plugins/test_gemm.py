@@ -64,12 +64,12 @@ def test_what_fails_again_and_again_is_told_once():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"size": 48}, "parameter of gemm 'size': Input should be greater than or equal to 64 (got 48)"),
-        ({"size": 100}, "parameter of gemm 'size': Input should be a multiple of 16 (got 100)"),
+        ({"size": 48}, "parameter of gemm 'size': must be greater than or equal to 64 (got 48)"),
+        ({"size": 100}, "parameter of gemm 'size': must be a multiple of 16 (got 100)"),
         ({"size": 64, "shape": [64, 64, 64]}, "give size or shape, not both"),
         ({"dtypes": "bf16"}, "parameter of gemm 'dtypes': must be a list"),
-        ({"dtypes": ["int4"]}, "parameter of gemm 'dtypes.0': Input should be 'fp32', 'tf32', 'bf16', 'fp16' or 'fp8'"),
-        ({"iterations": 0}, "parameter of gemm 'iterations': Input should be greater than or equal to 1"),
+        ({"dtypes": ["int4"]}, "parameter of gemm 'dtypes.0': must be 'fp32', 'tf32', 'bf16', 'fp16' or 'fp8'"),
+        ({"iterations": 0}, "parameter of gemm 'iterations': must be greater than or equal to 1"),
     ],
 )
 def test_wrong_parameters_are_refused(params, message):

@@ -94,10 +94,10 @@ def test_slow_pairs_are_listed_by_their_devices():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"share": 1}, "parameter of memory 'share': Input should be less than or equal to 0.95 (got 1)"),
-        ({"size_bytes": 10}, "parameter of memory 'size_bytes': Input should be greater than or equal to 65536"),
-        ({"parts": []}, "parameter of memory 'parts': Tuple should have at least 1 item"),
-        ({"patterns": ["stripes"]}, "parameter of memory 'patterns.0': Input should be 'walking_ones'"),
+        ({"share": 1}, "parameter of memory 'share': must be less than or equal to 0.95 (got 1)"),
+        ({"size_bytes": 10}, "parameter of memory 'size_bytes': must be greater than or equal to 65536"),
+        ({"parts": []}, "parameter of memory 'parts': must have at least 1 item"),
+        ({"patterns": ["stripes"]}, "parameter of memory 'patterns.0': must be 'walking_ones'"),
     ],
 )
 def test_wrong_parameters_are_refused(params, message):

@@ -183,11 +183,18 @@ def test_nothing_that_is_run_can_be_sent(script):
     assert configured(mine={"path": script("true")})["script.mine"].params.model_fields == {}
 
 
+def test_a_script_that_is_not_here_may_be_on_other_nodes(bare_context):
+    """All have the same settings, as has the coordinator; where it is run, it is missed."""
+    check = configured(nhc={"path": "/nonexistent/nhc"})["script.nhc"]
+    (finding,) = check.judge(check.measure(check.params(), bare_context()), {})
+    assert (finding.code, finding.severity) == ("script.nhc.untrusted", "UNKNOWN")
+    assert finding.summary.endswith("/nonexistent/nhc cannot be looked at: No such file or directory")
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "text"),
     [
         ("mine", {"path": "check"}, r"checks\.mine\.path': must be an absolute path"),
-        ("mine", {"path": "/nonexistent"}, "No such file"),
         ("mine", {"path": "/etc"}, "is not an executable file"),
         ("mine", {}, "must be given"),
         ("mine", {"path": "/bin/true", "protocol": "sensu"}, "'nagios' or 'npd'"),

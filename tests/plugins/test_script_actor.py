@@ -205,9 +205,10 @@ async def test_what_is_not_to_be_trusted_is_not_run(actor, tmp_path, mode):
 @pytest.mark.parametrize("can_cordon", [True, False])
 async def test_survey(actor, can_cordon):
     """It can keep work off nodes where the operator says so; what it has done with which it cannot tell."""
-    asked = actor("exit 0", can_cordon=can_cordon)
+    asked = actor("exit 1", can_cordon=can_cordon)
     survey = (await asked.answer("muster_survey")).value
     assert (survey.summary, survey.can_cordon, survey.nodes) == (f"script {asked.path}", can_cordon, ())
+    assert (await asked.tell()).only_tells is not can_cordon
 
 
 async def test_without_an_actor():

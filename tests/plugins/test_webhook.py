@@ -154,7 +154,7 @@ async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
     outcome = await told.tell(OUT.model_copy(update={"dry_run": True}))
     assert outcome.effect is Effect.WOULD
     expected = "would tell ops (generic), chat (slack): gpu-0042 is out of service: fell off the bus"
-    assert outcome.detail == expected
+    assert (outcome.detail, outcome.only_tells) == (expected, True)
     assert server.posts == {}
 
 
@@ -169,15 +169,32 @@ async def test_a_state_that_nobody_wants_to_know(plugin, server, tmp_path):
 async def test_only_who_has_not_been_told_is_told_again(plugin, server, tmp_path):
     """One target that fails does not have the others called twice."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
-    server.answers["/chat"] = [web.Response(status=429, headers={"Retry-After": "7"}, text="slow down")]
+    server.answers["/chat"] = [web.Response(status=503, text="not now")]
     first = await told.tell()
-    assert (first.effect, first.retry_after_s) == (Effect.FAILED, 7)
-    assert first.detail == "ops: told; chat: HTTP 429: slow down"
+    assert (first.effect, first.detail) == (Effect.FAILED, "ops: told; chat: HTTP 503: not now")
     again = [await told.tell() for _ in range(2)]
     assert [(each.effect, each.detail) for each in again] == [(Effect.DONE, "ops: told; chat: told")] * 2
     assert {path: len(posts) for path, posts in server.posts.items()} == {"/ops": 1, "/chat": 2}
     keys = {headers["Idempotency-Key"] for headers, _ in server.posts["/chat"]}
     assert keys == {"prod:t1:1700000000000:chat"}
+
+
+async def test_who_wants_to_be_left_alone_is(plugin, server, monkeypatch):
+    """For as long as it wants, while another that has failed is told again."""
+    now = 100.0
+    monkeypatch.setattr(delivery, "monotonic", lambda: now)
+    chat, pager = ({"url": f"{server.url}/{name}", "format": "slack"} for name in ("chat", "pager"))
+    told = plugin(chat=chat, pager=pager)
+    server.answers["/chat"] = [web.Response(status=429, headers={"Retry-After": "7"}, text="slow down")]
+    server.answers["/pager"] = [web.Response(status=500)]
+    assert (await told.tell()).retry_after_s == 0
+    now += 2.0
+    second = await told.tell()
+    assert (second.effect, second.detail) == (Effect.FAILED, "chat: HTTP 429: slow down; pager: told")
+    assert second.retry_after_s == 5
+    now += 5.0
+    assert (await told.tell()).effect is Effect.DONE
+    assert {path: len(posts) for path, posts in server.posts.items()} == {"/chat": 2, "/pager": 2}
 
 
 async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
@@ -222,7 +239,7 @@ async def test_redirects_are_not_followed(plugin, server, tmp_path):
     """What leads elsewhere must not take our secrets there."""
     server.answers["/ops"] = [web.Response(status=307, headers={"Location": "/elsewhere"})]
     outcome = await plugin(ops=generic(tmp_path, f"{server.url}/ops")).tell()
-    assert outcome.effect is Effect.LEFT
+    assert outcome.effect is Effect.FAILED
     assert "set url to where it leads" in outcome.detail
     assert list(server.posts) == ["/ops"]
 
@@ -235,7 +252,7 @@ async def test_no_secret_is_shown(plugin, server, tmp_path, caplog):
     url = f"{server.url}/services/{URL_SECRET}"
     told = plugin(chat={"url": url, "format": "slack", "token_file": str(tmp_path / "token")})
     outcome = await told.tell()
-    assert outcome.effect is Effect.LEFT
+    assert outcome.effect is Effect.FAILED
     assert outcome.detail.startswith("chat: refused: HTTP 404: Cannot POST /***/B00/*** with Bearer ***, and on")
     assert len(outcome.detail) < 300
     assert "nobody-shall-read" not in outcome.detail + caplog.text + repr(told.plugins.config.claimed)

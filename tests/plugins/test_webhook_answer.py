@@ -9,26 +9,32 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
 @pytest.mark.parametrize(
-    ("status", "effect", "detail"),
+    ("status", "effect", "detail", "wait_s"),
     [
-        (200, "DONE", "told"),
-        (202, "DONE", "told"),
-        (204, "DONE", "told"),
-        (301, "LEFT", "refused: HTTP 301: redirects are not followed; set url to where it leads"),
-        (400, "LEFT", "refused: HTTP 400: why"),
-        (401, "LEFT", "refused: HTTP 401: why"),
-        (404, "LEFT", "refused: HTTP 404: why"),
-        (408, "FAILED", "HTTP 408: why"),
-        (425, "FAILED", "HTTP 425: why"),
-        (429, "FAILED", "HTTP 429: why"),
-        (500, "FAILED", "HTTP 500: why"),
-        (503, "FAILED", "HTTP 503: why"),
+        (200, "DONE", "told", None),
+        (202, "DONE", "told", None),
+        (204, "DONE", "told", None),
+        (301, "FAILED", "refused: HTTP 301: redirects are not followed; set url to where it leads", 900),
+        (400, "FAILED", "refused: HTTP 400: why", 900),
+        (401, "FAILED", "refused: HTTP 401: why", 900),
+        (404, "FAILED", "refused: HTTP 404: why", 900),
+        (408, "FAILED", "HTTP 408: why", None),
+        (425, "FAILED", "HTTP 425: why", None),
+        (429, "FAILED", "HTTP 429: why", None),
+        (500, "FAILED", "HTTP 500: why", None),
+        (503, "FAILED", "HTTP 503: why", None),
     ],
 )
-def test_status(status, effect, detail):
-    """What may go another time is tried again, what the target does not want is not."""
+def test_status(status, effect, detail, wait_s):
+    """What may go another time is tried again soon, what the target does not want when somebody may have mended it."""
     outcome = judge_answer(status, None, "why", NOW)
-    assert (outcome.effect, outcome.detail, outcome.retry_after_s) == (effect, detail, None)
+    assert (outcome.effect, outcome.detail, outcome.retry_after_s) == (effect, detail, wait_s)
+
+
+@pytest.mark.parametrize(("retry_after", "wait_s"), [("5", 900), ("1200", 1200)])
+def test_who_refuses_may_want_more_time(retry_after, wait_s):
+    """But is not asked sooner than anybody else who does."""
+    assert judge_answer(403, retry_after, "", NOW).retry_after_s == wait_s
 
 
 def test_an_answer_without_a_word():
@@ -66,14 +72,13 @@ def outcome(effect: str, wait_s: float | None = None) -> ActionOutcome:
     [
         ([outcome("DONE")], "DONE", None),
         ([outcome("DONE"), outcome("DONE")], "DONE", None),
-        ([outcome("DONE"), outcome("LEFT")], "LEFT", None),
-        ([outcome("LEFT"), outcome("FAILED"), outcome("DONE")], "FAILED", None),
-        ([outcome("FAILED", 5), outcome("FAILED"), outcome("FAILED", 60)], "FAILED", 60),
+        ([outcome("FAILED", 60), outcome("DONE"), outcome("FAILED", 5)], "FAILED", 5),
+        ([outcome("FAILED", 5), outcome("FAILED"), outcome("FAILED", 60)], "FAILED", 0),
     ],
 )
 def test_targets_together(outcomes, effect, wait_s):
-    """Tried again while one has not been told, and not before the one that wants most time has had it."""
+    """Tried again while one has not been told, when the first of them may be; it keeps no work off nodes."""
     named = {f"t{index}": each for index, each in enumerate(outcomes)}
     together = combine(named)
-    assert (together.effect, together.retry_after_s) == (effect, wait_s)
+    assert (together.effect, together.retry_after_s, together.only_tells) == (effect, wait_s, True)
     assert together.detail == "; ".join(f"{name}: {each.detail}" for name, each in named.items())

@@ -11,7 +11,15 @@ from muster_plugins.kubernetes.client import Client
 from muster_plugins.kubernetes.connection import Connection
 from muster_plugins.kubernetes.event import event
 from muster_plugins.kubernetes.leaving import leaving
-from muster_plugins.kubernetes.marks import has_opted_out, is_incomplete, others_word, our_mark, whose_mark, why_left
+from muster_plugins.kubernetes.marks import (
+    has_opted_out,
+    is_incomplete,
+    is_new,
+    others_word,
+    our_mark,
+    whose_mark,
+    why_left,
+)
 from muster_plugins.kubernetes.node import Node
 from muster_plugins.kubernetes.pace import Pace
 from muster_plugins.kubernetes.patches import patches
@@ -43,10 +51,11 @@ class Actor:
         nodes = await self._client.nodes()
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
         missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]
-        lack = f", which does not let us {', '.join(missing)}: grant it by RBAC" if missing else ""
+        name = f"Kubernetes at {self._connection.server}"
         return Survey(
-            summary=f"Kubernetes at {self._connection.server}{lack}",
+            summary=name,
             can_cordon=not missing,
+            problem=f"{name} does not let us {', '.join(missing)}: grant it by RBAC" if missing else None,
             nodes=tuple(scheduler_node(node, self._settings) for node in nodes),
         )
 
@@ -99,6 +108,8 @@ def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
     return SchedulerNode(
         node=node.name,
         mark=mark,
+        is_new=is_new(node, settings),
+        registration=node.metadata.uid,
         transition=ours.transition if ours else None,
         incomplete=mark is Mark.OURS and is_incomplete(node, settings),
         detail=others_word(node) if mark is Mark.FOREIGN else "",

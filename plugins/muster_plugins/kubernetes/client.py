@@ -9,10 +9,11 @@ from pydantic import BaseModel, ValidationError
 from muster.model import Json
 from muster_plugins.kubernetes.api_error import ApiError, Conflict, Expired
 from muster_plugins.kubernetes.calls import ASK_RIGHTS, CREATE_EVENT, LIST_NODES, READ_NODE, Call
-from muster_plugins.kubernetes.connection import Connection, Question
+from muster_plugins.kubernetes.connection import Connection
 from muster_plugins.kubernetes.marks import FIELD_MANAGER
 from muster_plugins.kubernetes.node import Node, NodeList
 from muster_plugins.kubernetes.patches import Form, Patch
+from muster_plugins.kubernetes.session import Question
 
 _PAGE = 500
 """Nodes in one answer, as kubectl asks for them: a few megabytes."""

@@ -1,101 +1,102 @@
-"""A client of the API server that stays open, and finds its credentials by itself."""
+"""The way to the API server: opened by the first question, and opened anew with what the credentials are by then."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from aiohttp import ClientError
-from kubernetes_asyncio.client import ApiClient, Configuration
+from aiohttp import ClientError, ClientSSLError
+from kubernetes_asyncio.client import Configuration
 
-from muster.model import Json
+from muster.errors import Unavailable
 from muster_plugins.error_words import in_words
 from muster_plugins.kubernetes.api import Unanswered
 from muster_plugins.kubernetes.api_error import UNAUTHORIZED, Answer, ApiError, refused
-from muster_plugins.kubernetes.calls import Call
 from muster_plugins.kubernetes.credentials import load_credentials
+from muster_plugins.kubernetes.session import Question, Session
 from muster_plugins.kubernetes.settings import KubernetesSettings
+
+_OPENING_S = 8.0
+"""Whoever asks waits no longer for credentials: a transition has ten seconds. A program that a kubeconfig names may ask
+a cloud for a token, and never ends when it waits for somebody to log in."""
 
 _REFUSED = 400
 """An answer of this status or a higher one is not what was asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A call with all that belongs to it; `form` is the body's content type."""
-
-    call: Call
-    node: str = ""
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: Json | None = None
-    form: str = "application/json"
-
-
 class Connection:
-    """Opened by the first question. Answers are JSON, since the client would take seconds to make objects of a list."""
+    """Stays open until it is closed.
+
+    The credentials are loaded again when they are not taken any more: ours by the server, or the server's by us.
+    """
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings
-        self._loading = asyncio.Lock()
-        self._api: ApiClient | None = None
-
-    @property
-    def server(self) -> str:
-        """The URL of the API server, once it has been asked something."""
-        return "the API server" if self._api is None else str(self._api.configuration.host)
+        self._opening: asyncio.Task[Session] | None = None
+        self._session: Session | None = None
+        self.server = "the API server"
 
     async def ask(self, question: Question) -> bytes:
         """The answer; ApiError when it is not what was asked for, or when there is none."""
-        try:
-            api = await self._opened()
-            token = _token(api)
-            answer = await self._answer(api, question)
-            if answer.status == UNAUTHORIZED:
-                await self._renew(api, token)
-                answer = await self._answer(api, question)
-        except TimeoutError:
-            timeout_s = self._settings.actor.timeout_s
-            raise ApiError(f"{self.server} did not answer within {timeout_s:g} s") from None
-        except (ClientError, OSError, Unanswered, ValueError) as error:
-            raise ApiError(f"no answer from {self.server}: {in_words(error)}") from None
+        session = await self._opened()
+        answer = await self._answer(session, question)
+        if answer.status == UNAUTHORIZED:
+            await self._give_up(session)
+            answer = await self._answer(await self._opened(), question)
         if answer.status >= _REFUSED:
             raise refused(question.call, answer)
         return answer.body
 
     async def close(self) -> None:
         """Closes it."""
-        if self._api is not None:
-            await self._api.close()
-            self._api = None
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._session is not None:
+            await self._give_up(self._session)
 
-    async def _opened(self) -> ApiClient:
-        async with self._loading:
-            if self._api is None:
-                configuration = Configuration()
-                await load_credentials(configuration, self._settings)
-                self._api = ApiClient(configuration)
-        return self._api
+    async def _opened(self) -> Session:
+        """The session. All who need a new one wait for the same.
 
-    async def _renew(self, api: ApiClient, expired: str | None) -> None:
-        """Loads the credentials again; of all who ask with the same token only the first one does."""
-        async with self._loading:
-            if _token(api) == expired:
-                await load_credentials(api.configuration, self._settings)
+        It goes on being opened when they give up: nothing would end a program that has been asked for a token.
+        """
+        if self._session is not None:
+            return self._session
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(), name="the way to the API server")
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                return await asyncio.shield(self._opening)
+        except TimeoutError:
+            path = self._settings.actor.kubeconfig
+            text = f"no credentials after {_OPENING_S:g} s; does the program that {path} names wait for a login?"
+            raise Unavailable(f"plugins.kubernetes.actor.kubeconfig: {text}") from None
 
-    async def _answer(self, api: ApiClient, question: Question) -> Answer:
-        response = await api.call_api(
-            question.call.path.format(node=question.node),
-            question.call.method,
-            query_params=[*question.query.items()],
-            header_params={"Accept": "application/json", "Content-Type": question.form},
-            body=question.body,
-            auth_settings=["BearerToken"],
-            _preload_content=False,
-            _request_timeout=self._settings.actor.timeout_s,
-        )
-        async with response:
-            return Answer(response.status, response.headers.get("Retry-After", ""), await response.read())
+    async def _open(self) -> Session:
+        try:
+            configuration = Configuration()
+            await load_credentials(configuration, self._settings)
+            self.server = str(configuration.host)
+            self._session = _session(configuration, self._settings.actor.timeout_s)
+            return self._session
+        finally:
+            self._opening = None
+
+    async def _give_up(self, session: Session) -> None:
+        if self._session is session:
+            self._session = None
+            await session.retire()
+
+    async def _answer(self, session: Session, question: Question) -> Answer:
+        try:
+            return await session.answer(question)
+        except TimeoutError:
+            timeout_s = self._settings.actor.timeout_s
+            raise ApiError(f"{session.way} did not answer within {timeout_s:g} s") from None
+        except (ClientError, OSError, Unanswered, ValueError) as error:
+            if isinstance(error, ClientSSLError):
+                await self._give_up(session)
+            raise ApiError(f"no answer from {session.way}: {in_words(error)}") from None
 
 
-def _token(api: ApiClient) -> str | None:
-    token: str | None = api.configuration.api_key.get("BearerToken")
-    return token
+def _session(configuration: Configuration, timeout_s: float) -> Session:
+    try:
+        return Session(configuration, timeout_s)
+    except OSError as error:
+        raise Unavailable(f"cannot use the certificates for {configuration.host}: {in_words(error)}") from None

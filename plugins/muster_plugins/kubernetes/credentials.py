@@ -15,7 +15,7 @@ _WHERE = "plugins.kubernetes.actor"
 
 
 async def load_credentials(configuration: Configuration, settings: KubernetesSettings) -> None:
-    """Fills in the client's configuration, or renews what has expired in it; Unavailable says what is wrong."""
+    """Fills in the client's configuration; Unavailable says what is wrong."""
     actor = settings.actor
     if actor.kubeconfig is None:
         _of_the_pod(configuration, ServiceAccount(settings.api, settings.service_account))
@@ -56,4 +56,4 @@ def _refuse_absent(path: Path) -> None:
 
 def _without_entries(error: Exception) -> str:
     """What is wrong, in one line. The loader names an entry by all that is in it, and so may tell a token."""
-    return re.sub(r"\{.*\}", "{…}", " ".join(str(error).split()))
+    return re.sub(r"\{.*\}", "{…}", " ".join(in_words(error).split()))

@@ -2,14 +2,14 @@
 
 from muster_plugins.kubernetes.node import Node
 
-# - cluster-autoscaler/utils/taints/taints.go of kubernetes/autoscaler
+# - cluster-autoscaler/utils/taints/taints.go of kubernetes/autoscaler. A node that it merely thinks of removing
+#   (DeletionCandidateOfClusterAutoscaler) may well stay, and get work.
 # - pkg/apis/v1/taints.go of kubernetes-sigs/karpenter; karpenter.sh/disruption is that of its versions before 1.0
 # - api/well_known_taints.go of k8s.io/cloud-provider
 # - https://cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu
 # - TAINT_NODE in the README of aws/aws-node-termination-handler
 _TAINTS = {
     "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler removes it",
-    "DeletionCandidateOfClusterAutoscaler": "the cluster autoscaler may remove it",
     "karpenter.sh/disrupted": "Karpenter removes it",
     "karpenter.sh/disruption": "Karpenter removes it",
     "node.cloudprovider.kubernetes.io/shutdown": "its machine is shut down",

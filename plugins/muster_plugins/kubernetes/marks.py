@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from muster import Mark, Transition
 from muster.model import Data, Instant, Name, ServiceState
 from muster.transition import OUT_OF_SERVICE
-from muster_plugins.kubernetes.node import Node
+from muster_plugins.kubernetes.node import FieldsOfManager, Node
 from muster_plugins.kubernetes.settings import ActorSettings
 from muster_plugins.kubernetes.taints import Taint
 from muster_plugins.kubernetes.words import state_label
@@ -52,15 +52,18 @@ def whose_mark(node: Node, settings: ActorSettings) -> Mark:
         return Mark.FOREIGN
     if node.metadata.labels.get(settings.state_key) in _OUT_LABELS:
         return Mark.UNDONE
-    is_new = any(taint.key == settings.startup_taint for taint in node.spec.taints)
-    return Mark.OURS if is_new else Mark.NONE
+    return Mark.OURS if is_new(node, settings) else Mark.NONE
+
+
+def is_new(node: Node, settings: ActorSettings) -> bool:
+    """Whether the node has the taint with which new nodes come."""
+    return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
 def is_our_cordon(node: Node) -> bool:
     """Whether nobody but us has wanted the cordon, as the API server remembers it."""
-    writers = [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
-    ours = [writer for writer in writers if (writer.manager, writer.operation) == (FIELD_MANAGER, "Apply")]
-    return node.spec.unschedulable and bool(ours) and ours == writers
+    writers = _cordoning(node)
+    return node.spec.unschedulable and bool(writers) and all(map(_is_us, writers))
 
 
 def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
@@ -81,10 +84,17 @@ def others_word(node: Node) -> str:
     """What somebody else has done to keep the node out: by which program and when, as far as the API server knows."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
-    for writer in node.metadata.managed_fields:
-        if "f:unschedulable" in writer.fields.spec:
-            return f"cordoned with {writer.manager} at {writer.time}"
-    return "cordoned by somebody else"
+    others = (writer for writer in _cordoning(node) if not _is_us(writer))
+    return next((f"cordoned with {it.manager} at {it.time}" for it in others), "cordoned by somebody else")
+
+
+def _cordoning(node: Node) -> list[FieldsOfManager]:
+    """Who has said whether the node gets work, as the API server remembers it."""
+    return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
+
+
+def _is_us(writer: FieldsOfManager) -> bool:
+    return (writer.manager, writer.operation) == (FIELD_MANAGER, "Apply")
 
 
 def has_opted_out(node: Node, settings: ActorSettings) -> bool:

@@ -42,12 +42,15 @@ class ScriptActor(Section):
 
 async def act(actor: ScriptActor, fleet: str, transition: Transition) -> ActionOutcome:
     """Runs the executable, unless it is not to be trusted any more or the run is a dry one."""
+    effect, detail = await _act(actor, fleet, transition)
+    return ActionOutcome(effect=effect, detail=detail, only_tells=not actor.can_cordon)
+
+
+async def _act(actor: ScriptActor, fleet: str, transition: Transition) -> tuple[Effect, str]:
     if reason := distrust(actor.path):
-        return ActionOutcome(effect=Effect.FAILED, detail=reason)
+        return Effect.FAILED, reason
     if transition.dry_run:
-        return ActionOutcome(
-            effect=Effect.WOULD, detail=f"would run {actor.path} for {transition.node}, now {transition.after}"
-        )
+        return Effect.WOULD, f"would run {actor.path} for {transition.node}, now {transition.after}"
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     try:
         ended = await run_child(
@@ -57,8 +60,8 @@ async def act(actor: ScriptActor, fleet: str, transition: Transition) -> ActionO
             timeout_s=actor.timeout_s,
         )
     except OSError as error:
-        return ActionOutcome(effect=Effect.FAILED, detail=f"{actor.path} cannot be started: {error.strerror}")
-    return ActionOutcome(effect=_EFFECTS.get(ended.exit_code, Effect.FAILED), detail=_detail(actor, ended))
+        return Effect.FAILED, f"{actor.path} cannot be started: {error.strerror}"
+    return _EFFECTS.get(ended.exit_code, Effect.FAILED), _detail(actor, ended)
 
 
 def _detail(actor: ScriptActor, ended: Ended) -> str:

@@ -5,6 +5,7 @@ the environment of the agent, and beside that MUSTER_NODE (the node's name), MUS
 a directory of its own that is its working directory too and is removed after the run.
 """
 
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -52,7 +53,7 @@ _FINDS = {
     "out_of_bounds": "a metric of the script is beyond a reference that the operator has set",
     "truncated": "the script said more than is read of it, and the rest was dropped",
     "garbage": "the script's JSON cannot be read or is not of the form",
-    "untrusted": "the script has vanished since the start, is no executable any more, or everybody could replace it",
+    "untrusted": "the script is not there, is no executable any more, or everybody could replace it",
     "not_started": "the script could not be started",
     "timed_out": "the script was not done by its deadline and was killed",
     "*": "what the script itself has found, under the codes that it gives",
@@ -76,7 +77,8 @@ class ScriptCheck(Section):
     @field_validator("path")
     @classmethod
     def _is_trusted(cls, value: Path) -> Path:
-        if reason := distrust(value):
+        # Whether it is there is seen when it is run: the coordinator and other nodes may have the same settings.
+        if (os.path.lexists(value) or not value.is_absolute()) and (reason := distrust(value)):
             raise ValueError(reason)
         return value
 

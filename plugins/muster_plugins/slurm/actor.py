@@ -10,6 +10,9 @@ from muster_plugins.slurm.settings import ActorSettings
 async def act(scontrol: Scontrol, settings: ActorSettings, transition: Transition) -> ActionOutcome:
     """Drains or resumes the node as the transition asks for, or says what keeps it from that."""
     name = Names(settings.domain, settings.names).in_slurm(transition.node)
+    if name is None:
+        detail = f"Slurm has no node for {transition.node}, by plugins.slurm.actor.domain and names"
+        return ActionOutcome(effect=Effect.LEFT, detail=detail)
     try:
         node = await scontrol.node(name)
         if node is None:

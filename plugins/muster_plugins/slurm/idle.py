@@ -14,7 +14,7 @@ others without a word.
 import os
 
 from muster import Idleness
-from muster_plugins.programs import Completed, TimedOut, run_program
+from muster_plugins.programs import TimedOut, run_program
 
 _TIMEOUT_S = 0.8
 """A probe has a second. slurmctld may take longer when it is very busy, and then nobody knows."""
@@ -34,11 +34,12 @@ def _jobs_on(node: str, squeue: str) -> set[str]:
     question = ["--all", "--local", f"--nodelist={node}", "--noheader", "--format=%A"]
     try:
         done = run_program([squeue, *question], timeout_s=_TIMEOUT_S, env=_no_preferences())
-    except TimedOut:
-        raise Unanswered(f"slurmctld did not answer within {_TIMEOUT_S:g} s") from None
+    except TimedOut as late:
+        silence = f"slurmctld did not answer within {_TIMEOUT_S:g} s"
+        raise Unanswered(f"{silence}: {_last_line(late.said)}" if late.said else silence) from None
     jobs = done.stdout.split()
     if done.exit_code != 0 or done.truncated or not all(job.isdigit() for job in jobs):
-        raise Unanswered(_what_it_said(done))
+        raise Unanswered(_last_line(done.stderr or done.stdout) or f"squeue ended with {done.exit_code}")
     return set(jobs)
 
 
@@ -47,6 +48,5 @@ def _no_preferences() -> dict[str, None]:
     return {name: None for name in os.environ if name.startswith("SQUEUE_") or name == "SLURM_CLUSTERS"}
 
 
-def _what_it_said(done: Completed) -> str:
-    *_, last_line = [f"squeue ended with {done.exit_code}", *(done.stderr or done.stdout).splitlines()]
-    return last_line
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]

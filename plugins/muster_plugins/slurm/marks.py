@@ -4,7 +4,7 @@ A drain of ours is known by its reason: `muster:ID …` takes a node out of serv
 `muster-test: …` keeps work off it while it is tested. Slurm forgets the reason when the node is resumed. So that a
 resume by hand can be told from a drain that never was, `[muster:ID]` stands in the node's comment as well, behind
 whatever people wrote there. A program cannot ask Slurm for a change on a condition: what somebody writes in the
-milliseconds between our look at a node and our change is lost.
+milliseconds between our look at a node and our change is lost. Of what muster itself writes then, the mark is left.
 """
 
 import re
@@ -65,8 +65,14 @@ def describe(node: SlurmNode) -> str:
 
 
 def quarantine_reason(transition: Transition, node: SlurmNode) -> str:
-    """The reason of a drain for this transition."""
-    return _reason(f"muster:{transition.id} {transition.after.lower()}: {transition.reason}", node)
+    """The reason of a drain for this transition: what was found, and what that means."""
+    found = f"{', '.join(transition.codes)}: " if transition.codes else ""
+    return _reason(f"muster:{transition.id} {transition.after.lower()}: {found}{transition.reason}", node)
+
+
+def restored_reason(id: str, node: SlurmNode) -> str:
+    """The reason of a drain for the transition of that id, of which no more is known."""
+    return _reason(f"muster:{id} taken out while it was tested", node)
 
 
 def testing_reason(why: str, node: SlurmNode) -> str:

@@ -14,9 +14,10 @@ class Names:
         self._slurms = exceptions
         self._musters = {theirs: ours for ours, theirs in exceptions.items()}
 
-    def in_slurm(self, node: str) -> str:
-        """What Slurm calls this node of muster."""
-        return self._slurms.get(node) or node.removesuffix(self._domain)
+    def in_slurm(self, node: str) -> str | None:
+        """What Slurm calls this node of muster; None when no node of Slurm is called so here."""
+        name = self._slurms.get(node) or node.removesuffix(self._domain)
+        return name if self.in_muster(name) == node else None
 
     def in_muster(self, node: str) -> str:
         """What muster calls this node of Slurm."""

@@ -13,11 +13,14 @@ from muster_plugins.slurm.survey import survey
 
 NAME = "slurm"
 
-_TEST_TIMEOUT_S = 2.0
-"""All reservations of a node together have five seconds, and one asks scontrol twice."""
+_TEST_TIMEOUT_S = 1.5
+"""All reservations of a node together have five seconds, and one asks scontrol three times."""
 
 _ACT_TIMEOUT_S = 4.0
 """A transition has ten, and asks scontrol twice."""
+
+_SURVEY_TIMEOUT_S = 20.0
+"""A survey has sixty, and asks scontrol twice; a busy slurmctld takes its time to tell of thousands of nodes."""
 
 
 @hookimpl
@@ -49,7 +52,7 @@ async def muster_survey(config: Config) -> Survey | None:
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.actor.enabled:
         return None
-    return await survey(Scontrol(settings.scontrol, _ACT_TIMEOUT_S), settings.actor)
+    return await survey(Scontrol(settings.scontrol, _SURVEY_TIMEOUT_S), settings.actor)
 
 
 @hookimpl

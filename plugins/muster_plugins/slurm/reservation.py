@@ -1,11 +1,14 @@
 """Keeps Slurm's work off this node while it is tested: a drain with a reason of its own.
 
-A node that is out of service is drained already, and stays so.
+A node that is out of service is drained already, and stays so. The coordinator takes a node out just when a test has
+ended badly, so its drain may come between our look at the node and our change, and be lost. Its mark is not, and so the
+drain is put back.
 """
 
 import asyncio
+from collections.abc import Mapping
 
-from muster_plugins.slurm.marks import Hold, describe, hold, testing_reason
+from muster_plugins.slurm.marks import Hold, describe, hold, marked, restored_reason, testing_reason
 from muster_plugins.slurm.nodes import SlurmNode
 from muster_plugins.slurm.scontrol import Failed, Scontrol
 
@@ -30,12 +33,21 @@ async def _reserve(scontrol: Scontrol, name: str, why: str) -> None:
         case Hold.OTHERS | Hold.ABSENCE:
             raise Taken(f"{name} is {describe(node)}")
         case Hold.NOTHING | Hold.TEST:
-            await scontrol.update(name, {"State": "DRAIN", "Reason": testing_reason(why, node)})
+            await _update(scontrol, node, {"State": "DRAIN", "Reason": testing_reason(why, node)})
 
 
 async def _release(scontrol: Scontrol, name: str) -> None:
-    if hold(await _known(scontrol, name)) is Hold.TEST:
-        await scontrol.update(name, {"State": "UNDRAIN"})
+    node = await _known(scontrol, name)
+    if hold(node) is Hold.TEST:
+        await _update(scontrol, node, {"State": "UNDRAIN"})
+
+
+async def _update(scontrol: Scontrol, before: SlurmNode, changes: Mapping[str, str]) -> None:
+    await scontrol.update(before.name, changes)
+    now = await _known(scontrol, before.name)
+    mark = marked(now)
+    if mark is not None and mark != marked(before) and hold(now) not in (Hold.QUARANTINE, Hold.OTHERS):
+        await scontrol.update(now.name, {"State": "DRAIN", "Reason": restored_reason(mark, now)})
 
 
 async def _known(scontrol: Scontrol, name: str) -> SlurmNode:

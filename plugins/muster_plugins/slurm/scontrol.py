@@ -20,6 +20,9 @@ _MOST_CHARACTERS = 300
 _SHOW = ("--all", "--oneliner", "show")
 _NO_NODE = "muster-asks-whether-it-may-update-nodes"
 
+_NO_RIGHT = "Invalid user id"
+_REMEDY = "this user must be root or SlurmUser, or have AdminLevel=Admin in sacctmgr"
+
 
 class Failed(Unavailable):
     """scontrol did not do what it was asked for; the text says why."""
@@ -52,7 +55,12 @@ class Scontrol:
 
     async def update(self, name: str, changes: Mapping[str, str]) -> None:
         """Changes a node; Failed when slurmctld does not."""
-        await self._run(*_update(name, changes))
+        try:
+            await self._run(*_update(name, changes))
+        except Failed as failure:
+            if _NO_RIGHT in str(failure):
+                raise Failed(f"{failure}: {_REMEDY}") from None
+            raise
 
     def update_line(self, name: str, changes: Mapping[str, str]) -> str:
         """What a person would type to the same effect."""
@@ -84,7 +92,8 @@ class Scontrol:
             async with asyncio.timeout(self.timeout_s):
                 stdout, stderr, code = await asyncio.gather(_all(process.stdout), _all(process.stderr), process.wait())
         except TimeoutError:
-            raise Failed(f"slurmctld did not answer within {self.timeout_s:g} s") from None
+            silence, said = f"slurmctld did not answer within {self.timeout_s:g} s", _in_short(await _end(process))
+            raise Failed(f"{silence}: {said}" if said else silence) from None
         finally:
             await _end(process)
         if code != 0:
@@ -112,11 +121,15 @@ async def _all(stream: asyncio.StreamReader | None) -> str:
         return end.partial.decode(errors="replace")
 
 
-async def _end(process: Process) -> None:
-    """Ends it, and what it may have left behind. The rest is read, as asyncio keeps pipes open that were not."""
+async def _end(process: Process) -> str:
+    """Ends it, and what it may have left behind. The rest is read, as asyncio keeps pipes open that were not.
+
+    Gives what it had to complain about that nobody has read so far.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()
+    _, complaints = await process.communicate()
+    return complaints.decode(errors="replace")
 
 
 def _in_short(text: str) -> str:

@@ -28,7 +28,7 @@ async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
     names = Names(settings.domain, settings.names)
     nodes = tuple(scheduler_node(node, names, settings.opt_out_feature) for node in await scontrol.nodes())
     lack = await _lacking_right(scontrol)
-    return Survey(summary=f"Slurm{lack}", can_cordon=not lack, nodes=nodes)
+    return Survey(summary="Slurm", can_cordon=lack is None, problem=lack, nodes=nodes)
 
 
 def scheduler_node(node: SlurmNode, names: Names, opt_out_feature: str) -> SchedulerNode:
@@ -58,12 +58,12 @@ def _mark(node: SlurmNode) -> Mark:
     return Mark.UNDONE if marked(node) else Mark.NONE
 
 
-async def _lacking_right(scontrol: Scontrol) -> str:
-    """Why we may not change nodes, and what to do about it; nothing when we may."""
+async def _lacking_right(scontrol: Scontrol) -> str | None:
+    """Why we may not change nodes, and what to do about it; None when we may."""
     if scontrol not in _MAY_UPDATE:
         try:
             await scontrol.check_right()
         except Failed as failure:
-            return f": {failure}; the coordinator's user must be SlurmUser, or have AdminLevel=Admin in sacctmgr"
+            return str(failure)
         _MAY_UPDATE.add(scontrol)
-    return ""
+    return None

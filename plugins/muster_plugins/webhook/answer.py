@@ -11,6 +11,9 @@ TOLD = ActionOutcome(effect=Effect.DONE, detail="told")
 _LATER = frozenset({408, 425, 429})
 """Of the answers that refuse, those that a later post may not get: timeout, too early, too many."""
 
+_REFUSED_WAIT_S = 900.0
+"""What was refused is told again when somebody may have mended it: a token, a channel, a rule of the other side."""
+
 _LONGEST_WAIT_S = 3600.0
 
 
@@ -18,22 +21,23 @@ def judge_answer(status: int, retry_after: str | None, said: str, now: float) ->
     """What an answer means that begins with `said`, and whose header Retry-After holds `retry_after`."""
     if status < 300:
         return TOLD
+    wait_s = None if retry_after is None else _seconds(retry_after, now)
     if status in _LATER or status >= 500:
-        wait_s = None if retry_after is None else _seconds(retry_after, now)
         return ActionOutcome(effect=Effect.FAILED, detail=_text(status, said), retry_after_s=wait_s)
     if status < 400:
         said = "redirects are not followed; set url to where it leads"
-    return ActionOutcome(effect=Effect.LEFT, detail=f"refused: {_text(status, said)}")
+    refused = f"refused: {_text(status, said)}"
+    return ActionOutcome(effect=Effect.FAILED, detail=refused, retry_after_s=max(wait_s or 0.0, _REFUSED_WAIT_S))
 
 
 def combine(outcomes: Mapping[str, ActionOutcome]) -> ActionOutcome:
-    """One outcome for those of all targets, by name: FAILED while one is to be told again, else LEFT if one refused."""
-    effects = {outcome.effect for outcome in outcomes.values()}
-    waits_s = [outcome.retry_after_s for outcome in outcomes.values() if outcome.retry_after_s is not None]
+    """One outcome for those of all targets, by name: FAILED while one is to be told again, DONE when all were told."""
+    failed = [outcome for outcome in outcomes.values() if outcome.effect is Effect.FAILED]
     return ActionOutcome(
-        effect=next(effect for effect in (Effect.FAILED, Effect.LEFT, Effect.DONE) if effect in effects),
+        effect=Effect.FAILED if failed else Effect.DONE,
         detail="; ".join(f"{name}: {outcome.detail}" for name, outcome in outcomes.items()),
-        retry_after_s=max(waits_s, default=None),
+        retry_after_s=min((outcome.retry_after_s or 0.0 for outcome in failed), default=None),
+        only_tells=True,
     )
 
 

@@ -1,8 +1,10 @@
-"""Posts to targets, and remembers what each of them has been told."""
+"""Posts to targets, and remembers what each of them has been told, and how long it wants to be left alone."""
 
 import asyncio
-import time
 from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+from time import monotonic, time
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, StreamReader
 
@@ -28,31 +30,32 @@ class Delivery:
 
     def __init__(self) -> None:
         self._session = ClientSession(cookie_jar=DummyCookieJar())
-        self._told: dict[str, None] = {}  # a set that knows which came first
+        self._last: dict[str, tuple[ActionOutcome, float]] = {}  # what came of it, and until when it is let be
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._session.close()
 
     async def tell(self, targets: Mapping[str, Target], notice: Notice) -> dict[str, ActionOutcome]:
-        """By name, what came of telling each target; those that have been told are left alone."""
+        """By name, what came of telling each target; those that have been told or want to wait are left alone."""
         outcomes = await asyncio.gather(*(self._tell(name, target, notice) for name, target in targets.items()))
         return dict(zip(targets, outcomes, strict=True))
 
     async def _tell(self, name: str, target: Target, notice: Notice) -> ActionOutcome:
         key = f"{notice.key}:{name}"
-        if key in self._told:
-            return TOLD
+        last, until = self._last.get(key, (TOLD, 0.0))
+        wait_s = until - monotonic()
+        if wait_s > 0:
+            return last if last is TOLD else replace(last, retry_after_s=wait_s)
         try:
             outcome = await self._post(key, name, target, notice)
         except SettingsError as error:
             return ActionOutcome(effect=Effect.FAILED, detail=str(error))
-        if outcome is TOLD:
-            self._remember(key)
+        self._remember(key, outcome, inf if outcome is TOLD else monotonic() + (outcome.retry_after_s or 0.0))
         return outcome
 
     async def _post(self, key: str, name: str, target: Target, notice: Notice) -> ActionOutcome:
-        url, now = target.url.get_secret_value(), time.time()
+        url, now = target.url.get_secret_value(), time()
         credentials = read_credentials(name, target)
         request = make_request(key, target, credentials, notice, now)
         try:
@@ -73,10 +76,10 @@ class Delivery:
         said = cut(without_secrets(said, target, credentials), _MOST_CHARACTERS)
         return judge_answer(response.status, response.headers.get("Retry-After"), said, now)
 
-    def _remember(self, key: str) -> None:
-        self._told[key] = None
-        if len(self._told) > MOST_REMEMBERED:
-            del self._told[next(iter(self._told))]
+    def _remember(self, key: str, outcome: ActionOutcome, until: float) -> None:
+        self._last[key] = outcome, until
+        if len(self._last) > MOST_REMEMBERED:
+            del self._last[next(iter(self._last))]
 
 
 async def _beginning(content: StreamReader) -> str:

@@ -45,7 +45,7 @@ class Webhook:
         )
         if transition.dry_run:
             told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
-            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}")
+            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
         return combine(await self._opened().tell(targets, notice))
 
     @hookimpl

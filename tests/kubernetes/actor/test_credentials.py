@@ -7,12 +7,14 @@ import sys
 
 import pytest
 from benchmarks.kubernetes_standin.access import CLUSTER_ADMIN
+from benchmarks.kubernetes_standin.credentials import make_certificates
+from benchmarks.kubernetes_standin.faults import Fault
 from benchmarks.kubernetes_standin.server import StandIn
 
 from muster import Effect
 from muster.config import Config, Settings
 from muster.errors import Unavailable
-from muster_plugins.kubernetes import plugin
+from muster_plugins.kubernetes import connection, plugin
 
 ACCOUNT = "system:serviceaccount:muster:muster-coordinator"
 
@@ -129,15 +131,91 @@ async def test_a_kubeconfig_that_is_not_there_is_refused(new_coordinator, tmp_pa
         await new_coordinator({"kubeconfig": str(tmp_path / "absent")}).survey()
 
 
-async def test_a_program_that_fails_is_named(standin, new_coordinator, tmp_path):
+@pytest.fixture
+def as_user(standin, new_coordinator, tmp_path):
+    """Makes a coordinator with a kubeconfig whose user is described so."""
+
+    def make(**user):
+        config = json.loads(standin.kubeconfig().read_text())
+        config["users"][0]["user"] = user
+        path = tmp_path / "kubeconfig"
+        path.write_text(json.dumps(config))
+        return new_coordinator({"kubeconfig": str(path)})
+
+    return make
+
+
+def program(command, *arguments):
+    """The program that gives the user of a kubeconfig a token."""
+    return {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "args": [*arguments]}
+
+
+async def test_a_program_that_fails_is_named(as_user):
     """With what it says."""
-    config = json.loads(standin.kubeconfig().read_text())
-    program = {"command": sys.executable, "args": ["-c", "raise SystemExit('log in first')"]}
-    config["users"][0]["user"] = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", **program}}
-    path = tmp_path / "kubeconfig"
-    path.write_text(json.dumps(config))
+    coordinator = as_user(exec=program(sys.executable, "-c", "raise SystemExit('log in first')"))
     with pytest.raises(Unavailable, match="log in first"):
-        await new_coordinator({"kubeconfig": str(path)}).survey()
+        await coordinator.survey()
+
+
+async def test_a_program_that_is_not_there_is_named(as_user):
+    """As in an image that brings no programs of clouds."""
+    with pytest.raises(Unavailable, match=r"kubeconfig: cannot use .*: no-such-plugin: No such file or directory$"):
+        await as_user(exec=program("no-such-plugin")).survey()
+
+
+async def test_a_program_that_does_not_end_is_started_once(standin, as_user, tmp_path, monkeypatch):
+    """As when it waits for somebody to log in. Who has to wait for it says so, and goes on when it has ended."""
+    monkeypatch.setattr(connection, "_OPENING_S", 0.5)
+    token = json.loads(standin.kubeconfig().read_text())["users"][0]["user"]["token"]
+    started, login = tmp_path / "started", tmp_path / "login"
+    script = (
+        "echo once >>$0; until [ -e $1 ]; do sleep 0.05; done; "
+        """echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", """
+        """"status": {"token": "'$2'"}}'"""
+    )
+    coordinator = as_user(exec=program("sh", "-c", script, str(started), str(login), token))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"no credentials after 0\.5 s; does the program that .* names wait"):
+            await coordinator.survey()
+    login.touch()
+    assert (await coordinator.survey()).can_cordon
+    assert started.read_text() == "once\n"
+
+
+async def test_a_key_of_another_certificate_is_refused(as_user, tmp_path):
+    """Before anybody is asked anything."""
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    ours.mkdir()
+    others.mkdir()
+    certificate, key = make_certificates(ours).server, make_certificates(others).key
+    coordinator = as_user(**{"client-certificate": str(certificate), "client-key": str(key)})
+    with pytest.raises(Unavailable, match=r"cannot use the certificates for https://127\.0\.0\.1:[0-9]+: .*mismatch"):
+        await coordinator.survey()
+
+
+async def test_a_new_authority_is_trusted_as_soon_as_its_certificate_is_there(standin, coordinator):
+    """Nobody has to restart the coordinator when the authority of the cluster is replaced."""
+    assert (await coordinator.tell()).effect is Effect.DONE
+    await standin.stop()
+    make_certificates(standin.authority.parent)
+    await standin.start()
+    outcome = await coordinator.tell()
+    assert (outcome.effect, "its certificate is not trusted" in outcome.detail) == (Effect.FAILED, True)
+    assert (await coordinator.tell()).effect is Effect.DONE
+
+
+async def test_who_waits_for_an_answer_gets_it_while_others_open_anew(standin, coordinator):
+    """Since their credentials were not taken any more."""
+    standin.add_node("n2")
+    assert (await coordinator.tell()).effect is Effect.DONE
+    standin.order(Fault.SLOW, verb="get", path="*/n2", seconds=0.5)
+    slow = asyncio.create_task(coordinator.tell(node="n2"))
+    while not any(request.path.endswith("/n2") for request in standin.requests):
+        await asyncio.sleep(0.01)
+    standin.order(Fault.UNAUTHORIZED, verb="get", path="*/n1")
+    assert (await coordinator.tell("PROBATION")).effect is Effect.DONE
+    assert not slow.done()
+    assert (await slow).effect is Effect.DONE
 
 
 async def test_outside_of_a_cluster_a_kubeconfig_is_asked_for(new_coordinator, monkeypatch):

@@ -98,8 +98,10 @@ def test_a_cordon_names_the_program_that_set_it(as_node):
         {"manager": "kubelet", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:status": {}}},
         {"manager": "kubectl-cordon", "time": "2026-02-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}},
     ]
-    by_kubectl = as_node(spec=CORDONED, managedFields=writers)
-    assert others_word(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
+    ours = {"manager": "muster", "operation": "Apply", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
+    for known in (writers, [ours, *writers]):
+        by_kubectl = as_node(spec=CORDONED, managedFields=known)
+        assert others_word(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
     assert others_word(as_node(spec=CORDONED)) == "cordoned by somebody else"
     assert others_word(as_node()) == "tainted by somebody else"
 
@@ -116,7 +118,7 @@ LEAVING = {
     "stays": ({"spec": {"taints": [{"key": "example.com/other", "effect": "NoSchedule"}]}}, None),
     "is deleted": ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "being deleted"),
     "is scaled down": (tainted("ToBeDeletedByClusterAutoscaler"), "cluster autoscaler removes it"),
-    "may be scaled down": (tainted("DeletionCandidateOfClusterAutoscaler"), "may remove it"),
+    "may be scaled down some day": (tainted("DeletionCandidateOfClusterAutoscaler"), None),
     "is consolidated": (tainted("karpenter.sh/disrupted"), "Karpenter removes it"),
     "is shut down": (tainted("node.cloudprovider.kubernetes.io/shutdown"), "machine is shut down"),
     "is ended by Google": (tainted("cloud.google.com/impending-node-termination"), "Google Cloud ends"),

@@ -51,7 +51,7 @@ async def test_what_is_missing_is_named(limited, missing):
     coordinator = limited(call for call in OF_THE_COORDINATOR if call is not missing)
     survey = await coordinator.survey()
     assert not survey.can_cordon
-    assert survey.summary.endswith(f", which does not let us {missing}: grant it by RBAC")
+    assert survey.problem == f"{survey.summary} does not let us {missing}: grant it by RBAC"
     outcome = await coordinator.tell()
     assert outcome.effect is Effect.FAILED
     assert f'User "{ACCOUNT}" cannot {missing.verb} resource "{missing.resource}"' in outcome.detail

@@ -21,4 +21,16 @@ async def test_a_node_brings_its_labels(standin, coordinator):
     )
     seen = await coordinator.see("n2")
     assert seen.labels["muster/rack"] == "r7"
+    assert not seen.is_new
     assert seen.leaving == "Karpenter removes it (taint karpenter.sh/disrupted:NoSchedule)"
+
+
+async def test_a_new_node_is_told_from_the_one_before(standin, coordinator, kubectl):
+    """Which had the same name."""
+    taints = [{"key": "muster.dev/accepting", "effect": "NoSchedule"}]
+    standin.add_node("n2", taints=taints)
+    before = await coordinator.see("n2")
+    assert (before.is_new, await coordinator.see("n2")) == (True, before)
+    await kubectl.delete("n2")
+    standin.add_node("n2", taints=taints)
+    assert (await coordinator.see("n2")).registration not in {None, before.registration}

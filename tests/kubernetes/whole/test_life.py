@@ -2,6 +2,8 @@
 
 import re
 
+STARTUP_TAINT = {"key": "muster.dev/accepting", "effect": "NoSchedule"}
+
 STORY = (
     "  joined  ",
     "  service  ACCEPTING to IN_SERVICE: ",
@@ -24,7 +26,7 @@ STORY = (
 
 def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
     """Each state shows on the node, and afterwards its story tells all of it in order."""
-    cluster.register("new", taints=[{"key": "muster.dev/accepting", "effect": "NoSchedule"}])
+    cluster.register("new", taints=[STARTUP_TAINT])
     fleet.start_agent("new", interval_s=3600.0)  # so nothing examines the node before it is asked for
     assert fleet.view("new")["mark"] == "OURS"
     eventually(lambda: fleet.case("new")["own_checks"], "its inventory")
@@ -60,6 +62,31 @@ def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
     fleet.leave("new")
 
 
+def test_a_new_machine_under_an_old_name_is_accepted_first(fleet, cluster, eventually):
+    """As when a cloud repairs a node. What was measured on the one before lets nobody in."""
+    fleet.join("again", taints=[STARTUP_TAINT])
+    fleet.becomes("IN_SERVICE", "again")
+    assert (fleet.view("again")["node"], cluster.node("again").taints) == ("again", [])
+    cluster.kubectl("delete", "again")
+    cluster.register("again", taints=[STARTUP_TAINT])
+    fleet.start_agent("again", interval_s=3600.0)  # so nothing examines the node before it is asked for
+    eventually(lambda: fleet.case("again")["state"] == "ACCEPTING", "it to be taken as a new one")
+    eventually(lambda: fleet.case("again")["own_checks"], "its inventory")
+    seen = len(cluster.standin.requests)
+    eventually(lambda: lists(cluster, seen) >= 2, "another survey")
+    assert (fleet.case("again")["state"], cluster.node("again").taints) == ("ACCEPTING", ["muster.dev/accepting"])
+
+    fleet.api.post("nodes", "again", "runs", body={"check": "simulated", "params": {}})
+    fleet.becomes("IN_SERVICE", "again")
+    assert cluster.node("again").taints == []
+    fleet.leave("again")
+
+
+def lists(cluster, seen):
+    """How often the nodes were listed since so many requests."""
+    return sum(request.verb == "list" for request in cluster.standin.requests[seen:])
+
+
 def test_a_node_that_leaves_is_no_failure(fleet, cluster, eventually):
     """The autoscaler announces it and deletes the node, its agent falls silent, and nothing stands against it."""
     fleet.join("leaver")
@@ -73,4 +100,5 @@ def test_a_node_that_leaves_is_no_failure(fleet, cluster, eventually):
     eventually(lambda: fleet.case("leaver")["gone"], "it to have left")
     assert (fleet.case("leaver")["charges"], cluster.patches("leaver")) == ([], before)
     assert fleet.story("leaver", "service") == ["ACCEPTING to IN_SERVICE: it has been examined and is healthy"]
-    assert fleet.story("leaver", "left") == ["it is silent, and no scheduler lists it any more"]
+    told = ["it is silent, and no scheduler lists it any more"]  # what has been decided is stored a moment later
+    eventually(lambda: fleet.story("leaver", "left") == told, "the story to say so")

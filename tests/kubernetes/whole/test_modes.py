@@ -39,6 +39,6 @@ def test_who_may_not_patch_nodes_does_not_enforce(new_fleet, cluster, reader):
     assert "Traceback" not in said
     assert said.splitlines()[-1] == (
         "muster: quarantine.mode = 'enforce' needs an actor that works, and there is none: "
-        f"kubernetes: Kubernetes at {cluster.standin.url}, which does not let us patch nodes, patch nodes/status, "
+        f"kubernetes: Kubernetes at {cluster.standin.url} does not let us patch nodes, patch nodes/status, "
         "create events in the namespace default: grant it by RBAC"
     )
