@@ -184,6 +184,13 @@ async def test_slurm_may_call_a_node_otherwise(nodes):
         await tell("IN_SERVICE", id="1-8", node=node, settings={"actor": actor})
 
 
+async def test_a_wrong_domain_is_seen(nodes):
+    """At the first node that is to go, in a dry run already."""
+    outcome = await tell(settings={"actor": {"domain": ".example"}}, dry_run=True)
+    assert outcome.effect is Effect.LEFT
+    assert outcome.detail == "Slurm has no node for gpu1, by plugins.slurm.actor.domain and names"
+
+
 async def test_a_node_that_has_opted_out_is_left_alone(nodes):
     """By a feature, which can be set while Slurm runs."""
     by_hand(nodes, "AvailableFeatures=h100,muster_opt_out")

@@ -162,6 +162,13 @@ def test_a_drain_says_that_jobs_run_on():
     assert "jobs" not in decide(node("in service"), transition("CORDONED"), "x").detail
 
 
+def test_a_drain_says_what_was_found():
+    """Which is what whoever reads `sinfo -R` looks up; the policy's reason says what it means."""
+    told = transition("CORDONED", codes=("nvml.device_lost", "nvml.xid"), reason="A GPU no longer answers")
+    update = decide(node("in service"), told, "x").update
+    assert update["Reason"] == "muster:1-7 cordoned: nvml.device_lost, nvml.xid: A GPU no longer answers"
+
+
 @pytest.mark.parametrize("reason", ["two\nlines\tand\0more", "ü" * 400, "x" * 400])
 def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     """And still ours when it is cut."""
@@ -175,12 +182,14 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
 def test_a_node_by_its_name_in_muster():
     """A domain is added, and exceptions go before that."""
     names = Names(".example", {"first": "gpu1"})
-    assert (names.in_slurm("gpu2.example"), names.in_slurm("first"), names.in_slurm("other")) == (
-        "gpu2",
-        "gpu1",
-        "other",
-    )
+    assert (names.in_slurm("gpu2.example"), names.in_slurm("first")) == ("gpu2", "gpu1")
     assert (names.in_muster("gpu2"), names.in_muster("gpu1")) == ("gpu2.example", "first")
+
+
+@pytest.mark.parametrize("name", ["gpu2", "gpu1.example", "gpu1"])
+def test_a_node_that_slurm_would_be_said_to_call_otherwise_is_none_of_its(name):
+    """It would be drained, and what people do with it in Slurm would not be seen."""
+    assert Names(".example", {"first": "gpu1"}).in_slurm(name) is None
 
 
 @pytest.mark.parametrize(

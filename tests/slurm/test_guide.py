@@ -25,9 +25,9 @@ def test_the_lines_can_be_run(nodes, block):
 
 def test_the_lines_of_a_dry_run_are_those_that_muster_runs(nodes):
     """The guide shows the arguments of its own updates."""
-    told = {"id": "12-47", "node": "gpu1", "before": "IN_SERVICE", "after": "CORDONED", "at": 1.0}
-    transition = Transition.model_validate(told | {"reason": "gpu.ecc on device 3"})
-    (block,) = [block for block in BLOCKS if "12-47" in block]
+    told = {"id": "t17-4", "node": "gpu1", "before": "IN_SERVICE", "after": "CORDONED", "at": 1.0}
+    transition = Transition.model_validate(told | {"codes": ["nvml.xid"], "reason": "A GPU is lost"})
+    (block,) = [block for block in BLOCKS if "t17-4" in block]
     for line, after in zip(block.splitlines(), (ServiceState.CORDONED, ServiceState.IN_SERVICE), strict=True):
         (node,) = read_nodes(nodes.scontrol("--oneliner", "show", "node", "gpu1"))
         update = decide(node, transition.model_copy(update={"after": after}), "x").update

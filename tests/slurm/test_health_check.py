@@ -28,7 +28,7 @@ def install(slurm):
     for name, text in (("logger", log), ("scontrol", scontrol)):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    node_check = slurm.example("node-check", PATH=f"{programs}:/usr/bin:/bin")
+    node_check = slurm.example("node-check", PATH=f"{programs}:/usr/bin:/bin", deadline_s="50")
     slurm.example("health-check", node_check=node_check, scontrol=programs / "scontrol")
 
 

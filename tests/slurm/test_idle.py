@@ -147,6 +147,15 @@ def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatc
         wait_for(partial(_answers, "gpu1"), "an answer")
 
 
+def test_what_squeue_says_while_it_waits_is_the_reason(at, tmp_path):
+    """It waits a minute for a slurm.conf that is not there."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\necho 'cannot stat file /etc/slurm/slurm.conf, retrying' >&2\nexec sleep 600\n")
+    squeue.chmod(0o755)
+    with pytest.raises(Unanswered, match=r"within 0\.8 s: cannot stat file /etc/slurm/slurm\.conf, retrying$"):
+        at("gpu1", squeue=str(squeue))
+
+
 def _answers(node: str) -> bool:
     try:
         return idleness(node) is IDLE

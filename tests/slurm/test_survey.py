@@ -1,6 +1,7 @@
 """What the coordinator is told about Slurm as a whole, and what keeps it from acting."""
 
 import asyncio
+import contextlib
 import shutil
 
 import psutil
@@ -64,6 +65,12 @@ async def test_it_lists_all_nodes(nodes):
     assert survey.nodes[0].labels == {"partition.slurm/main": "true"}
 
 
+async def test_a_busy_slurmctld_may_take_its_time(nodes, stand_in):
+    """To tell of all nodes; who waits for an action would have given up."""
+    slow = stand_in(f'case "$*" in *nodes) sleep 4.2 ;; esac; exec {shutil.which("scontrol")} "$@"')
+    assert [node.node for node in (await surveyed(config(slow))).nodes] == ["gpu1", "gpu2"]
+
+
 async def test_who_may_act_is_asked_once(nodes, stand_in):
     """What slurmctld logs as an error is not asked again and again."""
     scontrol = stand_in(f'exec {shutil.which("scontrol")} "$@"')
@@ -77,12 +84,13 @@ async def test_a_user_who_may_not_act(nodes, unprivileged):
     """Is told at once, what Slurm says and what to change; what he tries all the same has failed."""
     survey = await surveyed(config(unprivileged))
     assert not survey.can_cordon
-    assert "Invalid user id" in survey.summary
-    assert "AdminLevel=Admin" in survey.summary
+    assert survey.problem is not None
+    assert "Invalid user id" in survey.problem
+    assert "AdminLevel=Admin" in survey.problem
     outcome = await muster_transition(config(unprivileged), Transition.model_validate(CORDON))
     assert outcome is not None
     assert outcome.effect is Effect.FAILED
-    assert "Invalid user id" in outcome.detail
+    assert "AdminLevel=Admin" in outcome.detail
 
 
 @pytest.mark.parametrize(
@@ -114,7 +122,14 @@ async def test_a_scontrol_that_hangs_is_ended(stand_in, tmp_path, text):
     hangs = stand_in(f"sleep 600 & echo $! >{tmp_path / 'pid'}; {text}")
     with pytest.raises(Failed, match=r"slurmctld did not answer within 0\.2 s"):
         await Scontrol(str(hangs), 0.2).nodes()
-    assert ended((tmp_path / "pid").read_text())
+    await end((tmp_path / "pid").read_text())
+
+
+async def test_what_scontrol_says_while_it_waits_is_told(stand_in):
+    """It waits a minute for a slurm.conf that is not there, and says so at once."""
+    waits = stand_in("echo 'cannot stat file /etc/slurm/slurm.conf, retrying' >&2; exec sleep 600")
+    with pytest.raises(Failed, match=r"within 1 s: cannot stat file /etc/slurm/slurm\.conf, retrying$"):
+        await Scontrol(str(waits), 1.0).nodes()
 
 
 async def test_a_scontrol_whose_caller_gives_up_is_ended(stand_in, tmp_path):
@@ -126,11 +141,15 @@ async def test_a_scontrol_whose_caller_gives_up_is_ended(stand_in, tmp_path):
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert ended((tmp_path / "pid").read_text())
+    await end((tmp_path / "pid").read_text())
 
 
-def ended(pid):
-    return not psutil.pid_exists(int(pid)) or psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
+async def end(pid):
+    """Returns when the process has ended: who kills one is not told when that is."""
+    async with asyncio.timeout(10):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE:
+                await asyncio.sleep(0.01)
 
 
 async def test_what_people_like_to_see_changes_nothing(nodes, monkeypatch):
