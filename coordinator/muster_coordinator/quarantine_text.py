@@ -7,7 +7,7 @@ from muster.model import ServiceState, format_instant
 from muster.table import table
 from muster.transition import Effect
 from muster_coordinator.quarantine.actions import Outcome
-from muster_coordinator.quarantine.case import Trial
+from muster_coordinator.quarantine.case import OUT, Trial
 from muster_coordinator.quarantine.demand import Demand
 from muster_coordinator.quarantine.events import (
     Asked,
@@ -39,11 +39,11 @@ def state(service: ServiceState, dry_run: bool) -> str:
 
 
 def case_table(cases: Iterable[CaseView]) -> str:
-    """A line for every case, and below it the actors that have failed."""
+    """A line for every case, and below it what the actors have not done."""
     cases = list(cases)
     rows = ((it.node, state(it.state, it.dry_run), format_instant(it.since), _one_line(why(it)) or "-") for it in cases)
     head, *lines = table(("NODE", "STATE", "SINCE", "WHY"), rows).splitlines()
-    below = (list(failures(case)) for case in cases)
+    below = (list(not_done(case)) for case in cases)
     return "\n".join([head, *_interleaved(lines, below)])
 
 
@@ -62,6 +62,9 @@ def why(case: CaseView) -> Iterator[str]:
         yield f"it is leaving: {case.leaving}"
     if case.lost_at is not None:
         yield f"silent since {format_instant(case.lost_at)}"
+    if case.gone:
+        yield "it has left the fleet"
+    yield from case.spared
     yield from _what_comes_next(case)
 
 
@@ -98,10 +101,16 @@ def _progress(trial: Trial, wanted: int) -> str:
     return f"{rounds}{trouble}, the next at {format_instant(trial.next_at)}" if trial.next_at else rounds + trouble
 
 
-def failures(case: CaseView) -> Iterator[str]:
-    """The actors that have failed to do what was decided."""
-    failed = ((actor, it) for actor, it in case.outcomes.items() if it.effect is Effect.FAILED)
-    return (outcome_line(actor, outcome) for actor, outcome in failed)
+def not_done(case: CaseView) -> Iterator[str]:
+    """The actors that have failed, and if none keeps work off a node that is out, those that have left it as it is."""
+    missed = {Effect.FAILED, Effect.LEFT} if _is_out_in_name_only(case) else {Effect.FAILED}
+    return (outcome_line(actor, outcome) for actor, outcome in case.outcomes.items() if outcome.effect in missed)
+
+
+def _is_out_in_name_only(case: CaseView) -> bool:
+    """Whether no actor has taken the node out that we have, as when schedulers know it by another name."""
+    keepers = [outcome for outcome in case.outcomes.values() if not outcome.only_tells]
+    return case.state in OUT and case.hands_off is None and all(it.effect is Effect.LEFT for it in keepers)
 
 
 def outcome_line(actor: str, outcome: Outcome) -> str:

@@ -29,12 +29,17 @@ from muster_coordinator.quarantine.events import (
 )
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.testing import LEAST_PARTNERS
 from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeping import Sweeping
 from muster_coordinator.sweeps.neighbours import nearest_healthy
+from muster_coordinator.sweeps.recovery import RESTARTED
+
+TEST_OF = "test of "
+"""How the origin of a sweep begins that tests the node named behind it."""
 
 LOG_S = 86_400.0
 """How long a log goes on before it begins anew: only up to a beginning can it be removed when it is old."""
@@ -71,6 +76,11 @@ class Quarantining:
                 listed[actor].add(case.node)
         return listed
 
+    def has_left(self, node: str) -> bool:
+        """Whether a node has left the fleet while it was not out of service, and nobody has come under its name yet."""
+        case = self.cases.get(node)
+        return case is not None and case.gone and case.state not in OUT
+
     def last_action(self, node: str) -> Action | None:
         """A node's last transition, with what came of it; None when there was none, or it counts no more."""
         return self._quarantine.last_action(node)
@@ -97,7 +107,13 @@ class Quarantining:
             node.evidence.date_as(case.charges)
         begun = self._begin_log(self._quarantine.begin(known.values(), actions), now)
         self._roster.report_all(now)
-        return [*begun, *self.settle(now)]
+        return [*self._end_old_tests(now), *begun, *self.settle(now)]
+
+    def _end_old_tests(self, now: float) -> list[fleet.Command]:
+        """Ends the sweeps that the coordinator before this one had begun as tests: their nodes are tested anew."""
+        plans = [sweep.plan for sweep in self._sweeping.running.values()]
+        old = [plan.id for plan in plans if plan.origin.startswith(TEST_OF)]
+        return [command for sweep in old for command in self._sweeping.abort(sweep, RESTARTED, now)]
 
     def hear(self, node: str, now: float) -> list[fleet.Command]:
         """Notes a sign of life. An order that was sent before it would have been lost: neither of us was connected."""
@@ -110,7 +126,7 @@ class Quarantining:
     def note_run(self, run: Run) -> None:
         """Notes a run, which may be the test that its node was asked for."""
         case = self.cases.get(run.node)
-        if case is not None and case.trial is not None and case.trial.test == run.id:
+        if case is not None and case.awaits(run.id):
             self._ended.append(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
 
     def tick(self, now: float) -> list[fleet.Command]:
@@ -199,7 +215,7 @@ class Quarantining:
         partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, max(1, wanted.partners), without=out)
         names = (wanted.node, *(other.name for other in partners))
         sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
-        begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"test of {wanted.node}"), now)
+        begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweeps[wanted.test] = wanted.node
         return begun
 
@@ -210,9 +226,15 @@ class Quarantining:
             self._ended.append(TestEnded(node=node, test=sweep, verdict=verdict))
 
 
+def _was_compared(record: SweepRecord) -> bool:
+    """Whether partners enough have taken part to tell what is slow: all, or as many as that takes."""
+    there = [node for node in record.nodes if node not in record.absent]
+    return not record.absent or len(there) > LEAST_PARTNERS
+
+
 def _verdict_on(node: Name, record: SweepRecord | None) -> Verdict:
     """What a sweep says about one of its nodes."""
-    if record is not None and node in record.cleared_nodes:
+    if record is not None and node in record.cleared_nodes and _was_compared(record):
         return Verdict.PASS
     if record is not None and any(failed.node == node for failed in record.failed_nodes):
         return Verdict.FAIL

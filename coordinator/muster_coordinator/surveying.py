@@ -16,6 +16,10 @@ from muster_coordinator.quarantine.events import NodeNotListed, NodeSurveyed
 
 HOOK = "muster_survey"
 
+FIRST_RETRY_S = 5.0
+"""When somebody could not answer, all are asked again after this, then after twice that, and so on. A scheduler that is
+overloaded mostly wants to be left alone for a second."""
+
 TIMEOUT_S = 60.0
 """Ten thousand nodes come in pages of some hundred, each of which takes up to a second."""
 
@@ -58,29 +62,30 @@ class Surveying:
         self._take = take
         self._listed = dict(listed)
         self._answered: dict[str, Survey] | None = None  # what the actors have said before the first survey
+        self._unanswered = 0  # how many times in a row somebody could not answer
 
     async def require_an_actor(self) -> None:
         """Unavailable, with what every actor says, unless one of them can take nodes out of service."""
         self._answered = await self._ask()
         if any(actor.can_cordon for actor in self.actors):
             return
-        problems = [f"{actor.name}: {actor.problem or actor.summary}" for actor in self.actors]
+        problems = [f"{it.name}: {it.problem or f'{it.summary} keeps no work off nodes'}" for it in self.actors]
         raise Unavailable(
             "quarantine.mode = 'enforce' needs an actor that works, and there is none: "
             + ("; ".join(problems) or "enable one, for example plugins.kubernetes.actor.enabled = true")
         )
 
     async def run(self) -> None:
-        """Surveys at once and then again and again, for ever."""
+        """Surveys at once and then again and again, for ever; sooner while an actor cannot answer."""
         while True:
             await self.survey()
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(self._pause_s())
 
     async def survey(self) -> None:
         """Asks every actor once, and tells what they say."""
         answered, self._answered = self._answered, None
         surveys = await self._ask() if answered is None else answered
-        could_not_say = {actor.name for actor in self.actors if actor.problem is not None}
+        could_not_say = {actor.name for actor in self.actors if actor.summary is None}
         for actor in self._listed.keys() - surveys.keys() - could_not_say:
             surveys[actor] = NOTHING
         for actor, survey in surveys.items():
@@ -89,12 +94,19 @@ class Surveying:
     async def _ask(self) -> dict[str, Survey]:
         """What the actors say that can say anything; what the others lack is kept as well."""
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S)
-        views = {answer.plugin: _view(answer) for answer in answers if answer.value is not None or answer.error}
-        for name, view in views.items():
-            if view.problem is not None:
-                log.warning("actor_not_ready", actor=name, problem=view.problem)
-        self.actors = tuple(view for _, view in sorted(views.items()))
+        views = [_view(answer) for answer in answers if answer.value is not None or answer.error]
+        failed = {answer.plugin for answer in answers if answer.error}
+        for view in views:
+            if view.problem is not None and view.name not in failed:  # whoever has failed was logged by the call
+                log.warning("actor_not_ready", actor=view.name, problem=view.problem)
+        self._unanswered = self._unanswered + 1 if failed else 0
+        self.actors = tuple(sorted(views, key=lambda view: view.name))
         return {answer.plugin: answer.value for answer in answers if isinstance(answer.value, Survey)}
+
+    def _pause_s(self) -> float:
+        if not self._unanswered:
+            return self._every_s
+        return float(min(FIRST_RETRY_S * 2 ** min(self._unanswered - 1, 20), self._every_s))
 
     async def _tell(self, actor: str, survey: Survey) -> None:
         listed = {node.node for node in survey.nodes}
@@ -128,6 +140,7 @@ def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
 
 def _view(answer: Answer) -> ActorView:
     if isinstance(answer.value, Survey):
-        return ActorView(name=answer.plugin, summary=answer.value.summary, can_cordon=answer.value.can_cordon)
+        told = answer.value
+        return ActorView(name=answer.plugin, summary=told.summary, can_cordon=told.can_cordon, problem=told.problem)
     problem = answer.error or f"answered {type(answer.value).__name__}, not a Survey"
     return ActorView(name=answer.plugin, problem=problem)

@@ -1,5 +1,6 @@
 """Says in one line what is wrong with a value that a person gave: the key, what was wrong and what would be right."""
 
+import re
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -13,8 +14,12 @@ _IN_OUR_WORDS = {
     "missing": "must be given",
     "model_type": "must be a table",
     "path_type": "must be a path",
+    "string_type": "must be a text",
     "tuple_type": 'must be a list, for example ["a", "b"]',
 }
+
+_MUST = re.compile(r"^[A-Z][a-z]+ should(?= )")
+"""How a message of pydantic's begins that says what kind of value would be right."""
 
 
 def explain(
@@ -30,7 +35,7 @@ def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], w
     if item["type"] == "extra_forbidden":
         table = _table_at(model, location[:-1])
         return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
-    message = _IN_OUR_WORDS.get(item["type"]) or item["msg"].removeprefix("Value error, ")
+    message = _IN_OUR_WORDS.get(item["type"]) or _MUST.sub("must", item["msg"].removeprefix("Value error, "))
     given = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
     return f"{what} {key!r}: {message}{given}" if key else message  # no key: it is about the table as a whole
 

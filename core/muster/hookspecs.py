@@ -57,7 +57,8 @@ async def muster_survey(config: Config) -> Survey | None:
     """How your scheduler has its nodes; None when you are no actor here, which the settings decide.
 
     Asked when the coordinator starts and every few minutes. It changes nothing; what is not as decided is told again
-    through `muster_transition`. Raise what keeps you from acting, in words that say what to change.
+    through `muster_transition`. Raise what keeps you from acting, in words that say what to change; what you lack when
+    you can tell of nodes all the same is the survey's `problem`.
     """
 
 

@@ -31,13 +31,15 @@ def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
     }
 
 
-async def publish(client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False) -> None:
-    """Publishes with QoS 1 and returns when the broker has confirmed it.
+async def publish(
+    client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False, within_s: float = 10.0
+) -> None:
+    """Publishes with QoS 1 and returns when the broker has confirmed it; MqttError when it does not `within_s`.
 
     To be called in a task that is new with the connection: one that has outlived a failed task group may still count
     as cancelled (before Python 3.13).
     """
-    await client.publish(topic, payload, qos=1, retain=retain)
+    await client.publish(topic, payload, qos=1, retain=retain, timeout=within_s)
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         # Before Python 3.12 the wait inside forgets a cancellation that comes together with the confirmation.

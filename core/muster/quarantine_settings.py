@@ -52,7 +52,7 @@ class ReturnSettings(Section):
     passes: int = Field(2, ge=1, le=100, description="How often in a row it must pass all tests")
     pause_s: float = Field(60.0, ge=0, le=86_400, description="Seconds between two rounds of tests")
     partners: int = Field(
-        0, ge=0, le=64, description="Healthy nodes with which it takes part in a sweep besides; 0: no such sweep"
+        0, ge=0, le=64, description="Healthy nodes for a sweep with it besides, three at least; 0: no such sweep"
     )
     sweep: Name = Field("collective", description="The check of that sweep")
     wait_s: float = Field(

@@ -62,12 +62,14 @@ class Effect(StrEnum):
 class ActionOutcome:
     """What came of a plugin's action on a transition; `detail` says it to people, with names and numbers.
 
-    `retry_after_s`, of a FAILED one, is how long the other side wants to be left alone.
+    `retry_after_s`, of a FAILED one, is how long the other side wants to be left alone. `only_tells` says that the
+    plugin tells somebody and keeps no work off nodes, so that a node's place in the budget does not depend on it.
     """
 
     effect: Effect
     detail: str
     retry_after_s: float | None = None
+    only_tells: bool = False
 
 
 class Mark(StrEnum):
@@ -88,11 +90,14 @@ class SchedulerNode(Data):
 
     `transition` is the id in our mark. `incomplete` says that part of what marks the node as ours is missing. `detail`
     is what a person wrote beside a mark of theirs. `leaving` says why the node goes away or is about to restart as
-    planned: a scale-down, the end of a lease, an announced reboot.
+    planned: a scale-down, the end of a lease, an announced reboot. `is_new` says that it is kept out from its first
+    moment on until somebody lets it in; by its `registration` it is told from an earlier one of the same name.
     """
 
     node: Name
     mark: Mark
+    is_new: bool = False
+    registration: Text | None = None
     transition: Text | None = None
     incomplete: bool = False
     detail: Text = ""
@@ -102,8 +107,13 @@ class SchedulerNode(Data):
 
 
 class Survey(Data):
-    """How a scheduler has all of its nodes. `summary` names the scheduler; what it does not list is not in it."""
+    """How a scheduler has all of its nodes. `summary` names the scheduler; what it does not list is not in it.
+
+    `can_cordon` says that you can keep work off nodes now. `problem` is what you lack when you should be able to, in
+    words that say what to change.
+    """
 
     summary: Text
     can_cordon: bool
+    problem: Text | None = None
     nodes: tuple[SchedulerNode, ...] = ()

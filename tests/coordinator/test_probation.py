@@ -1,4 +1,4 @@
-"""A node on probation takes part in a sweep with a healthy neighbour, over a real broker."""
+"""A node on probation takes part in a sweep with its healthy neighbours, over a real broker."""
 
 import json
 
@@ -11,7 +11,7 @@ LOST = Finding(code="gemm.device_lost", summary="gone", severity=Severity.ERROR)
 
 @pytest.fixture
 def more_settings(tmp_path):
-    """A quarantine that is in force and tests nodes with a partner before they come back."""
+    """A quarantine that is in force and tests nodes with partners before they come back."""
     script = tmp_path / "actor"
     script.write_text("#!/bin/sh\ncat > /dev/null\n")
     script.chmod(0o755)
@@ -23,7 +23,7 @@ def more_settings(tmp_path):
     }
 
 
-async def test_a_sweep_with_a_partner_clears_a_node(coordinator, nodes, eventually):
+async def test_a_sweep_with_partners_clears_a_node(coordinator, nodes, eventually):
     """First what had found it runs again, then the sweep, and that is a round; then the node is back."""
 
     async def until(state):
@@ -41,7 +41,7 @@ async def test_a_sweep_with_a_partner_clears_a_node(coordinator, nodes, eventual
     sweep = await eventually(
         lambda: next((it for it in coordinator.get("/api/v1/sweeps")["items"] if it["ended_at"]), None)
     )
-    assert ("n1" in sweep["cleared_nodes"], len(sweep["nodes"])) == (True, 2)
+    assert ("n1" in sweep["cleared_nodes"], len(sweep["nodes"])) == (True, 3)
     story = [entry["kind"] for entry in reversed(coordinator.get("/api/v1/nodes/n1/story")["items"])]
     trial = story[story.index("run_requested") :]
     assert [kind for kind in trial if kind in ("run_requested", "test", "sweep_begun", "cleared")] == [

@@ -76,6 +76,11 @@ def scheduled(mark=Mark.NONE, **known):
         ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
         ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
         ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
+        (
+            {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
+            [f"silent since {TIME}", "it has left the fleet"],
+        ),
+        ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
         ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
         (
@@ -181,6 +186,27 @@ def test_failures_are_seen_with_what_comes_next():
     failed = Outcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
     (_, _, line) = case_table([case(outcomes={"slurm": failed})]).splitlines()
     assert line == f"    slurm: FAILED (tried 3 times): no such node; again at {TIME}"
+
+
+LEFT = Outcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
+TOLD = Outcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, only_tells=True)
+DONE = Outcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_shown"),
+    [
+        ({"outcomes": {"slurm": LEFT}}, True),
+        ({"outcomes": {"slurm": LEFT, "webhook": TOLD}}, True),
+        ({"outcomes": {"slurm": LEFT, "kubernetes": DONE}}, False),
+        ({"outcomes": {"slurm": LEFT}, "state": ServiceState.IN_SERVICE}, False),
+        ({"outcomes": {"slurm": LEFT}, "hold": Hold(by="ada", reason="mine", at=AT)}, False),
+    ],
+)
+def test_a_node_that_is_out_in_name_only_is_seen(known, is_shown):
+    """No scheduler has taken it out, for example because none knows it by that name."""
+    below = case_table([case(**known)]).splitlines()[2:]
+    assert below == (["    slurm: LEFT: Slurm has no node n1"] if is_shown else [])
 
 
 def view(mode="enforce", **known):

@@ -252,7 +252,7 @@ def test_a_sweep_that_says_nothing_about_the_node_does_not_count():
     drill.pass_time(1)
     drill.answer_order()
     (sweep,) = drill.fleet.sweeps()
-    assert (sweep.check, len(sweep.nodes), "n1" in sweep.nodes) == ("collective", 2, True)
+    assert (sweep.check, len(sweep.nodes), "n1" in sweep.nodes) == ("collective", 3, True)
     drill.feed(SweepAbortRequested(sweep.id, "not now"))
     assert drill.state() is ServiceState.PROBATION
     assert drill.fleet.case("n1").trial.trouble == "collective said UNKNOWN"

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
+import structlog
 
 from muster import hookimpl
 from muster.config import Config, Settings
@@ -132,6 +133,60 @@ async def test_surveys_come_again_and_again(surveying, eventually):
     await asyncio.gather(task, return_exceptions=True)
 
 
+class Flaky:
+    """Answers when `answers` says so, and notes at which second it was asked."""
+
+    def __init__(self, *answers):
+        self.answers = [*answers]
+        self.asked_at = []
+
+    @hookimpl
+    async def muster_survey(self):
+        self.asked_at.append(asyncio.get_running_loop().time())
+        if not self.answers or self.answers.pop(0):
+            return survey("n1")
+        raise RuntimeError("down")
+
+
+@pytest.mark.looptime
+async def test_who_cannot_answer_is_asked_again_soon(surveying):
+    """Then ever more rarely, down to as often as usual; and who answers again, as often as usual."""
+    actor = Flaky(False, False, False, False, False, True, True, False, True)
+    task = asyncio.create_task(surveying(every_s=30.0, one=actor).run())
+    await asyncio.sleep(200)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert actor.asked_at[:10] == [0, 5, 15, 35, 65, 95, 125, 155, 160, 190]
+
+
+async def test_what_keeps_an_actor_from_acting_is_logged_once(surveying):
+    """At each survey: that a call has failed, or what the actor lacks. Who only tells somebody lacks nothing."""
+    lacking = Survey(summary="cluster c", can_cordon=False, problem="cluster c does not let us patch nodes")
+    made = surveying(
+        raising=Actor(SettingsError("no kubeconfig")),
+        lacking=Actor(lacking),
+        wrong=Actor("fine"),
+        chat=Actor(survey(can_cordon=False)),
+        good=Actor(survey("n1")),
+    )
+    with structlog.testing.capture_logs() as logs:
+        await made.survey()
+    assert sorted((it["event"], it.get("actor") or it["plugin"], it.get("problem") or it["error"]) for it in logs) == [
+        ("actor_not_ready", "lacking", "cluster c does not let us patch nodes"),
+        ("actor_not_ready", "wrong", "answered str, not a Survey"),
+        ("plugin_call_failed", "raising", "no kubeconfig"),
+    ]
+
+
+async def test_who_lacks_a_right_tells_of_nodes_all_the_same(surveying, taken):
+    """And is shown as an actor that does not work."""
+    lacking = survey("n1", can_cordon=False).model_copy(update={"problem": "may not patch nodes"})
+    made = surveying(one=Actor(lacking))
+    await made.survey()
+    assert [it.node.node for it in taken.all if isinstance(it, NodeSurveyed)] == ["n1"]
+    assert made.actors == (ActorView(name="one", summary="cluster c", problem="may not patch nodes"),)
+
+
 async def test_who_was_asked_before_the_start_is_not_asked_twice(surveying, taken):
     """The first survey tells what was said then, the next one what is said next."""
     actor = Actor(survey("n1"))
@@ -154,7 +209,7 @@ async def test_enforce_is_content_with_one_actor_that_works(surveying, taken):
     [
         ({}, "enable one"),
         ({"none": None}, "enable one"),
-        ({"chat": survey(can_cordon=False)}, "chat: "),
+        ({"chat": survey(can_cordon=False)}, " keeps no work off nodes"),
         (
             {"slurm": SettingsError("no scontrol"), "chat": survey(can_cordon=False)},
             "slurm: no scontrol",

@@ -44,8 +44,8 @@ def test_without_a_file_there_are_none(written):
     [
         ("fail_belo = 1", "unknown field 'fail_belo'; did you mean 'fail_below'?"),
         ('origin = "shipped"', "unknown field 'origin'"),
-        ('warn_below = "much"', "field 'warn_below': Input should be a valid number"),
-        ("warn_below = true", "field 'warn_below': Input should be a valid number"),
+        ('warn_below = "much"', "field 'warn_below': must be a valid number"),
+        ("warn_below = true", "field 'warn_below': must be a valid number"),
         ("warn_below = 1", "fail_below, warn_below must not fall in this order"),
     ],
 )

@@ -18,7 +18,8 @@ def sighted(before: Iterable[Sighting], charges: Iterable[Charge]) -> tuple[Sigh
     for charge in charges:
         old = known.get(charge.key)
         times = tuple(sorted({charge.seen, *(old.times if old is not None else ())}))[-MOST_REPEATS:]
-        known[charge.key] = Sighting(check=charge.check, code=charge.code, device=charge.device, times=times)
+        check, code, device, number = charge.key
+        known[charge.key] = Sighting(check=check, code=code, device=device, number=number, times=times)
     return tuple(known.values())
 
 

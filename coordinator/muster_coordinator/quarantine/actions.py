@@ -11,7 +11,7 @@ LONGEST_RETRY_S = 300.0
 class Outcome(Data):
     """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
 
-    Until `not_before` the other side wants to be left alone.
+    Until `not_before` the other side wants to be left alone. An actor that `only_tells` keeps no work off nodes.
     """
 
     effect: Effect
@@ -20,6 +20,7 @@ class Outcome(Data):
     tries: int
     next_try: Instant | None = None
     not_before: Instant = 0.0
+    only_tells: bool = False
 
 
 class Action(Data):
@@ -66,6 +67,7 @@ class Action(Data):
             tries=tries,
             next_try=next_try,
             not_before=not_before,
+            only_tells=outcome.only_tells,
         )
         return self.model_copy(update={"outcomes": {**self.outcomes, actor: known}})
 

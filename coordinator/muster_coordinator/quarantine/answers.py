@@ -1,9 +1,9 @@
 """What schedulers and actors say about nodes, and what follows from it."""
 
 from muster.quarantine_settings import QuarantineSettings
-from muster.transition import Effect, Mark, Transition
+from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case, Hold
+from muster_coordinator.quarantine.case import OUT, Case, Hold
 from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.drift import Drift, drift
 from muster_coordinator.quarantine.events import ActionEnded, AllTold, Answer, NodeNotListed, NodeSurveyed
@@ -50,11 +50,28 @@ class Answers:
         case = self._cases.get(event.node.node)
         if case is None:
             return
+        self._tell_news(case, event)
+        is_another = _is_another(case, event)
         case = self._cases.change(case, views={**case.views, event.actor: event.node}, listed=True)
+        if is_another and case.hands_off is None:
+            case = self._replace(case, event.actor)
         if self._settings.mode == "enforce" and not case.gone:
             self._correct(case, event.actor, now)
         self._try_now(case.node, event.actor, now)
         self._deciding.reconsider(self._cases.by_node[case.node], now)
+
+    def _replace(self, case: Case, actor: str) -> Case:
+        """Takes a node as one that has left, since another has come under its name: it is new when it is heard of."""
+        self._saying.note(case.node, "left", f"{actor} has another node under this name, which is not accepted yet")
+        self._telling.forget(case.node)
+        return self._cases.change(case, gone=True)
+
+    def _tell_news(self, case: Case, event: NodeSurveyed) -> None:
+        """Says what others have announced or done about a node at its scheduler, and when that is over."""
+        before, said = _said_of(case.views.get(event.actor)), _said_of(event.node)
+        if said != before:
+            text = said or f"no longer: {before}"
+            self._saying.note(case.node, "scheduler", f"{event.actor}: {text}")
 
     def _try_now(self, node: str, actor: str, now: float) -> None:
         """Puts nothing off any longer that has failed at an actor which can tell how its scheduler has the node."""
@@ -135,3 +152,22 @@ class Answers:
         if latest is None or latest.transition.dry_run is not self._deciding.is_dry:
             return None
         return latest if self._deciding.reaches_actors(self._cases.by_node[node], latest.transition) else None
+
+
+def _is_another(case: Case, event: NodeSurveyed) -> bool:
+    """Whether a node that we have not taken out has been registered anew, and is kept out until it is accepted."""
+    before = case.views.get(event.actor)
+    is_known = before is not None and before.registration == event.node.registration
+    return event.node.is_new and case.listed and not is_known and case.state not in OUT and not case.gone
+
+
+def _said_of(view: SchedulerNode | None) -> str:
+    """What others say about a node at its scheduler; empty when nothing."""
+    if view is None:
+        return ""
+    said = [
+        f"it is leaving: {view.leaving}" if view.leaving is not None else "",
+        "it has opted out" if view.opted_out else "",
+        f"somebody else keeps it out: {view.detail or 'without a reason'}" if view.mark is Mark.FOREIGN else "",
+    ]
+    return "; ".join(filter(None, said))

@@ -2,7 +2,7 @@
 
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
 from muster.transition import Mark, SchedulerNode
-from muster_coordinator.quarantine.charge import Charge
+from muster_coordinator.quarantine.charge import Charge, Key
 from muster_coordinator.quarantine.demand import Demand, Prospect
 
 OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
@@ -26,19 +26,24 @@ class Sighting(Data):
     check: Name
     code: str
     device: int | None
+    number: str = ""
     times: tuple[Instant, ...]
 
     @property
-    def key(self) -> tuple[str, str, int | None]:
-        return self.check, self.code, self.device
+    def key(self) -> Key:
+        return self.check, self.code, self.device, self.number
 
 
 class Question(Data):
-    """That a check was asked to find again what a run has found: how often, and when it will be asked once more."""
+    """That a check was asked to find again what a run has found: how often, the last time as `test`.
+
+    It will be asked once more at `again_at`, of which nothing is known before a sweep that was begun for it has ended.
+    """
 
     run: str
+    test: Name
     times: int
-    again_at: Instant
+    again_at: Instant | None
 
 
 class Test(Data):
@@ -55,16 +60,16 @@ class Trial(Data):
     """How far a node has come with its tests.
 
     `passed` are the rounds in a row that it has passed, `waiting` the tests of this round that are still to come, the
-    first of which is under way as `test` and will say nothing any more if it has not until `overdue_at`. Between two
-    rounds there is none until `next_at`; `trouble` says why the last round did not count, and `fruitless` are the
-    rounds in a row that brought it no further.
+    first of which is under way as `test` and will say nothing any more if it has not until `overdue_at`; a sweep tells
+    its end by itself. Between two rounds there is none until `next_at`; `trouble` says why the last round did not
+    count, and `fruitless` are the rounds in a row that brought it no further.
     """
 
     begun: Instant
     passed: int = 0
     waiting: tuple[Test, ...] = ()
     test: Name | None = None
-    overdue_at: Instant = 0.0
+    overdue_at: Instant | None = None
     next_at: Instant = 0.0
     trouble: str = ""
     fruitless: int = 0
@@ -79,7 +84,7 @@ class Case(Data):
     - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy makes of it,
       `accused_at` since when, or `prospect` in time; what was found before `absolved_at`, a person has let pass
     - `fit`: whether it has been examined and is healthy; `own_checks`: which checks it runs by itself; `patience_s`: by
-      check, how long a run that it was asked for may say nothing
+      check that it runs alone, how long a run that it was asked for may say nothing
     - `hold`: a person's word, which counts for more than ours; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `let_pass`: the trouble of which a person has said that nodes may be taken out although many have it
@@ -141,6 +146,11 @@ class Case(Data):
             return False
         is_plain = self.gone and self.hold is None and not self.taken_out
         return self.lost_at < (left_before if is_plain else before)
+
+    def awaits(self, test: str) -> bool:
+        """Whether this is the test that is under way, or a second opinion that it was asked for."""
+        is_next = self.trial is not None and self.trial.test == test
+        return is_next or any(question.test == test for question in self.asked.values())
 
     @property
     def is_away(self) -> bool:

@@ -7,6 +7,14 @@ from muster.model import Action, Data, Instant, Json, Name, Severity
 NUMBERS = ("xid", "sxid")
 """In the evidence, what a driver calls an error by: all of them are found under the same code."""
 
+Key = tuple[str, str, int | None, str]
+"""What stays the same when something is found again: the check, the code, the device, and the number if it has one."""
+
+
+def number_in(evidence: Json) -> str:
+    """The number by which a driver calls an error; empty where it has none."""
+    return " ".join(str(evidence[name]) for name in NUMBERS if name in evidence)
+
 
 class Proof(StrEnum):
     """How well founded a charge is.
@@ -43,10 +51,9 @@ class Charge(Data):
     @property
     def cause(self) -> str:
         """What nodes with the same trouble have in common: the code, and the number where a code stands for many."""
-        numbers = (str(self.evidence[name]) for name in NUMBERS if name in self.evidence)
-        return " ".join((self.code, *numbers))
+        return " ".join(filter(None, (self.code, number_in(self.evidence))))
 
     @property
-    def key(self) -> tuple[str, str, int | None]:
+    def key(self) -> Key:
         """What stays the same when it is found again."""
-        return self.check, self.code, self.device
+        return self.check, self.code, self.device, number_in(self.evidence)

@@ -28,10 +28,10 @@ class Deciding:
     def __init__(self, settings: QuarantineSettings, policy: Policy, epoch: int) -> None:
         self.cases = Cases()
         self.telling = Telling()
-        self.saying = Saying(epoch)
         self.mass_events = MassEvents(settings.mass_event)
         self.acts = settings.mode != "observe"
         self.is_dry = settings.mode == "dry-run"
+        self.saying = Saying(epoch, mark=" (dry run)" if self.is_dry else "")
         self.budget = Budget(settings.limits)
         self.testing = Testing(settings, self.cases, self.saying)
         self._waiting = Waiting(self.cases, self.budget, self.mass_events)
@@ -139,10 +139,9 @@ class Deciding:
     def _tell_story(
         self, case: Case, before: ServiceState, reason: str, now: float, transition: str | None = None
     ) -> None:
-        dry = " (dry run)" if self.is_dry else ""
         back = repeaters.told(case, self._returning, now)
         step = f"stays {case.state}" if before is case.state else f"{before} to {case.state}"
-        self.saying.note(case.node, "service", f"{step}{dry}: {reason}{back}", transition)
+        self.saying.note(case.node, "service", f"{step}{self.saying.mark}: {reason}{back}", transition)
 
     def _concerns_actors(self, case: Case, trigger: Trigger) -> bool:
         """Whether actors must hear of a move: not of a node that waits for its turn only, which goes soon."""
@@ -262,11 +261,8 @@ class Deciding:
 
     def _reason_to_go(self, case: Case, now: float) -> Reason | None:
         demand = case.demand
-        if demand is None:
-            is_held = case.state is ServiceState.HELD
-            return (Trigger.ABSOLVED, "nothing asks for it to go any more") if is_held else None
-        if not demand.is_proven:
-            return None
+        if demand is None or not demand.is_proven:
+            return self._reason_to_wait_no_more(case)
         refusal = self._waiting.refusal(case, now)
         if refusal is None:
             return Trigger.ACCUSED, demand.reason
@@ -274,6 +270,13 @@ class Deciding:
             return Trigger.NO_ROOM, refusal
         self._wait_on(case, refusal, now)
         return None
+
+    def _reason_to_wait_no_more(self, case: Case) -> Reason | None:
+        """Of a node that is HELD: one that waits goes on waiting while what asks for it is looked for again."""
+        if case.state is not ServiceState.HELD or case.held_because:
+            return None
+        what = "nothing" if case.demand is None else "nothing that is proven"
+        return Trigger.ABSOLVED, f"{what} asks for it to go any more"
 
     def _reason_to_return(self, case: Case, now: float) -> Reason | None:
         why = case.may_return or (None if case.demand is not None else "nothing stands against it any more")
@@ -297,7 +300,8 @@ class Deciding:
         """Whether it is being tested, so that it may get work."""
         if not self.acts or case.gone or case.hands_off is not None:
             return False
-        is_new = case.state is ServiceState.ACCEPTING and self.testing.precedes_work and case.fit
+        has_begun = case.trial is not None and case.demand is None  # its own tests may have found that it is not fit
+        is_new = case.state is ServiceState.ACCEPTING and self.testing.precedes_work and (case.fit or has_begun)
         return is_new or case.state is ServiceState.PROBATION
 
     def _has_passed(self, case: Case) -> bool:

@@ -111,6 +111,7 @@ class ActionEnded(Data):
     effect: Effect
     detail: Text
     retry_after_s: float | None = None
+    only_tells: bool = False
 
 
 class AllTold(Data):

@@ -5,14 +5,16 @@ kept to be done later, so that nothing old can come out of a queue.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from muster.model import ServiceState, Verdict, format_instant, parse_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.quarantine import trials
-from muster_coordinator.quarantine.accusing import sighted
+from muster_coordinator.quarantine.accusing import charges_against, sighted
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.answers import Answers
 from muster_coordinator.quarantine.case import OUT, Case
+from muster_coordinator.quarantine.cases import waits
 from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.events import (
@@ -66,7 +68,7 @@ class Quarantine:
         """A node's case, with what people want to know besides; KeyError when there is none."""
         case = self.cases[node]
         wanted = self._deciding.testing.wanted(case)
-        return case_view(case, self.last_action(node), self._settings, rounds=wanted)
+        return case_view(case, self.last_action(node), self._settings, self._policy, rounds=wanted)
 
     def view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
@@ -176,20 +178,34 @@ class Quarantine:
     def _lose(self, node: str, now: float) -> None:
         case = self._cases.known(node)
         if case.online:
-            case = self._cases.change(case, lost_at=now)
+            case = self._take_evidence(case, now, lost_at=now)
         self._reconsider(self._answers.leave(case), now)
 
     def _weigh(self, event: EvidenceChanged, now: float) -> None:
         case = self._cases.known(event.node)
         charges = tuple(map(_charge_as_logged, event.charges))
         sightings = sighted(case.sightings, charges)
-        self._reconsider(self._cases.change(case, charges=charges, sightings=sightings, fit=event.fit), now)
+        self._reconsider(self._take_evidence(case, now, charges=charges, sightings=sightings, fit=event.fit), now)
+
+    def _take_evidence(self, case: Case, now: float, **known: Any) -> Case:
+        """Takes in what speaks against a node now, and says of errors that are new and take it not out why."""
+        before = {charge.key for charge in charges_against(case, now)}
+        case = self._cases.change(case, **known)
+        new = (charge for charge in charges_against(case, now) if charge.key not in before)
+        for text in self._policy.spared(new):
+            self._saying.note(case.node, "policy", text)
+        return case
 
     def _take_test(self, event: TestEnded, now: float) -> None:
         case = self._cases.get(event.node)
-        if case is None or case.trial is None or case.trial.test != event.test:
+        if case is None or not case.awaits(event.test):
             return
-        check = case.trial.waiting[0].check
+        if case.trial is not None and case.trial.test == event.test:
+            self._judge(case, case.trial.waiting[0].check, event, now)
+        else:
+            self._reconsider(self._deciding.testing.note_opinion(case, event.test, event.verdict, now), now)
+
+    def _judge(self, case: Case, check: str, event: TestEnded, now: float) -> None:
         self._saying.note(case.node, "test", f"{check}: {event.verdict}", event.test)
         is_touched = case.state is ServiceState.PROBATION and case.hands_off is None
         if event.verdict is Verdict.FAIL and is_touched:
@@ -213,29 +229,36 @@ class Quarantine:
             for node in self.cases:
                 self._cases.look_at(node, now)
         else:
+            for case in [*self.cases.values()]:
+                self._switch(case, now)
             self._deciding.recall()
             for case in [*self.cases.values()]:
                 self._resume(case, now)
 
     def _resume(self, case: Case, now: float) -> None:
         """Goes on where the coordinator before this one ended, with what is known now."""
-        case = self._switch(case, now)
+        case = self._cases.change(case, asked=trials.still_open(case.asked), held_because=self._held_because(case))
         if case.trial is not None:
             case = self._cases.change(case, trial=trials.resumed(case.trial))
         self._answers.resume(case.node)
         self._cases.look_at(case.node, now)
 
-    def _switch(self, case: Case, now: float) -> Case:
-        """The case without what was decided in another mode and does not count in this one."""
+    def _held_because(self, case: Case) -> str:
+        """Why a node waits at the start: who had to go before has its turn by how bad it is, not by its name."""
+        goes_now = self._deciding.acts and case.state not in OUT and waits(case)
+        return case.held_because or ("others may be worse" if goes_now else "")
+
+    def _switch(self, case: Case, now: float) -> None:
+        """Does without what was decided about a node in another mode and does not count in this one."""
         if not self._deciding.acts:
             case = self._cases.change(case, held_because="")
         state = state_in_mode(case, self._settings.mode)
         if state is case.state:
-            return case
+            return
         self._saying.note(case.node, "service", f"{case.state} to {state}: the mode is {self._settings.mode} now")
         taken_out = case.taken_out if state is ServiceState.CORDONED else ()
         updates = {"dry_run": False, "held_because": "", "trial": None, "taken_out": taken_out}
-        return self._cases.change(case, state=state, since=now, **updates)
+        self._cases.change(case, state=state, since=now, **updates)
 
 
 def _as_logged(moment: float) -> float:

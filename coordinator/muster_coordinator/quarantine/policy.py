@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from muster.conditions import Condition, is_met
 from muster.model import Action, Data, Name, ServiceState, Severity
-from muster_coordinator.quarantine.charge import Charge, Proof
+from muster_coordinator.quarantine.charge import Charge, Key, Proof
 from muster_coordinator.quarantine.demand import Demand, Prospect
 
 MATCHED_BY_SEVERITY: Mapping[str, frozenset[Severity]] = {
@@ -57,9 +57,6 @@ _ONLY_TO_TAKE_OUT = ("repeats", "within_s", "after_s", "fresh_s", "action", "urg
 _ACTIONS = tuple(Action)
 
 _NEVER = float("inf")
-
-Key = tuple[str, str, int | None]
-"""A `Charge.key`: check, code and device."""
 
 Sightings = Mapping[Key, Sequence[float]]
 """By charge, when runs have found it, the earliest first; the last MOST_REPEATS of them are enough."""
@@ -171,6 +168,12 @@ class Policy:
         """The row that decides about a charge; None when there is none, and nothing happens."""
         return next((row for row in self.rows if row.matches(charge)), None)
 
+    def spared(self, charges: Iterable[Charge]) -> tuple[str, ...]:
+        """What of these are errors that take no node out, however well founded, and why; the same only once."""
+        errors = ((it.cause, self.deciding(it)) for it in charges if it.severity is Severity.ERROR)
+        spared = ((cause, row) for cause, row in errors if row is None or not row.takes_out)
+        return tuple(dict.fromkeys(f"{cause} takes no node out: {why_spared(row)}" for cause, row in spared))
+
     def demand(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> Demand | None:
         """What the charges against one node ask for; None when it may stay in service.
 
@@ -209,6 +212,11 @@ class Policy:
             row = self.deciding(charge)
             if row is not None and row.takes_out:
                 yield _claim(row, charge, sightings.get(charge.key, ()))
+
+
+def why_spared(row: Row | None) -> str:
+    """Why what this row decides about takes no node out; None: no row does."""
+    return "no row is about it" if row is None else f"row {row.name} keeps nodes in service"
 
 
 def _claim(row: Row, charge: Charge, seen_at: Sequence[float]) -> _Claim:

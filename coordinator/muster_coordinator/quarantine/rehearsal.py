@@ -13,7 +13,7 @@ from muster_coordinator.quarantine.case import Sighting
 from muster_coordinator.quarantine.charge import Charge
 from muster_coordinator.quarantine.charges import charges_of
 from muster_coordinator.quarantine.demand import Demand
-from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.policy import Policy, why_spared
 from muster_coordinator.records import NodeFinding
 
 
@@ -94,8 +94,6 @@ class Rehearsal:
 
     def _why_not(self, charge: Charge) -> str:
         row = self.policy.deciding(charge)
-        if row is None:
-            return "no row is about it"
-        if not row.takes_out:
-            return f"row {row.name} keeps nodes in service"
+        if row is None or not row.takes_out:
+            return why_spared(row)
         return f"row {row.name} had it not often, long or well founded enough"

@@ -76,6 +76,8 @@ class Requests:
 
 
 def _nothing_to_release(case: Case) -> str:
+    if case.state is ServiceState.HELD:
+        return f"{case.node} has work still, and only waits to go: release it untested to let pass what was found"
     return f"there is nothing to release {case.node} from: it is {case.state} and nobody holds it"
 
 

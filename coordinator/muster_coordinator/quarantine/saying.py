@@ -5,10 +5,14 @@ from muster_coordinator.quarantine.events import Alarm, Command, Note
 
 
 class Saying:
-    """Gathers commands; `epoch` makes the ids that it gives unique, of which `ids` were given so far."""
+    """Gathers commands; `epoch` makes the ids that it gives unique, of which `ids` were given so far.
 
-    def __init__(self, epoch: int) -> None:
+    `mark` stands beside all that is decided, where that is only rehearsed.
+    """
+
+    def __init__(self, epoch: int, mark: str) -> None:
         self.ids = 0
+        self.mark = mark
         self._epoch = epoch
         self._said: list[Command] = []
 
@@ -21,7 +25,7 @@ class Saying:
 
     def alarm(self, text: str) -> None:
         """Tells whoever watches over the fleet."""
-        self.say(Alarm(text=text))
+        self.say(Alarm(text=f"{text}{self.mark}"))
 
     def new_id(self, kind: str) -> str:
         """An id for what is asked for; `kind` says to people what it is."""

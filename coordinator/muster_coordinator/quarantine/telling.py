@@ -46,11 +46,11 @@ class Telling:
         return action is not None and action.transition.after is state
 
     def is_let_in(self, node: str) -> bool:
-        """Whether all actors were told in earnest to give a node work, and none has failed."""
+        """Whether all actors were told in earnest to give a node work, and none has failed that can keep it off."""
         action = self._latest.get(node)
         if action is None or not action.told or action.transition.dry_run or action.transition.is_out:
             return False
-        return all(outcome.effect is not Effect.FAILED for outcome in action.outcomes.values())
+        return all(outcome.effect is not Effect.FAILED or outcome.only_tells for outcome in action.outcomes.values())
 
     def tell(self, transition: Transition, *, to_actors: bool) -> list[Command]:
         """Tells a new transition; without actors, it is only written down."""
@@ -89,7 +89,12 @@ class Telling:
 
     def note(self, event: ActionEnded, now: float) -> list[Command]:
         """Notes what came of a transition at an actor."""
-        outcome = ActionOutcome(effect=event.effect, detail=event.detail, retry_after_s=event.retry_after_s)
+        outcome = ActionOutcome(
+            effect=event.effect,
+            detail=event.detail,
+            retry_after_s=event.retry_after_s,
+            only_tells=event.only_tells,
+        )
         action = self._latest.get(event.node)
         if action is not None and action.transition.id == event.transition:
             action = self._latest[event.node] = action.after(event.actor, outcome, now)

@@ -9,6 +9,9 @@ from muster_coordinator.quarantine.demand import Demand
 from muster_coordinator.quarantine.events import StartTest
 from muster_coordinator.quarantine.saying import Saying
 
+LEAST_PARTNERS = 3
+"""What is slow shows in comparison only: beside a node and its partner, another pair must take part in a sweep."""
+
 
 class Testing:
     """Has the nodes of `cases` tested, as the settings want it."""
@@ -35,13 +38,22 @@ class Testing:
             if run is None:
                 continue  # that a node is silent, nobody can be asked to find again
             question = case.asked.get(check)
-            if question is None or question.run != run or now >= question.again_at:
-                question = trials.next_question(question, run, now, trials.patience_s(case, check))
+            if question is None or question.run != run or _is_due(question.again_at, now):
+                test = self._saying.new_id("o")
+                question = trials.next_question(question, run, test, now, trials.overdue_at(case, check, now))
                 case = self._cases.change(case, asked={**case.asked, check: question})
                 self._saying.note(case.node, "second_opinion", f"{check} is asked to find it again", run)
-                self._start(case, self._saying.new_id("o"), check, {})
-            self._cases.look_at(case.node, question.again_at)
+                self._start(case, test, check, {})
+            self._look_at(case, question.again_at)
         return case
+
+    def note_opinion(self, case: Case, test: str, verdict: Verdict, now: float) -> Case:
+        """Takes in what a second opinion has said; when it has found it again, that is told as evidence."""
+        check = next(check for check, question in case.asked.items() if question.test == test)
+        if verdict is not Verdict.FAIL:
+            self._saying.note(case.node, "second_opinion", f"{check} has not found it again: {verdict}", test)
+        question = trials.answered(case.asked[check], now)
+        return self._cases.change(case, asked={**case.asked, check: question})
 
     def note(self, case: Case, verdict: Verdict, now: float) -> Case:
         """Takes in what the test that was under way has said."""
@@ -56,13 +68,13 @@ class Testing:
     def go_on(self, case: Case, now: float) -> Case:
         """Goes on with the tests by which a node gets its work."""
         trial = case.trial or Trial(begun=now)
-        if trial.test is not None and (now >= trial.overdue_at or not case.online):
+        if trial.test is not None and (_is_due(trial.overdue_at, now) or not case.online):
             trial = trials.interrupted(trial, now, self._returning.pause_s)
         if trial.test is not None:
-            self._cases.look_at(case.node, trial.overdue_at)
+            self._look_at(case, trial.overdue_at)
         elif now < trial.next_at:
             self._cases.look_at(case.node, trial.next_at)
-        elif case.online and (trial.passed < self.wanted(case) or case.demand is not None):
+        elif case.online and (trial.passed < self.wanted(case) or _is_in_doubt(case)):
             trial = self._start_next(case, trial, now)
         return self._cases.change(case, trial=trial)
 
@@ -73,11 +85,24 @@ class Testing:
         if not trial.waiting:
             return trial.model_copy(update={"passed": self.wanted(case)})  # nothing that it could be tested with
         test = trial.waiting[0]
-        trial = trials.next_test(trial, self._saying.new_id("p"), now + trials.patience_s(case, test.check))
-        self._cases.look_at(case.node, trial.overdue_at)
+        trial = trials.next_test(trial, self._saying.new_id("p"), trials.overdue_at(case, test.check, now))
+        self._look_at(case, trial.overdue_at)
         self._start(case, str(trial.test), test.check, test.params)
         return trial
 
+    def _look_at(self, case: Case, moment: float | None) -> None:
+        if moment is not None:
+            self._cases.look_at(case.node, moment)
+
     def _start(self, case: Case, test: str, check: str, params: Json) -> None:
-        partners = max(1, self._returning.partners)
+        partners = max(LEAST_PARTNERS, self._returning.partners)
         self._saying.say(StartTest(node=case.node, test=test, check=check, params=params, partners=partners))
+
+
+def _is_in_doubt(case: Case) -> bool:
+    """Whether something keeps a node from its work that has passed its tests: they are what shows that it is over."""
+    return case.demand is not None or (case.state is ServiceState.ACCEPTING and not case.fit)
+
+
+def _is_due(moment: float | None, now: float) -> bool:
+    return moment is not None and now >= moment

@@ -1,19 +1,19 @@
 """How a node's tests go on: one after the other, as often as it must pass them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster.model import Name, Verdict
 from muster.quarantine_settings import AcceptanceTest
 from muster_coordinator.quarantine.case import Case, Question, Test, Trial
 
-PATIENCE_S = 7200.0
-"""A test of which nobody knows how long it may take has ended by then. Sweeps tell their end by themselves."""
-
 LONGEST_PAUSE_S = 3600.0
 """Rounds that bring a node no further come ever more rarely: it may work for hours still, or wait for its repair."""
 
 LONGEST_SILENCE_S = 1800.0
-"""A second opinion that has not come is asked for again ever more rarely: a node is asked in vain while it is busy."""
+"""A second opinion that has not come is asked for again ever more rarely: a node is asked in vain while it is busy.
+
+So long after its end, a sweep that could not tell is begun once more.
+"""
 
 PASSED = (Verdict.PASS, Verdict.WARN)
 
@@ -30,12 +30,13 @@ def tests_of(case: Case, wanted: Iterable[AcceptanceTest], sweep: Name | None) -
     return tuple(tests.values())
 
 
-def patience_s(case: Case, check: str) -> float:
-    """How long a node that was asked for this check may say nothing."""
-    return case.patience_s.get(check, PATIENCE_S)
+def overdue_at(case: Case, check: str, now: float) -> float | None:
+    """Until when a node that is asked for this check now must have said something; None for a sweep."""
+    patience_s = case.patience_s.get(check)
+    return None if patience_s is None else now + patience_s
 
 
-def next_test(trial: Trial, name: str, overdue_at: float) -> Trial:
+def next_test(trial: Trial, name: str, overdue_at: float | None) -> Trial:
     """The trial with the next of its tests under way, under this id."""
     return trial.model_copy(update={"test": name, "overdue_at": overdue_at, "trouble": ""})
 
@@ -61,11 +62,22 @@ def resumed(trial: Trial) -> Trial:
     return trial.model_copy(update={"waiting": (), "test": None})
 
 
-def next_question(before: Question | None, run: str, now: float, patience_s: float) -> Question:
-    """A second opinion about this run, asked for now."""
+def next_question(before: Question | None, run: str, test: str, now: float, overdue_at: float | None) -> Question:
+    """A second opinion about this run, asked for now as `test`."""
     times = before.times if before is not None and before.run == run else 0
-    again_at = now + _doubled(patience_s, times, LONGEST_SILENCE_S)
-    return Question(run=run, times=times + 1, again_at=again_at)
+    again_at = None if overdue_at is None else now + _doubled(overdue_at - now, times, LONGEST_SILENCE_S)
+    return Question(run=run, test=test, times=times + 1, again_at=again_at)
+
+
+def answered(question: Question, now: float) -> Question:
+    """The question when what was asked has ended."""
+    again_at = now + LONGEST_SILENCE_S if question.again_at is None else question.again_at
+    return question.model_copy(update={"again_at": again_at})
+
+
+def still_open(asked: Mapping[Name, Question]) -> dict[Name, Question]:
+    """What was asked, by check, after a restart: nobody tells of the sweeps, so that those are asked for anew."""
+    return {check: question for check, question in asked.items() if question.again_at is not None}
 
 
 def _between_rounds(trial: Trial, now: float, pause_s: float, *, trouble: str, passed: int) -> Trial:

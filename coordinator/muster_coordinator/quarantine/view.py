@@ -11,6 +11,7 @@ from muster_coordinator.quarantine.budget import Budget
 from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.census import Census
 from muster_coordinator.quarantine.mass_event import MassEvent
+from muster_coordinator.quarantine.policy import Policy
 
 
 class CaseView(Case):
@@ -18,12 +19,14 @@ class CaseView(Case):
 
     - `rounds`: so many rounds of tests it must pass in a row
     - `back_at`: a node that is CORDONED is not tested before; None where it is in another state
+    - `spared`: which errors take it not out, and why
     - `needs_person`: why it comes back only when somebody releases it; empty when it comes back by itself
     """
 
     outcomes: dict[Name, Outcome] = {}
     rounds: int
     back_at: Instant | None = None
+    spared: tuple[str, ...] = ()
     needs_person: str = ""
 
 
@@ -49,15 +52,23 @@ class QuarantineView(Data):
     domains: tuple[DomainView, ...]
 
 
-def case_view(case: Case, latest: Action | None, settings: QuarantineSettings, *, rounds: int) -> CaseView:
+def case_view(
+    case: Case, latest: Action | None, settings: QuarantineSettings, policy: Policy, *, rounds: int
+) -> CaseView:
     """The case of a node; `latest` is its last transition."""
     return CaseView(
-        **dict(case),
+        **{**dict(case), "held_because": _held_because(case, settings)},
         outcomes={} if latest is None else latest.outcomes,
         rounds=rounds,
+        spared=policy.spared(case.charges),
         back_at=repeaters.back_at(case, settings.returning) if case.state is ServiceState.CORDONED else None,
         needs_person=_needs_person(case, settings),
     )
+
+
+def _held_because(case: Case, settings: QuarantineSettings) -> str:
+    is_only_seen = settings.mode == "observe" and case.demand is not None and case.state not in OUT
+    return "who only observes takes no node out" if is_only_seen else case.held_because
 
 
 def _needs_person(case: Case, settings: QuarantineSettings) -> str:

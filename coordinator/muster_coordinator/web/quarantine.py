@@ -9,7 +9,9 @@ from aiohttp import web
 
 from muster.errors import unknown
 from muster.model import ServiceState
+from muster.transition import Effect
 from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.events import (
     FreezeLifted,
@@ -56,9 +58,10 @@ class QuarantineApi:
         ]
 
     async def cases(self, request: web.Request) -> web.Response:
-        """The nodes that are not plainly in service: away for any reason, new, asked to go or soon to be, or held."""
+        """The nodes that are not plainly in service: away, new, asked to go, held, or with an action that failed."""
         wanted = query(request, PageQuery)
-        found = [case.node for case in self.pipeline.fleet.cases() if _is_of_interest(case)]
+        fleet = self.pipeline.fleet
+        found = [case.node for case in fleet.cases() if _is_of_interest(case, fleet.last_action(case.node))]
         return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
@@ -136,7 +139,8 @@ class QuarantineApi:
         return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))
 
 
-def _is_of_interest(case: Case) -> bool:
+def _is_of_interest(case: Case, last: Action | None) -> bool:
     is_asked_for = case.demand is not None or case.prospect is not None
-    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or is_asked_for
+    is_failed = last is not None and any(outcome.effect is Effect.FAILED for outcome in last.outcomes.values())
+    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or is_asked_for or is_failed
     return not case.gone and (is_out_of_the_ordinary or case.state is not ServiceState.IN_SERVICE)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from muster.model import ServiceState, Severity, format_instant
+from muster.model import ServiceState, Severity, Verdict, format_instant
+from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
 from muster_coordinator.quarantine.accusing import sighted
 from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.demand import Prospect
-from muster_coordinator.quarantine.events import EvidenceChanged, Note
+from muster_coordinator.quarantine.events import EvidenceChanged, Note, TestEnded
 from muster_coordinator.quarantine.policy import MOST_REPEATS, Row
 
 Of = Callable[..., list[Any]]
@@ -38,6 +39,13 @@ def test_what_was_seen_stays_seen(quarantine: Any) -> None:
         0: tuple(float(at) for at in range(3, 3 + MOST_REPEATS)),
         1: (2.0,),
     }
+
+
+def test_each_number_of_a_code_is_seen_by_itself(quarantine: Any) -> None:
+    """As two XIDs of one GPU are two findings."""
+    told = quarantine()
+    xids = [told.charge("nvml.xid", seen=float(at), evidence={"xid": xid}) for at, xid in enumerate((31, 62, 31))]
+    assert [(it.number, it.times) for it in sighted((), xids)] == [("31", (0.0, 2.0)), ("62", (1.0,))]
 
 
 def test_the_third_time_takes_it_out(quarantine: Any) -> None:
@@ -208,6 +216,30 @@ def test_one_that_never_comes_is_asked_for_again(doubted: Any, of: Of) -> None:
     asked_at = [(doubted.now - begun) / 60 for _ in range(24 * 60) if of("tests", doubted.wait(60))]
     assert asked_at[:7] == [2, 6, 14, 30, 60, 90, 120]
     assert len(asked_at) == 51
+
+
+def test_what_a_second_opinion_says_is_told(doubted: Any, of: Of) -> None:
+    """When it has not found it again: what it has found is told as evidence. Only what was asked for counts."""
+    asked = doubted.case("a").asked["gemm"].test
+    (note,) = of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.PASS)))
+    assert note == "gemm has not found it again: PASS"
+    assert of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.FAIL))) == []
+    assert doubted.tell(TestEnded(node="a", test="another", verdict=Verdict.PASS)) == []
+
+
+def test_a_sweep_is_a_second_opinion_that_is_waited_for(quarantine: Any, of: Of) -> None:
+    """One that could not tell is begun once more half an hour after its end, and after a restart at once."""
+    row = Row(name="convicted", codes=("collective.slow",), proof=Proof.LOCALISED, fresh_s=100, reason="it is slow")
+    told = quarantine(3, rows=(row,), budget=BudgetSettings(share="1%"))
+    told.accuse("b", "collective.slow", proof=Proof.LOCALISED)
+    told.accuse("a", "collective.slow", proof=Proof.LOCALISED)
+    assert of("tests", told.wait(100)) == ["collective"]
+    assert of("tests", told.wait(86_400)) == []
+    told.tell(TestEnded(node="a", test=told.case("a").asked["collective"].test, verdict=Verdict.UNKNOWN))
+    assert of("tests", told.wait(1799)) == []
+    assert of("tests", told.wait(1)) == ["collective"]
+    assert of("tests", told.restart()) == []
+    assert of("tests", told.wait(0)) == ["collective"]
 
 
 def test_each_new_run_is_asked_about_anew(doubted: Any, of: Of) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from muster.model import ServiceState, Verdict
+from muster.model import ServiceState, Severity, Verdict
 from muster.quarantine_settings import ReturnSettings
+from muster_coordinator.quarantine.events import EvidenceChanged
 
 Of = Callable[..., list[Any]]
 
@@ -24,6 +25,29 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     told.wait(1)
     assert (told.state("a"), told.now) == (ServiceState.PROBATION, back_at)
     assert told.machine.case_view("a").back_at is None
+
+
+def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
+    """By which row, or that there is none: in its view as long as they stand, and once in its story."""
+    told = quarantine(3)
+    spared = ("nvml.xid 31 takes no node out: row application keeps nodes in service",)
+    xids = tuple(told.charge("nvml.xid", device=device, evidence={"xid": 31}) for device in range(8))
+    for _ in range(2):
+        told.tell(EvidenceChanged(node="a", charges=xids, fit=False))
+    assert told.machine.case_view("a").spared == spared
+    told.accuse("b", "disk.slow")
+    told.tell(EvidenceChanged(node="c", charges=(told.charge("disk.slow", severity=Severity.WARNING),), fit=False))
+    assert told.machine.case_view("c").spared == ()
+    said = [note for note in of("notes", told.said) if "takes no node out" in note]
+    assert said == [*spared, "disk.slow takes no node out: no row is about it"]
+
+
+def test_silence_that_takes_no_node_out_says_so(quarantine: Any, of: Of) -> None:
+    """When it begins, as with any other error; where a row may take the node out for it, that is told instead."""
+    told = quarantine(3, rows=())
+    assert of("notes", told.lose("a")) == ["node.lost takes no node out: no row is about it"]
+    assert of("notes", told.lose("a")) == []
+    assert "takes no node out" not in "".join(of("notes", quarantine(3).lose("a")))
 
 
 def test_how_far_its_tests_are(quarantine: Any, of: Of) -> None:

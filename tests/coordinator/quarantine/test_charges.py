@@ -68,3 +68,41 @@ def test_convictions_go_first_and_comparisons_last():
         ("baseline.drift", Proof.COMPARED),
     ]
     assert (found[0].evidence, found[0].since, found[0].seen) == ({"confidence": 0.9}, 1.0, 2.0)
+
+
+def xids(word, at, *numbers):
+    """A run in which the driver reports these about the same GPU."""
+    found = tuple(
+        Finding(code="nvml.xid", device=0, summary="", severity=SEVERITIES[word], evidence={"xid": number})
+        for number in numbers
+    )
+    return Run(
+        id=f"r{at}",
+        node="n1",
+        check="nvml",
+        verdict=Verdict(word),
+        findings=found,
+        started_at=float(at),
+        duration_s=1.0,
+    )
+
+
+def test_of_one_code_each_number_must_be_found_by_itself():
+    """An XID that comes after another one of the same GPU is not confirmed by it, and stands since it came itself."""
+    evidence = Evidence()
+    evidence.add(xids("FAIL", 1, 31))
+    evidence.add(xids("FAIL", 2, 31, 62))
+    assert [(it.cause, it.since, it.proof) for it in charges_of(evidence)] == [
+        ("nvml.xid 31", 1.0, Proof.TWICE),
+        ("nvml.xid 62", 2.0, Proof.ONCE),
+    ]
+    evidence.date_as(charges_of(evidence))
+    assert [it.since for it in charges_of(evidence)] == [1.0, 2.0]
+
+
+def test_a_number_that_is_not_found_again_stands_until_the_check_passes():
+    """Also when another number of the same code is found meanwhile."""
+    evidence = Evidence()
+    evidence.add(xids("FAIL", 1, 62))
+    evidence.add(xids("WARN", 2, 31))
+    assert {it.cause for it in charges_of(evidence)} == {"nvml.xid 31", "nvml.xid 62"}

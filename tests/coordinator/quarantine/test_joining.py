@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, BudgetSettings, ReturnSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.events import NodeNotListed
+from muster_coordinator.quarantine.events import EvidenceChanged, NodeNotListed
 
 Of = Callable[..., list[Any]]
 
@@ -81,6 +81,34 @@ def test_a_new_node_is_tested_first_where_that_is_wanted(quarantine: Any, of: Of
     told.end_test("n", Verdict.PASS)
     assert told.state("n") is IN_SERVICE
     assert of("tests", told.said) == ["memory", "memory", "gemm", "nvml"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.SKIPPED, Verdict.FAIL, Verdict.WARN])
+def test_a_new_node_that_its_own_test_makes_unfit_is_tested_again(quarantine: Any, of: Of, verdict: Verdict) -> None:
+    """Nothing else would run that check again, without which it could never be accepted."""
+    told = quarantine(tests=(AcceptanceTest(check="memory"),), returning=ReturnSettings(pause_s=60))
+    told.add("n")
+    told.tell(EvidenceChanged(node="n", charges=(), fit=False))
+    told.end_test("n", verdict)
+    while told.case("n").trial.test is not None:
+        told.end_test("n", Verdict.PASS)
+    assert told.state("n") is ACCEPTING
+    assert of("tests", told.wait(60)) == ["memory"]
+    told.absolve("n")
+    while told.state("n") is ACCEPTING:
+        told.end_test("n", Verdict.PASS)
+    assert told.state("n") is IN_SERVICE
+
+
+def test_a_new_node_that_has_to_go_is_not_tested_meanwhile(quarantine: Any, of: Of) -> None:
+    """It waits for room, and what speaks against it is enough."""
+    told = quarantine(1, tests=(AcceptanceTest(check="memory"),))
+    told.hold("a")
+    told.lose("a")
+    told.add("n")
+    told.accuse("n", "nvml.gone")
+    told.end_test("n", Verdict.UNKNOWN)
+    assert (told.state("n"), of("tests", told.wait(3000))) == (ACCEPTING, [])
 
 
 def test_a_new_node_that_is_bad_goes(quarantine: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model import ServiceState, Verdict
-from muster.quarantine_settings import MassEventSettings
+from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.quarantine.charge import Proof
 
@@ -21,6 +21,8 @@ def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
     said = told.accuse("a", "nvml.gone")
     assert of("notes", said) == ["row gone asks for it to go because of nvml.gone: it is gone"]
     assert (told.states(), of("acts", told.said)) == ("III", [])
+    assert told.machine.case_view("a").held_because == "who only observes takes no node out"
+    assert told.machine.case_view("b").held_because == ""
 
 
 def test_a_dry_run_shows_every_step(quarantine: Any, of: Of) -> None:
@@ -32,6 +34,28 @@ def test_a_dry_run_shows_every_step(quarantine: Any, of: Of) -> None:
     told.answer("a", Effect.WOULD)
     told.release("a")
     assert told.state("a") is ServiceState.PROBATION
+
+
+@pytest.mark.parametrize("before", ["observe", "dry-run"])
+def test_when_it_becomes_earnest_the_worst_goes_first(quarantine: Any, before: str) -> None:
+    """Whichever is looked at first then, and whichever went first in the dry run."""
+    told = quarantine(4, mode=before, budget=BudgetSettings(share="1%"))
+    told.accuse("a", "gemm.slow")
+    told.accuse("b", "nvml.gone")
+    told.restart(mode="enforce")
+    for node in "abcd":
+        told.hear(node)
+    told.wait(1)
+    assert told.states() == "HCII"
+
+
+def test_alarms_of_a_dry_run_say_that_it_is_one(quarantine: Any, of: Of) -> None:
+    """Who is woken by them must know that nothing was done."""
+    told = quarantine(3, mode="dry-run", budget=BudgetSettings(share="1%"))
+    for node in ("a", "b"):
+        told.accuse(node, "nvml.gone")
+    why = "the budget is used up: at most 1 of 3 nodes may be away"
+    assert of("alarms", told.said) == [f"nodes that should go stay in service: {why} (dry run)"]
 
 
 def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> None:

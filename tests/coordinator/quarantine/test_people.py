@@ -9,6 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.events import HoldRequested, ReleaseRequested, SaveRequest
 
 NOW = 1_000_000.0
@@ -83,6 +84,29 @@ def test_a_node_that_nobody_knows_cannot_be_asked_for(quarantine: Any, request_:
     told = quarantine(3)
     with pytest.raises(Refused, match="node"):
         told.tell(request_(node="aa", by="ada", reason="so"))
+
+
+def test_a_node_that_only_waits_to_go_can_be_released_untested(quarantine: Any) -> None:
+    """There is nothing to test it for, as it has work; the answer says what can be asked for."""
+    told = quarantine(1)
+    told.accuse("a", "nvml.gone")
+    with pytest.raises(Refused, match="has work still, and only waits to go: release it untested"):
+        told.release("a")
+    told.release("a", untested=True)
+    assert told.state("a") is ServiceState.IN_SERVICE
+
+
+def test_what_waited_to_go_and_is_not_proven_any_more_waits_no_more(quarantine: Any, of: Of) -> None:
+    """It went away while somebody held the node, and was found once since."""
+    told = quarantine(1)
+    told.accuse("a", "gemm.slow")
+    told.hold("a")
+    told.absolve("a")
+    told.accuse("a", "gemm.slow", proof=Proof.ONCE)
+    assert told.state("a") is ServiceState.HELD
+    said = told.release("a")
+    assert "HELD to IN_SERVICE: nothing that is proven asks for it to go any more" in of("notes", said)
+    assert (told.state("a"), of("tests", said)) == (ServiceState.IN_SERVICE, ["gemm"])
 
 
 def test_who_observes_tests_nothing(quarantine: Any) -> None:

@@ -131,13 +131,13 @@ def test_silence_that_must_be_found_again_is_refused(read, rest):
         ('replace = true\nwithout = ["heat"]', "give one of them"),
         ('[[row]]\ncodes = ["gemm.slow"]', "policy.toml, row 1: field 'name': must be given"),
         (ROW + "urgencies = 3", "policy.toml, row mine: unknown field 'urgencies'; did you mean 'urgency'?"),
-        (ROW + "urgency = 101", "row mine: field 'urgency': Input should be less than or equal to 100 (got 101)"),
+        (ROW + "urgency = 101", "row mine: field 'urgency': must be less than or equal to 100 (got 101)"),
         (ROW + "repeats = 3", "row mine: repeats and within_s go together"),
         (
             ROW + 'proof = "THRICE"',
-            "row mine: field 'proof': Input should be 'ONCE', 'TWICE', 'LOCALISED' or 'COMPARED'",
+            "row mine: field 'proof': must be 'ONCE', 'TWICE', 'LOCALISED' or 'COMPARED'",
         ),
-        (ROW + 'service = "HELD"', "row mine: field 'service': Input should be 'CORDONED' or 'IN_SERVICE'"),
+        (ROW + 'service = "HELD"', "row mine: field 'service': must be 'CORDONED' or 'IN_SERVICE'"),
         (
             ROW + 'service = "IN_SERVICE"\nafter_s = 5',
             "row mine: keeps nodes in service, so that after_s would mean nothing",

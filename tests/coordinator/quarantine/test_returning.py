@@ -10,7 +10,6 @@ from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
 from muster_coordinator.quarantine.events import Note, TestEnded
 from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
-from muster_coordinator.quarantine.trials import PATIENCE_S
 
 Of = Callable[..., list[Any]]
 
@@ -133,16 +132,24 @@ def test_a_warning_is_a_pass(quarantine: Any) -> None:
     assert told.state("a") is IN_SERVICE
 
 
-@pytest.mark.parametrize(("check", "patience_s"), [("memory", 1000), ("sweep", PATIENCE_S)])
-def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of, check: str, patience_s: float) -> None:
+def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of) -> None:
     """When an ordered run would have ended. The node may have been looked at for another reason in between."""
-    told = tried(check, pause_s=60)
+    told = tried("memory", pause_s=60)
     told.wait(100)
     told.survey("a", Mark.OURS)
-    assert of("tests", told.wait(patience_s - 101)) == []
+    assert of("tests", told.wait(899)) == []
     told.wait(1)
     assert told.case("a").trial.trouble == "the last test has said nothing"
-    assert of("tests", told.wait(60)) == [check]
+    assert of("tests", told.wait(60)) == ["memory"]
+
+
+def test_a_sweep_is_waited_for_until_it_has_ended(tried: Any, of: Of) -> None:
+    """However long it takes: it tells its end by itself, and another beside it would only delay both."""
+    told = tried("collective", passes=1)
+    told.absolve("a")
+    for _ in range(24):
+        assert of("tests", told.wait(3600)) == []
+    assert of("tests", told.end_test("a", Verdict.PASS)) == ["gemm"]
 
 
 @pytest.mark.parametrize("interrupts", ["it is lost", "the coordinator restarts"])

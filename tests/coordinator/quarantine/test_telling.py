@@ -207,6 +207,17 @@ def test_a_node_that_was_let_in_is_away_no_more(cordoned: Any) -> None:
     assert cordoned.machine.view().away == 0
 
 
+@pytest.mark.parametrize(("only_tells", "away"), [(True, 0), (False, 1)])
+def test_who_only_tells_keeps_no_node_away(cordoned: Any, *, only_tells: bool, away: int) -> None:
+    """A pager that cannot be reached does not use up the budget; a scheduler may still keep work off."""
+    cordoned.answer("a", Effect.DONE)
+    cordoned.release("a", untested=True)
+    about = {"node": "a", "transition": cordoned.case("a").transition, "detail": "so it was"}
+    cordoned.tell(ActionEnded(**about, actor="pager", effect=Effect.FAILED, only_tells=only_tells))
+    cordoned.answer("a", Effect.DONE)
+    assert cordoned.machine.view().away == away
+
+
 @pytest.mark.parametrize(("mark", "effect"), [(Mark.OURS, Effect.LEFT), (Mark.FOREIGN, Effect.DONE)])
 def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect: Effect) -> None:
     """Somebody else's mark is none of ours, and one that was left is still there."""
@@ -273,6 +284,23 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
     assert cordoned.case("a").hands_off == "somebody else keeps it out (k8s): firmware"
     cordoned.accuse("a", "nvml.gone")
     assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
+
+
+@pytest.mark.parametrize(
+    ("said", "told_as"),
+    [
+        ({"mark": Mark.NONE, "leaving": "scale-down"}, "it is leaving: scale-down"),
+        ({"mark": Mark.NONE, "opted_out": True}, "it has opted out"),
+        ({"mark": Mark.FOREIGN, "detail": "bob: rma"}, "somebody else keeps it out: bob: rma"),
+        ({"mark": Mark.FOREIGN}, "somebody else keeps it out: without a reason"),
+    ],
+)
+def test_what_others_say_at_a_scheduler_stands_in_the_story(quarantine: Any, of: Of, said: Any, told_as: str) -> None:
+    """Once when it begins, and when it is over."""
+    told = quarantine(3)
+    notes = [note for _ in range(2) for note in of("notes", told.survey("a", **said))]
+    assert notes == [f"k8s: {told_as}"]
+    assert of("notes", told.survey("a", Mark.NONE)) == [f"k8s: no longer: {told_as}"]
 
 
 def test_who_uncordons_ours_by_hand_is_respected(cordoned: Any, of: Of) -> None:

@@ -167,7 +167,7 @@ async def api(tmp_path, trusted, rules):
         link,
         Stream(3),
         Notices(plugins),
-        Acting(plugins, pipeline.feed),
+        Acting(plugins, pipeline.feed, pipeline.calm),
         Surveying(plugins, 3600.0, pipeline.take),
         Thinning(store.database, settings.store, pipeline.clock, pipeline.feed),
     )

@@ -62,6 +62,19 @@ async def test_an_action_that_fails_is_seen(api):
     assert 'muster_actions_failing{actor="slurm"} 1.0' in metrics
 
 
+async def test_a_node_in_service_with_an_action_that_failed_is_listed(api):
+    """Somebody was not told that it is back."""
+    api.scheduler.outcome = ActionOutcome(effect=Effect.FAILED, detail="HTTP 500", only_tells=True)
+    await api.report("n1", "nvml.device_lost")
+    await api.until_out("n1")
+    await api.post("/api/v1/nodes/n1/release", reason="repaired", by="ada", untested=True)
+    (listed,) = (await api.until(ROOT, lambda page: page["items"] and page["items"][0]["outcomes"]))["items"]
+    assert (listed["state"], listed["outcomes"]["slurm"]["effect"]) == ("IN_SERVICE", "FAILED")
+    assert (await api.get(f"{ROOT}/budget"))["quarantine"]["away"] == 0
+    api.scheduler.outcome = ActionOutcome(effect=Effect.DONE, detail="told")
+    await api.until(ROOT, lambda page: page["items"] == [])
+
+
 async def test_the_figures_tell_of_the_quarantine(api):
     """Who is away and may be, what has changed, and whether the actors work."""
     await api.until(f"{ROOT}/budget", lambda answer: answer["actors"])

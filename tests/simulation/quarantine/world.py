@@ -241,9 +241,11 @@ class World:
             self.tell(AllTold(node=node, transition=act.action.transition.id))
 
     def test(self, asked: StartTest) -> None:
-        """Has a node tested, unless it is not there, and tells what the test has said."""
+        """Has a node tested, unless it is not there, and tells what the test has said; a sweep tells its end always."""
         node = self.nodes[asked.node]
         if not node.online or self.lot.random() < self.faults / 3:
+            if asked.check not in OWN_CHECKS:
+                self.tell(TestEnded(node=node.name, test=asked.test, verdict=Verdict.UNKNOWN))
             return
         skipped = self.lot.random() < self.faults / 3
         verdict = Verdict.SKIPPED if skipped else self.run(node, asked.check)

@@ -1,0 +1,90 @@
+"""A node that its scheduler has anew, under the name of one that was accepted: it has to be accepted as well."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model import ServiceState
+from muster.transition import Effect, Mark
+from muster_coordinator.quarantine.events import NodeNotListed
+
+Of = Callable[..., list[Any]]
+
+ACCEPTING, IN_SERVICE, CORDONED = ServiceState.ACCEPTING, ServiceState.IN_SERVICE, ServiceState.CORDONED
+
+
+def register(told: Any, node: str, registration: str, mark: Mark = Mark.OURS, **said: Any) -> None:
+    """Its scheduler says that it has this node, which is kept out from its first moment on if it is new."""
+    told.survey(node, mark, is_new=mark is Mark.OURS, registration=registration, **said)
+
+
+@pytest.fixture
+def accepted(quarantine: Any) -> Any:
+    """A node `n` that came as a new one and was accepted, and others."""
+    told = quarantine(3)
+    told.add("n", fit=False)
+    register(told, "n", "first")
+    told.absolve("n")
+    told.answer("n", Effect.DONE)
+    assert told.state("n") is IN_SERVICE
+    return told
+
+
+@pytest.mark.parametrize("is_missed", [False, True])
+def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of, is_missed: bool) -> None:
+    """Whether or not it was missing in between. It joins when it is heard of, and nothing is done about it before."""
+    if is_missed:
+        accepted.tell(NodeNotListed(actor="k8s", node="n"))
+    accepted.said.clear()
+    register(accepted, "n", "second")
+    assert of("notes", accepted.said)[-1] == "k8s has another node under this name, which is not accepted yet"
+    register(accepted, "n", "second")
+    assert (accepted.case("n").gone, of("acts", accepted.said)) == (True, [])
+    accepted.hear("n")
+    register(accepted, "n", "second")
+    assert (accepted.case("n").gone, accepted.state("n"), of("acts", accepted.said)) == (False, ACCEPTING, [])
+    assert of("acts", accepted.absolve("n")) == [("n", IN_SERVICE, ())]
+
+
+def test_what_failed_for_the_node_before_is_not_tried_for_another(quarantine: Any, of: Of) -> None:
+    """It was to be let in, and the next one is not to be."""
+    told = quarantine()
+    told.add("n", fit=False)
+    register(told, "n", "first")
+    told.absolve("n")
+    told.answer("n", Effect.FAILED)
+    told.said.clear()
+    register(told, "n", "second")
+    told.wait(1000)
+    assert of("acts", told.said) == []
+
+
+def test_a_survey_from_before_the_node_was_let_in_changes_nothing(accepted: Any, of: Of) -> None:
+    """It was made a moment too early; the actor is told again, which does no harm."""
+    accepted.said.clear()
+    register(accepted, "n", "first")
+    assert (accepted.case("n").gone, of("acts", accepted.said)) == (False, [("n", IN_SERVICE, ("k8s",))])
+
+
+def test_a_node_that_is_registered_anew_and_kept_out_by_nobody_goes_on(accepted: Any) -> None:
+    """Nobody wants it to be accepted anew."""
+    register(accepted, "n", "second", mark=Mark.NONE)
+    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+
+
+def test_a_node_that_somebody_holds_stays_as_it_is(accepted: Any) -> None:
+    """Also when another one comes under its name."""
+    accepted.hold("n")
+    register(accepted, "n", "second")
+    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+
+
+def test_another_node_under_the_name_of_one_that_is_out_stays_out(accepted: Any, of: Of) -> None:
+    """It has to pass the tests of the one before; its actor is told to keep it out."""
+    accepted.accuse("n", "nvml.gone")
+    accepted.answer("n", Effect.DONE)
+    accepted.said.clear()
+    register(accepted, "n", "second", incomplete=True)
+    assert (accepted.case("n").gone, accepted.state("n")) == (False, CORDONED)
+    assert of("acts", accepted.said) == [("n", CORDONED, ("k8s",))]
