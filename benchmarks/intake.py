@@ -11,8 +11,7 @@ first packet. Afterwards the rows in the database are counted: every report must
 the median of the ratios of two turns that follow each other.
 
 Limits: publisher, broker and receiver share the host's cores, so rates are lower than on hosts of their own. The nodes
-are simulated: nobody but the benchmark hears the acks, and nothing is sent again. Therefore a turn has fewer reports
-than may wait in the coordinator's inbox; what comes beyond that it drops, and a real agent would send it again.
+are simulated: nobody but the benchmark hears the acks, and nothing is sent again.
 """
 
 import argparse

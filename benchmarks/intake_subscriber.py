@@ -10,13 +10,15 @@ import time
 
 import aiomqtt
 
+from muster_coordinator.link import SUBSCRIBED_QOS
+
 
 async def main() -> None:
-    """Subscribes with QoS 1, as the coordinator does."""
+    """Subscribes as the coordinator does."""
     host, port, topic, count = sys.argv[1:]
     waiting = int(count)
     async with aiomqtt.Client(host, int(port)) as client:
-        await client.subscribe(topic, qos=1)
+        await client.subscribe(topic, qos=SUBSCRIBED_QOS)
         print("ready", flush=True)
         async for _ in client.messages:
             waiting -= 1

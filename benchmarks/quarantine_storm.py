@@ -21,9 +21,6 @@ from muster.errors import Unavailable
 MAX_DECIDED_S = 2.0
 LEAST_PER_S = PER_MINUTE / 60
 
-AT_ONCE = 2_000
-"""Nodes that join at the same time: what they say fits into the coordinator's inbox."""
-
 POLL_S = 0.02
 DONE_WITHIN_S = 300.0
 
@@ -52,11 +49,9 @@ async def storm(options: argparse.Namespace, directory: Path) -> list[Figure]:
 
 
 async def join(nodes: list[str], broker: str, database: Path) -> None:
-    """Lets all nodes join and pass their first check, some after the others; afterwards they are in service."""
-    for start in range(0, len(nodes), AT_ONCE):
-        some = nodes[start : start + AT_ONCE]
-        await sent(first_words(some), broker, database.parent)
-        await reached(start + len(some), database, ACCEPTED)
+    """Lets all nodes join and pass their first check at the same time; afterwards they are in service."""
+    await sent(first_words(nodes), broker, database.parent)
+    await reached(len(nodes), database, ACCEPTED)
 
 
 async def struck(nodes: list[str], broker: str, fleet: Fleet, standin: StandIn) -> list[Figure]:

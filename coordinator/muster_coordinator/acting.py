@@ -6,7 +6,7 @@ first. One that hangs or fails delays nobody but itself.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -18,6 +18,9 @@ from muster_coordinator.quarantine.events import Act, ActionEnded, AllTold
 HOOK = "muster_transition"
 
 TIMEOUT_S = 10.0
+
+PATIENCE_S = 1.0
+"""While many nodes report at once, a plugin is told nothing for so long at most: they say whom else it will hear of."""
 
 LONGEST_WAIT_S = 86_400.0
 """Whoever wants to be left alone for longer is mistaken."""
@@ -34,11 +37,17 @@ log = structlog.get_logger()
 
 
 class Acting:
-    """Carries out what the quarantine wants plugins to be told; `deliver` takes what they answered."""
+    """Carries out what the quarantine wants plugins to be told; `deliver` takes what they answered.
 
-    def __init__(self, plugins: Plugins, deliver: Callable[[Said], object]) -> None:
+    `calm` returns when there is time to tell plugins, or else after the seconds that it is given.
+    """
+
+    def __init__(
+        self, plugins: Plugins, deliver: Callable[[Said], object], calm: Callable[[float], Awaitable[None]]
+    ) -> None:
         self._plugins = plugins
         self._deliver = deliver
+        self._calm = calm
         self._waiting: asyncio.Queue[Act] = asyncio.Queue()
         self._agendas: defaultdict[str, Agenda] = defaultdict(Agenda)  # by plugin
         self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
@@ -67,6 +76,7 @@ class Acting:
             group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.action.transition.id}")
 
     async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: Act) -> None:
+        await self._calm(PATIENCE_S)
         outcome = await self._ask(plugin, act.action.transition)
         if outcome is None and act.actors:
             outcome = NO_ACTOR
@@ -102,6 +112,7 @@ class Acting:
             effect=outcome.effect,
             detail=outcome.detail,
             retry_after_s=outcome.retry_after_s,
+            only_tells=outcome.only_tells,
         )
         log.info("transition_told", after=transition.after, **ended.model_dump(mode="json", exclude={"kind"}))
         self._deliver(ended)
@@ -121,4 +132,5 @@ def _is_sound(outcome: ActionOutcome) -> bool:
     """Whether a plugin has filled it in as it should: nothing has checked that so far."""
     wait_s = outcome.retry_after_s
     waits = wait_s is None or (isinstance(wait_s, int | float) and 0 <= wait_s <= LONGEST_WAIT_S)
-    return isinstance(outcome.effect, Effect) and isinstance(outcome.detail, str) and waits
+    said = isinstance(outcome.effect, Effect) and isinstance(outcome.detail, str)
+    return said and waits and isinstance(outcome.only_tells, bool)

@@ -1,39 +1,84 @@
-"""Reading from the broker in bursts."""
+"""Reading from the broker in bursts, and not at all while enough waits to be taken."""
 
+import asyncio
 import select
+import socket
+import ssl
 
 import aiomqtt
-from paho.mqtt.client import Client
 from paho.mqtt.enums import MQTTErrorCode
 
 BURST = 200
 """Packets that are read before others in this process get their turn."""
 
+PAUSE_S = 0.02
 
-def read_in_bursts(client: aiomqtt.Client) -> None:
-    """Has a client read all that has come at once, up to BURST packets.
+SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
+
+
+def read_in_bursts(client: aiomqtt.Client, most_waiting: int) -> None:
+    """Has a client read all that has come at once, up to BURST packets, and nothing while so many messages wait.
 
     aiomqtt reads one packet in each turn of the event loop. While actors are at work turns are long, and what nodes
-    report would wait for them.
+    report would wait for them. It also reads however little of that is taken, and throws away what its queue cannot
+    hold: when ten thousand nodes have said what they are made of, half of it. What is not read the broker keeps.
     """
-    paho = client._client  # aiomqtt gives no other way to it
-    read_one = paho.loop_read
+    bursts = _Bursts(client, most_waiting)
+    client._client.loop_read = bursts.read  # type: ignore[method-assign]  # replaced on purpose
 
-    def read(max_packets: int = 1) -> MQTTErrorCode:
-        code = read_one(max_packets)
-        for _ in range(BURST - 1):
-            if code != MQTTErrorCode.MQTT_ERR_SUCCESS or not _has_more(paho):
+
+class _Bursts:
+    def __init__(self, client: aiomqtt.Client, most_waiting: int) -> None:
+        self._client = client
+        self._paho = client._client  # aiomqtt gives no other way to it
+        self._read_one = self._paho.loop_read
+        self._most_waiting = most_waiting
+
+    def read(self, max_packets: int = 1) -> MQTTErrorCode:
+        """What aiomqtt calls when something has come."""
+        connection = self._connection()
+        if connection is not None and self._has_enough(connection):
+            self._pause(connection)
+            return SUCCESS
+        packets, code = 1, self._read_one(max_packets)
+        while code == SUCCESS and (connection := self._connection()) is not None:
+            if not _is_decoded(connection) and (packets >= BURST or not _has_come(connection)):
                 break
-            code = read_one(max_packets)
+            packets, code = packets + 1, self._read_one(max_packets)
         return code
 
-    paho.loop_read = read  # type: ignore[method-assign]  # replaced on purpose
+    def _connection(self) -> socket.socket | None:
+        connection = self._paho.socket()
+        assert connection is None or isinstance(connection, socket.socket)  # we speak MQTT over no websockets
+        return connection
+
+    def _has_enough(self, connection: socket.socket) -> bool:
+        return len(self._client.messages) >= self._most_waiting and not _is_decoded(connection)
+
+    def _pause(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(connection.fileno())
+        loop.call_later(PAUSE_S, self._go_on, connection)
+
+    def _go_on(self, connection: socket.socket) -> None:
+        """Listens again, unless the connection has been lost meanwhile."""
+        if self._connection() is connection:
+            asyncio.get_running_loop().add_reader(connection.fileno(), self._has_come_again)
+
+    def _has_come_again(self) -> None:
+        try:
+            self._paho.loop_read()
+        except Exception as error:  # as aiomqtt does: whatever it is, the connection is broken
+            if not self._client._disconnected.done():
+                self._client._disconnected.set_exception(error)
 
 
-def _has_more(paho: Client) -> bool:
-    connection = paho.socket()
-    if connection is None:
-        return False
+def _is_decoded(connection: socket.socket) -> bool:
+    """Whether TLS has more of it already: the socket does not tell."""
+    return isinstance(connection, ssl.SSLSocket) and connection.pending() > 0
+
+
+def _has_come(connection: socket.socket) -> bool:
     poll = select.poll()  # which, unlike select, takes descriptors above 1023
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

@@ -103,7 +103,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
         thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
-        acting = Acting(plugins, pipeline.feed)
+        acting = Acting(plugins, pipeline.feed, pipeline.calm)
         surveying = Surveying(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, surveying.require_an_actor()):
             return

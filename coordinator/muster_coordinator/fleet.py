@@ -268,12 +268,20 @@ class Fleet:
         return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
 
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
+        renewed = self._renew(name, cause, now) if self._quarantining.has_left(name) else []
         self._sweeping.hear(name, now)
-        return [*self._roster.hear(name, cause, now), *self._quarantining.hear(name, now)]
+        return [*renewed, *self._roster.hear(name, cause, now), *self._quarantining.hear(name, now)]
+
+    def _renew(self, name: str, cause: str, now: float) -> list[Command]:
+        """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
+        if name not in self._roster.nodes:
+            return []
+        self._sweeping.note_joined(name)
+        return self._roster.renew(name, cause, now)
 
     def _tick(self, event: Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
-        for name in self._roster.overdue(now):
+        for name in self._roster.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
         commands += self._sweeping.tick(event, now)
         return [*commands, *self._quarantining.tick(now)]

@@ -26,12 +26,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
-from muster_coordinator.quarantine.charge import Charge
+from muster_coordinator.quarantine.charge import Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
-
-Key = tuple[str, str, int | None]
-"""What stays the same when something is found again: the check, the code and the device."""
 
 
 class Outcome(StrEnum):
@@ -127,8 +124,8 @@ class CheckEvidence:
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
-            again = {(finding.code, finding.device) for finding in found}
-            found += tuple(old for old in self.findings if (old.code, old.device) not in again)
+            again = {_what(finding) for finding in found}
+            found += tuple(old for old in self.findings if _what(old) not in again)
         return CheckEvidence(standing, found)
 
 
@@ -177,10 +174,10 @@ class Evidence:
     def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
         before = self.comparisons.pop(subject, ())
-        stood = {(finding.code, finding.device): finding for finding in before}
+        stood = {_what(finding): finding for finding in before}
         if findings:
             self.comparisons[subject] = tuple(
-                _standing_again(finding, stood.get((finding.code, finding.device))) for finding in findings
+                _standing_again(finding, stood.get(_what(finding))) for finding in findings
             )
         return before if before or findings else None
 
@@ -232,8 +229,13 @@ def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding
     )
 
 
+def _what(finding: Finding) -> tuple[str, int | None, str]:
+    """What stays the same when a check finds something again."""
+    return finding.code, finding.device, number_in(finding.evidence)
+
+
 def _dated_as(known: Mapping[Key, Charge], findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
-    return tuple(_as_known(finding, known.get((finding.check, finding.code, finding.device))) for finding in findings)
+    return tuple(_as_known(finding, known.get((finding.check, *_what(finding)))) for finding in findings)
 
 
 def _as_known(finding: NodeFinding, charge: Charge | None) -> NodeFinding:
@@ -251,9 +253,9 @@ def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFin
 
 def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
     """The findings of `run` that stand against its node."""
-    stood = {(finding.code, finding.device): finding for finding in before}
+    stood = {_what(finding): finding for finding in before}
     return tuple(
-        standing_finding(finding, run, stood.get((finding.code, finding.device)))
+        standing_finding(finding, run, stood.get(_what(finding)))
         for finding in run.findings
         if finding.severity in _STANDING_SEVERITIES
     )

@@ -7,30 +7,15 @@ from functools import partial
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Table, select, union_all
 
-from muster.model import Data, Instant, Name, Run, Verdict
+from muster.model import Run
 from muster_coordinator.database import Database
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.readings import by_device
+from muster_coordinator.records import HistoryPoint
 from muster_coordinator.summaries import Summary, device_name
 from muster_coordinator.tables import RUNS, SUMMARIES
 
 _STORED: TypeAdapter[Run | Summary] = TypeAdapter(Run | Summary)
-
-
-class HistoryPoint(Data):
-    """What one run measured, or several in the same hour: `run` names the only one.
-
-    `values`, of several runs their medians, are by device index, or under "" for the node; `least` and `most` are what
-    several runs measured.
-    """
-
-    at: Instant
-    check: Name
-    verdicts: dict[Verdict, int]
-    run: Name | None = None
-    values: dict[str, float]
-    least: dict[str, float] | None = None
-    most: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

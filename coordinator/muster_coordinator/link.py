@@ -36,13 +36,22 @@ from muster_coordinator.events import (
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15
 GOODBYE_S = 1.0
-INBOX = 10_000
-"""Messages that may wait to be read; more are dropped, and agents send them again."""
+INBOX = 5_000
+"""Messages that wait to be decoded before no more are read: the broker keeps them as long."""
 
 CHUNK = 200
 """Messages that are decoded before others in this process get their turn."""
 
 SENDS_AT_ONCE = 64
+
+SUBSCRIBED_QOS = 0
+"""How the broker hands on to us what nodes publish. With QoS 1 it waits for confirmations after a few messages (20 in
+Mosquitto), so that each turn of a busy event loop would bring no more than these. Nothing is less safe: when we are
+gone, the broker forgets what was under way at either QoS, and agents send again what we have not acknowledged."""
+
+ANSWERED_WITHIN_S = 300.0
+"""The broker's answers come behind what it has kept for us: of ten thousand new nodes, a minute of work. That it
+is gone shows earlier, by KEEPALIVE_S."""
 
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
@@ -77,7 +86,7 @@ class Link:
     """The connection to the broker, kept up for ever.
 
     `deliver` gets the events of a batch of messages and may wait; nothing more is decoded meanwhile. `received` counts
-    messages, `refused` those that were dropped, by kind.
+    messages, `refused` those that were dropped, by kind. `connected` says whether all that nodes say comes in.
     """
 
     def __init__(
@@ -89,6 +98,7 @@ class Link:
         epoch: int,
         deliver: Callable[[Sequence[Event]], Awaitable[None]],
     ) -> None:
+        self.connected = False
         self.received = 0
         self.refused: Counter[str] = Counter()
         self._options = connection_options(settings.broker, broker_url)
@@ -99,11 +109,6 @@ class Link:
         self._deliver = deliver
         self._outbox: asyncio.Queue[Spoken] | None = None
         self._references: Spoken | None = None
-
-    @property
-    def connected(self) -> bool:
-        """Whether messages come in and go out at this moment."""
-        return self._outbox is not None
 
     def send(self, command: SendAck | SendCommand | PublishReferences) -> None:
         """Queues a message; without a connection one to a node is dropped, and the references wait for the next."""
@@ -138,35 +143,37 @@ class Link:
             keepalive=KEEPALIVE_S,
             will=will,
             queue_type=Inbox,
-            max_queued_incoming_messages=INBOX,
         )
-        read_in_bursts(client)
+        read_in_bursts(client, INBOX)
         return client
 
     async def _serve(self, client: aiomqtt.Client) -> None:
         client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning
-        await self._subscribe(client)
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
-        log.info("broker_connected", broker=self._broker_url)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
                 tasks.create_task(_transmit(client, self._outbox), name="link-transmit")
-                tasks.create_task(self._beat(client), name="link-heartbeat")
+                tasks.create_task(self._listen(client), name="link-listen")
         finally:
-            self._outbox = None
+            self.connected, self._outbox = False, None
             with suppress(aiomqtt.MqttError):
                 offline = self._presence(online=False)
                 await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
-    async def _subscribe(self, client: aiomqtt.Client) -> None:
-        for topic in FROM_NODE:
-            pattern = self._topics.every_node(topic)
-            codes = await client.subscribe(pattern, qos=1)
-            if any(isinstance(code, ReasonCode) and code.is_failure for code in codes):
+    async def _listen(self, client: aiomqtt.Client) -> None:
+        """Subscribes, and from then on says that we are there."""
+        patterns = [self._topics.every_node(topic) for topic in FROM_NODE]
+        wanted = [(pattern, SUBSCRIBED_QOS) for pattern in patterns]
+        codes = await client.subscribe(wanted, timeout=ANSWERED_WITHIN_S)
+        for pattern, code in zip(patterns, codes, strict=True):
+            if isinstance(code, ReasonCode) and code.is_failure:
                 log.error("subscription_refused", topic=pattern, broker=self._broker_url)
+        self.connected = True
+        log.info("broker_connected", broker=self._broker_url)
+        await self._beat(client)
 
     async def _receive(self, client: aiomqtt.Client) -> None:
         batch: list[aiomqtt.Message]
@@ -197,7 +204,7 @@ class Link:
 
     async def _beat(self, client: aiomqtt.Client) -> None:
         while True:
-            await publish(client, self._topics.coordinator, self._presence(online=True), retain=True)
+            await _say(client, Spoken(self._topics.coordinator, self._presence(online=True), retain=True))
             await asyncio.sleep(HEARTBEAT_S)
 
     def _presence(self, *, online: bool) -> bytes:
@@ -210,4 +217,8 @@ async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[Spoken]) -> No
         batch = [await outbox.get()]
         while len(batch) < SENDS_AT_ONCE and not outbox.empty():
             batch.append(outbox.get_nowait())
-        await asyncio.gather(*(publish(client, it.topic, it.payload, retain=it.retain) for it in batch))
+        await asyncio.gather(*(_say(client, it) for it in batch))
+
+
+async def _say(client: aiomqtt.Client, it: Spoken) -> None:
+    await publish(client, it.topic, it.payload, retain=it.retain, within_s=ANSWERED_WITHIN_S)

@@ -95,6 +95,10 @@ class Node:
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
+    def begin_anew(self, now: float) -> None:
+        """Forgets what was measured, as it says nothing about the node that is there now."""
+        self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
+
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped
 

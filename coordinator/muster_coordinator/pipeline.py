@@ -9,6 +9,7 @@ every run that was not acknowledged, and a coordinator that cannot remember must
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from muster_coordinator.events import (
     Announce,
@@ -26,6 +27,9 @@ from muster_coordinator.store import Store
 BACKLOG = 5_000
 """Commands that may wait to be stored before whoever has much to feed should wait as well."""
 
+PRESSING = 500
+"""Commands that may wait to be stored before who only needs a turn now and then lets them go first."""
+
 Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
 
 
@@ -39,6 +43,8 @@ class Pipeline:
         self._waiting: list[Command] = []
         self._arrived = asyncio.Event()
         self._flushed = asyncio.Event()
+        self._calm = asyncio.Event()
+        self._calm.set()
 
     @property
     def backlog(self) -> int:
@@ -52,6 +58,8 @@ class Pipeline:
     def submit(self, commands: Iterable[Command]) -> asyncio.Event:
         """Queues commands that the fleet has given already."""
         self._waiting.extend(commands)
+        if self.backlog > PRESSING:
+            self._calm.clear()
         self._arrived.set()
         return self._flushed
 
@@ -61,6 +69,12 @@ class Pipeline:
             self.feed(event)
         while self.backlog > BACKLOG:
             await self._flushed.wait()
+
+    async def calm(self, within_s: float) -> None:
+        """Returns when there is little left to store, or else after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._calm.wait()
 
     async def run(self, outlet: Callable[[Outgoing], None]) -> None:
         """Stores and says what is fed, for ever; raises what the store raises.
@@ -76,6 +90,8 @@ class Pipeline:
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()
+            if self.backlog <= PRESSING:
+                self._calm.set()
 
 
 def outgoing(commands: list[Command]) -> list[Outgoing]:

@@ -177,6 +177,22 @@ class BaselineView(Data):
     shift: FleetFinding | None
 
 
+class HistoryPoint(Data):
+    """What one run measured, or several in the same hour: `run` names the only one.
+
+    `values`, of several runs their medians, are by device index, or under "" for the node; `least` and `most` are what
+    several runs measured.
+    """
+
+    at: Instant
+    check: Name
+    verdicts: dict[Verdict, int]
+    run: Name | None = None
+    values: dict[str, float]
+    least: dict[str, float] | None = None
+    most: dict[str, float] | None = None
+
+
 class FleetView(Data):
     """The fleet as a whole: how many nodes, by health and by service state, which are lost, what is wrong with many."""
 

@@ -4,7 +4,6 @@ Whatever changes here is answered with commands: the node's record to store, its
 story with the id of what caused it.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
@@ -12,6 +11,7 @@ from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
+from muster_coordinator.heartbeats import Heartbeats
 from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
 from muster_coordinator.places import Places
@@ -27,28 +27,24 @@ Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
 MOST_PAIRS = 50_000
 """All pairs of 300 nodes; comparing them takes about half a second."""
 
-LOST_AFTER_HEARTBEATS = 3
-"""One heartbeat may be lost on the way and one may be late."""
-
 
 class Roster:
     """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
 
-    `domain` is the level of the topology at which nodes fail together. What decisions about service states must know
-    gathers until `take_news` takes it.
+    `heartbeats` tell which of them are lost. `domain` is the level of the topology at which nodes fail together. What
+    decisions about service states must know gathers until `take_news` takes it.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
+        self.heartbeats = Heartbeats(heartbeat_s)
         self._orders = orders
         self._places = places
         self._domain = domain
         self._news: list[Event] = []
-        self._lost_after_s = LOST_AFTER_HEARTBEATS * heartbeat_s
         self._kept: dict[str, InventoryReport] = {}  # what nodes said that were not heard of since
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
-        self._heard: OrderedDict[str, float] = OrderedDict()  # when each node that is not lost was heard, oldest first
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
         """Takes over stored nodes with their last runs, which are compared by the stored baselines.
@@ -71,7 +67,7 @@ class Roster:
             self._places.locate(node)
             node.health = node.evidence.health
             if node.online:
-                self._heard[node.name] = now
+                self.heartbeats.note(node.name, now)
         return commands
 
     def take_news(self) -> list[Event]:
@@ -86,12 +82,11 @@ class Roster:
             self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
 
     def view(self, node: Node, now: float) -> NodeView:
-        return node.view(lost=self.is_lost(node.name, now))
+        return node.view(lost=self.heartbeats.is_lost(node.name, now))
 
     def hear(self, name: str, cause: str, now: float) -> list[Command]:
         """Notes a sign of life; afterwards the node is known."""
-        self._heard[name] = now
-        self._heard.move_to_end(name)
+        self.heartbeats.note(name, now)
         node = self.nodes.get(name)
         if node is not None and node.online:
             node.last_seen = now
@@ -107,18 +102,9 @@ class Roster:
         kept = self._kept.pop(name, None)
         return [told, *self._changed(node, now), *([] if kept is None else self.equip(kept, now))]
 
-    def overdue(self, now: float) -> list[str]:
-        """The nodes whose heartbeat has stopped since this was asked last; looks at no others."""
-        silent = []
-        for name in self._heard:
-            if not self.is_lost(name, now):
-                break
-            silent.append(name)
-        return silent
-
     def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         """Notes that a node is lost."""
-        del self._heard[name]
+        self.heartbeats.give_up(name)
         node = self.nodes[name]
         node.online = False
         self._news.append(NodeLost(node=name))
@@ -129,6 +115,14 @@ class Roster:
         node = self.nodes.pop(name)
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
+
+    def renew(self, name: str, cause: str, now: float) -> list[Command]:
+        """Takes a node that had left, and is heard of again, as a new one."""
+        node = self.nodes[name]
+        node.begin_anew(now)
+        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
+        told = self.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
+        return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
         """Does without a node for good."""
@@ -321,11 +315,6 @@ class Roster:
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]
-
-    def is_lost(self, name: str, now: float) -> bool:
-        """Whether nothing has been heard of a node for three heartbeats."""
-        heard = self._heard.get(name)
-        return heard is None or now - heard > self._lost_after_s
 
 
 def _held(compared: Compared, run: Run) -> Held:

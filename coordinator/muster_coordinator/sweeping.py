@@ -77,7 +77,11 @@ class Sweeping:
         """Notes a sign of life of a node, before the roster does."""
         self._admit_again(node, now)
         if node not in self._roster.nodes:
-            self._timetable.note_joined(node)
+            self.note_joined(node)
+
+    def note_joined(self, node: str) -> None:
+        """Notes a node that is new."""
+        self._timetable.note_joined(node)
 
     def lose(self, node: str, now: float) -> list[Command]:
         """Does without a node that is lost."""

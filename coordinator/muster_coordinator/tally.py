@@ -26,6 +26,6 @@ def tally(roster: Roster, now: float) -> Tally:
         health=Counter(node.health for node in nodes),
         service=Counter(node.service for node in nodes),
         both=Counter((node.health, node.service) for node in nodes),
-        lost=tuple(sorted(name for name in roster.nodes if roster.is_lost(name, now))),
+        lost=tuple(sorted(name for name in roster.nodes if roster.heartbeats.is_lost(name, now))),
         compared=Counter(finding.code for finding in compared),
     )

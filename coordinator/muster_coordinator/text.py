@@ -5,9 +5,8 @@ from collections.abc import Iterable
 
 from muster.model import Device, format_instant
 from muster.table import table
-from muster_coordinator.history import HistoryPoint
 from muster_coordinator.quarantine_text import state
-from muster_coordinator.records import BaselineView, NodeView
+from muster_coordinator.records import BaselineView, HistoryPoint, NodeView
 
 
 def node_table(nodes: Iterable[NodeView]) -> str:

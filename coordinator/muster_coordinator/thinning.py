@@ -10,11 +10,11 @@ somebody holds, that were out of service or that are silent, but have never left
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
-from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, select
+from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import StoreSettings
@@ -88,16 +88,13 @@ class Thinning:
         now, before = self._clock(), Thinned(self.counts.runs, self.counts.summaries)
         await self._remove_old(now)
         await self._remove_what_is_left_of_nodes()
-        async with self._database.engine.connect() as connection:
-            nodes = (await connection.scalars(select(NODES.c.name))).all()
-        known = set(nodes)
-        self._through = {of: moment for of, moment in self._through.items() if of[0] in known}
-        for node in nodes:
-            for verdicts, days in (
-                (FOUND_NOTHING, self._keep.keep_days),
-                (FOUND_SOMETHING, self._keep.keep_findings_days),
-            ):
-                while await self._thin_runs(node, verdicts, now - days * DAY_S):
+        for verdicts, days in (
+            (FOUND_NOTHING, self._keep.keep_days),
+            (FOUND_SOMETHING, self._keep.keep_findings_days),
+        ):
+            end = float(hour_of(now - days * DAY_S) * HOUR_S)
+            for node in await self._nodes_with_runs_before(end, verdicts):
+                while await self._thin_runs(node, verdicts, end):
                     pass
         too_old = SUMMARIES.c.started_at < now - self._keep.keep_summaries_days * DAY_S
         self.counts.summaries += await self._remove(SUMMARIES, too_old)
@@ -125,8 +122,8 @@ class Thinning:
         """Removes what nodes have measured that are remembered no more, and streams of which no run is kept."""
         known = select(NODES.c.name)
         async with self._database.engine.connect() as connection:
-            measured = [node async for node in _nodes_with_runs(connection)]
-            gone = {*measured} - {*await connection.scalars(known)}
+            gone = {*await connection.scalars(_nodes_with_runs())} - {*await connection.scalars(known)}
+        self._through = {of: moment for of, moment in self._through.items() if of[0] not in gone}
         for node in sorted(gone):
             await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # it may come again just now
         of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
@@ -146,9 +143,15 @@ class Thinning:
             if gone < BATCH:
                 return removed
 
-    async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], until: float) -> bool:
-        """Summarises the next whole hours of a node that are over at `until`; whether there may be more."""
-        begin, end = self._through.get((node, verdicts), 0.0), float(hour_of(until) * HOUR_S)
+    async def _nodes_with_runs_before(self, end: float, verdicts: tuple[Verdict, ...]) -> Sequence[str]:
+        """The nodes to go through, as to begin a transaction for each of thousands would take others their turn."""
+        old = RUNS.c.verdict.in_(verdicts), RUNS.c.started_at < end
+        async with self._database.engine.connect() as connection:
+            return (await connection.scalars(select(RUNS.c.node).where(*old).distinct())).all()
+
+    async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], end: float) -> bool:
+        """Summarises the next hours of a node before `end`, which is a whole one; whether there may be more."""
+        begin = self._through.get((node, verdicts), 0.0)
         wanted = [RUNS.c.node == node, RUNS.c.verdict.in_(verdicts), RUNS.c.started_at >= begin]
         async with self._database.writing() as connection:
             old = await self._oldest(connection, [*wanted, RUNS.c.started_at < end])
@@ -189,12 +192,12 @@ class Thinning:
         await connection.execute(delete(RUNS).where(RUNS.c.id.in_([run.id for run in runs])))
 
 
-async def _nodes_with_runs(connection: AsyncConnection) -> AsyncIterator[str]:
+def _nodes_with_runs() -> Select[tuple[str]]:
     """Goes from one to the next, as to list all that there are takes a look at every run."""
-    node = ""
-    while (following := await connection.scalar(select(func.min(RUNS.c.node)).where(RUNS.c.node > node))) is not None:
-        yield following
-        node = following
+    nodes = select(func.min(RUNS.c.node).label("node")).cte(recursive=True)
+    following = select(func.min(RUNS.c.node)).where(RUNS.c.node > nodes.c.node).scalar_subquery()
+    nodes = nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
+    return select(nodes.c.node).where(nodes.c.node.is_not(None))
 
 
 def _whole_hours(runs: list[Run]) -> tuple[list[Run], float]:

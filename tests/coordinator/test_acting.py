@@ -60,13 +60,13 @@ async def running():
     """Runs an Acting with these plugins by name; gives it and the list of what it says."""
     async with contextlib.AsyncExitStack() as stack:
 
-        async def run(**actors):
+        async def run(calm=None, **actors):
             plugins = Plugins(Config(Settings()))
             for name, actor in actors.items():
                 info = PluginInfo(name=name, distribution=None, version=None, status="loaded")
                 plugins.add(info, partial(_give, actor))
             said: list[Any] = []
-            telling = Acting(plugins, said.append)
+            telling = Acting(plugins, said.append, calm or _always_calm)
             task = asyncio.create_task(telling.run())
             stack.push_async_callback(_ended, task)
             return telling, said
@@ -76,6 +76,10 @@ async def running():
 
 def _give(actor):
     return actor
+
+
+async def _always_calm(within_s):
+    pass
 
 
 async def _ended(task):
@@ -123,6 +127,23 @@ async def test_a_node_s_transitions_come_in_their_order_and_other_nodes_do_not_w
     assert actor.asked == ["t1", "other", "t2"]
     told = [it.transition for it in said if isinstance(it, ActionEnded) and it.node == "n1"]
     assert told == ["t1", "t2"]
+
+
+async def test_plugins_are_told_when_there_is_time_for_it(running, eventually):
+    """Before that nothing is begun, and nobody is asked to wait for longer than PATIENCE_S."""
+    actor, calm, waiting = Actor(), asyncio.Event(), []
+
+    async def until_calm(within_s):
+        waiting.append(within_s)
+        await calm.wait()
+
+    telling, said = await running(until_calm, one=actor)
+    telling.act(act("t1"))
+    await eventually(lambda: waiting)
+    assert actor.asked == []
+    calm.set()
+    await all_told(eventually, said, "t1")
+    assert (actor.asked, waiting) == (["t1"], [acting.PATIENCE_S])
 
 
 async def test_what_waits_is_overtaken_by_the_next_transition(running, eventually):

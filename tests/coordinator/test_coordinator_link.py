@@ -46,11 +46,18 @@ async def linked(url: str):
     async def deliver(batch):
         events.extend(batch)
 
+    async with linked_to(deliver, url) as link:
+        yield link, events
+
+
+@contextlib.asynccontextmanager
+async def linked_to(deliver, url: str):
+    """A link that has connected, and whose events are delivered there."""
     link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver)
     task = asyncio.create_task(link.run())
     try:
         await eventually(lambda: link.connected)
-        yield link, events
+        yield link
     finally:
         while not task.done():  # before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer
             task.cancel()
@@ -215,6 +222,40 @@ async def test_a_burst_is_taken_completely(mosquitto):
             await asyncio.gather(*sends)
         await eventually(lambda: len(events) >= 3000)
         assert [event.message.runs[0].seq for event in events] == list(range(1, 3001))
+
+
+async def test_nothing_is_lost_while_the_coordinator_is_slow(url, monkeypatch):
+    """What it cannot take yet stays with the broker, such as what ten thousand nodes have said when it comes new."""
+    monkeypatch.setattr("muster_coordinator.link.INBOX", 100)
+    taken, gate = [], asyncio.Event()
+
+    async def deliver(batch):
+        await gate.wait()
+        taken.extend(batch)
+
+    said = [f"n{number}" for number in range(1_000)]
+    async with client(url) as node, linked_to(deliver, url) as link:
+        for start in range(0, len(said), 500):
+            topics = ((TOPICS.node(name, NodeTopic.PRESENCE), name) for name in said[start : start + 500])
+            await asyncio.gather(*(node.publish(topic, encode(presence(name)), qos=1) for topic, name in topics))
+        assert link.received < 500
+        gate.set()
+        await eventually(lambda: len(taken) == len(said))
+    assert sorted(event.message.node for event in taken) == sorted(said)
+
+
+async def test_all_that_the_broker_has_kept_comes_in(url, monkeypatch):
+    """Also when it is more than may wait: it comes before the answer to the subscription."""
+    monkeypatch.setattr("muster_coordinator.link.INBOX", 100)
+    said = [f"n{number}" for number in range(1_000)]
+    async with client(url) as node:
+        for start in range(0, len(said), 500):
+            topics = ((TOPICS.node(name, NodeTopic.PRESENCE), name) for name in said[start : start + 500])
+            sends = (node.publish(topic, encode(presence(name)), qos=1, retain=True) for topic, name in topics)
+            await asyncio.gather(*sends)
+        async with linked(url) as (_, events):
+            await eventually(lambda: len(events) >= len(said))
+    assert sorted(event.message.node for event in events) == sorted(said)
 
 
 async def said_by_coordinator(watcher: aiomqtt.Client):

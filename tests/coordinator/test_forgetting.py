@@ -7,6 +7,7 @@ import pytest
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.errors import Refused
 from muster.model import Device, Health, Inventory, Run, ServiceState, Topology, Verdict
+from muster.transition import Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.events import (
     InventorySeen,
@@ -19,8 +20,8 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import NodeForgotten, SaveCase
-from muster_coordinator.records import Saved
+from muster_coordinator.quarantine.events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
+from muster_coordinator.records import NodeView, Saved
 from muster_coordinator.sweep_records import SweepRequest
 from muster_coordinator.sweeps.newcomers import Newcomers
 from muster_coordinator.sweeps.timetable import Timetable
@@ -90,6 +91,11 @@ class Story:
 
     def forget(self, node: str) -> list[Any]:
         return self.feed(NodeForgotten(node=node, by="ada", reason="given back"))
+
+    def view(self, node: str) -> NodeView:
+        view = self.fleet.node(node, self.now)
+        assert view is not None
+        return view
 
     def restart(self) -> None:
         """The next coordinator begins with what was stored."""
@@ -195,3 +201,45 @@ def test_the_sweep_over_new_nodes_does_without_it() -> None:
     story.feed(Ticked(), 20.0)
     (sweep,) = story.fleet.sweeps()
     assert sorted(sweep.nodes) == [node for node in NODES if node != "n1"]
+
+
+@pytest.fixture
+def left() -> Story:
+    """A fleet whose `n1` has left: it is silent, and its scheduler lists it no more."""
+    story = Story()
+    story.feed(NodeSurveyed(actor="k8s", node=SchedulerNode(node="n1", mark=Mark.NONE)))
+    story.leave("n1")
+    story.feed(NodeNotListed(actor="k8s", node="n1"))
+    return story
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_that_has_left_by_itself_comes_again_as_a_new_one_too(left: Story, restarts: bool) -> None:
+    """It is accepted by what is measured then; what was measured before may have been on another machine."""
+    assert left.view("n1").health is Health.HEALTHY
+    if restarts:
+        left.restart()
+    left.join("n1")
+    left.measure("n1", age_s=60.0)
+    if restarts:
+        left.restart()
+    view = left.view("n1")
+    assert (view.health, view.service, view.checks) == (Health.UNKNOWN, ServiceState.ACCEPTING, {})
+    (baseline,) = left.fleet.baselines()
+    assert baseline.nodes == 7
+    left.measure("n1")
+    view = left.view("n1")
+    assert (view.health, view.service) == (Health.HEALTHY, ServiceState.IN_SERVICE)
+
+
+def test_one_that_has_another_under_its_name_need_not_fall_silent(left: Story) -> None:
+    """What the other is made of, it has said already."""
+    left.join("n1")
+    left.measure("n1")
+    anew = SchedulerNode(node="n1", mark=Mark.OURS, is_new=True, registration="second")
+    left.feed(NodeSurveyed(actor="k8s", node=anew))
+    left.feed(PresenceSeen(Presence(id="m", sent_at=left.now, node="n1", online=True)))
+    view = left.view("n1")
+    assert (view.health, view.service, len(view.devices)) == (Health.UNKNOWN, ServiceState.ACCEPTING, 1)
+    left.measure("n1")
+    assert left.view("n1").service is ServiceState.IN_SERVICE

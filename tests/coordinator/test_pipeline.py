@@ -10,7 +10,7 @@ from muster.wire.messages import Ack, Start
 from muster_coordinator.database import WriteFailed
 from muster_coordinator.events import Announce, SendAck, SendCommand, StoreRuns, Tell, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.pipeline import BACKLOG, Outgoing, Pipeline, outgoing
+from muster_coordinator.pipeline import BACKLOG, PRESSING, Outgoing, Pipeline, outgoing
 from muster_coordinator.quarantine.events import Alarm
 from muster_coordinator.records import StoryEntry
 from muster_coordinator.store import RunFilter, Store
@@ -168,3 +168,25 @@ async def test_the_store_is_asked_only_for_what_it_holds(pipeline, store):
     async with running(pipeline, lambda _command: None):
         await asyncio.wait_for(pipeline.submit([order("a")]).wait(), 20)
     assert (await store.runs(RunFilter(), 1, None)).items == ()
+
+
+async def test_it_is_calm_until_much_waits_and_again_when_that_is_stored(pipeline):
+    """Also while what came is being written; some commands more or less are nothing to wait for."""
+    said: list[Outgoing] = []
+    pipeline.submit(store_and_ack(1))
+    await pipeline.calm(within_s=0)
+    pipeline.submit([ALARM] * PRESSING)
+    calm = asyncio.create_task(pipeline.calm(within_s=60))
+    await asyncio.sleep(0)
+    assert not calm.done()
+    async with running(pipeline, said.append):
+        await calm
+    assert said.count(ALARM) == PRESSING
+
+
+async def test_nobody_waits_for_calm_for_ever(pipeline):
+    """Who has waited for long enough goes on all the same."""
+    pipeline.submit([ALARM] * (PRESSING + 1))
+    async with asyncio.timeout(5):
+        await pipeline.calm(within_s=0.01)
+    assert pipeline.backlog > PRESSING

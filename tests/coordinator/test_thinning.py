@@ -3,13 +3,14 @@
 import itertools
 
 import pytest
+from sqlalchemy.engine.default import DefaultDialect
 
 from muster.config import Settings, StoreSettings
 from muster.model import Run, ServiceState, Verdict
 from muster_coordinator import thinning as thinning_module
 from muster_coordinator.events import SaveNode, StoreRuns
-from muster_coordinator.history import HistoryFilter, HistoryPoint, history
-from muster_coordinator.records import NodeRecord
+from muster_coordinator.history import HistoryFilter, history
+from muster_coordinator.records import HistoryPoint, NodeRecord
 from muster_coordinator.store import RUNS_TO_RESTORE, RunFilter, Store
 from muster_coordinator.thinning import Thinning
 
@@ -117,6 +118,29 @@ async def test_thinning_again_changes_nothing(store, thinning):
     await Thinning(store.database, KEEP, lambda: NOW, lambda _: None).thin()
     assert await points(store) == once
     assert sum(sum(point.verdicts.values()) for point in once) == 40
+
+
+async def test_a_node_without_old_runs_costs_no_transaction(store, thinning, monkeypatch):
+    """However many nodes there are: each transaction would take a turn from who stores what nodes report."""
+
+    async def transactions() -> int:
+        begun = []
+        with monkeypatch.context() as patch:
+            patch.setattr(DefaultDialect, "do_begin", lambda *_: begun.append(1))
+            await thinning.thin()
+        return len(begun)
+
+    await thinning.thin()  # which removes the log's beginnings
+    of_none = await transactions()
+    for number in range(20):
+        node = NodeRecord(
+            name=f"m{number}", online=True, first_seen=0.0, last_seen=0.0, service=ServiceState.IN_SERVICE
+        )
+        run = Run(
+            id=f"{number}", node=node.name, check="gemm", verdict=Verdict.PASS, started_at=NOW, duration_s=1, seq=1
+        )
+        await store.write([SaveNode(node), StoreRuns(node.name, "s", 1, (run,))])
+    assert await transactions() == of_none
 
 
 async def test_an_id_may_come_again(store):

@@ -11,12 +11,11 @@ from muster.table import table
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.deciding import ByOption, ReasonOption, decision
-from muster_coordinator.history import HistoryPoint
 from muster_coordinator.node_clock import clock_in_words
 from muster_coordinator.quarantine.view import CaseView
-from muster_coordinator.quarantine_text import failures, state, why
+from muster_coordinator.quarantine_text import not_done, state, why
 from muster_coordinator.quarantine_views import BudgetView
-from muster_coordinator.records import FleetView, NodeView, StoryEntry
+from muster_coordinator.records import FleetView, HistoryPoint, NodeView, StoryEntry
 from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.text import devices, history_table, node_table, seen
 
@@ -126,7 +125,7 @@ def _described(node: NodeView, case: CaseView) -> str:
         f"{node.name}: {node.health}, {state(node.service, node.dry_run)}, seen {seen(node)}",
         *(f"  because {reason}" for reason in node.reasons),
         *(f"  {reason}" for reason in why(case)),
-        *(f"  {failure}" for failure in failures(case)),
+        *(f"  {line}" for line in not_done(case)),
         *([] if node.clock_ahead_s is None else [f"  its clock is {clock_in_words(node.clock_ahead_s)}"]),
         f"devices: {devices(node)}",
         *(f"{name}: {place}" for name, place in node.topology if place is not None),

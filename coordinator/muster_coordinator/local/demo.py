@@ -5,6 +5,7 @@ and their faults are simulated. Every step is a function of the same shape: it s
 """
 
 import asyncio
+import os
 import socket
 import sys
 import time
@@ -25,6 +26,7 @@ from muster_coordinator.local.demo_plan import (
     Addresses,
     Plan,
     agent_settings,
+    at_once,
     coordinator_settings,
     named,
 )
@@ -123,7 +125,8 @@ class Demo:
                 self._line(f"           {node.name} {node.health}: {finding.summary} ({finding.code})")
 
     async def _sweep(self) -> SweepRecord:
-        body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS}
+        parallel = at_once(cores=len(os.sched_getaffinity(0)))
+        body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS, "max_parallel": parallel}
         sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.post, "sweeps", body=body))
         self._step(f"sweep of {len(sweep.nodes)} nodes in pairs: {SWEEP_CHECK}")
         news = News()

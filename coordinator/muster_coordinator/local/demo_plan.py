@@ -19,6 +19,9 @@ SWEEP_CHECK = "collective"
 SWEEP_PARAMS: Json = {"size_bytes": 4 << 20, "iterations": 20}
 """Smaller and more often than the default, because all pairs share one host's few cores."""
 
+LEAST_AT_ONCE = 2
+"""A pair."""
+
 FAULTS: dict[str, list[Json]] = {
     "gpu": [{"kind": "ecc", "device": 0}, {"kind": "corrupt", "device": 0}],
     "slow_link": [{"kind": "slow_link", "factor": 20}],
@@ -83,6 +86,11 @@ def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path
             "simulated": {"enabled": True, "devices": 1, "faults": FAULTS[fault] if fault else []},
         },
     }
+
+
+def at_once(cores: int) -> str:
+    """How many nodes the sweep measures at once: each needs a core, or healthy ones look slow by chance."""
+    return str(max(LEAST_AT_ONCE, cores))
 
 
 def named(nodes: list[NodeView], sweep: SweepRecord) -> dict[str, list[str]]:

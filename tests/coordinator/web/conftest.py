@@ -1,0 +1,110 @@
+"""The API of a coordinator, with three nodes or a dozen."""
+
+import json
+import time
+
+import pytest
+from aiohttp import ClientSession, ClientTimeout
+from tests.coordinator.web.messages import check_info, report
+
+from muster.check import Scope, Worse
+from muster.config import Config, Settings
+from muster.model import Inventory
+from muster.plugins import Plugins
+from muster.wire.messages import InventoryReport, Presence, Report
+from muster_coordinator.acting import Acting
+from muster_coordinator.daemon import Shell
+from muster_coordinator.events import InventorySeen, PresenceSeen, ReportSeen
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.link import Link
+from muster_coordinator.notices import Notices
+from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.store import Store
+from muster_coordinator.stream import Stream
+from muster_coordinator.surveying import Surveying
+from muster_coordinator.thinning import Thinning
+from muster_coordinator.web.server import application, listen, serving
+
+
+class Api:
+    """The API of a coordinator whose broker is away, over a real socket."""
+
+    def __init__(self, session, url, shell, store):
+        self.session = session
+        self.url = url
+        self.shell = shell
+        self.store = store
+
+    async def ask(self, method, path, **options):
+        async with self.session.request(method, self.url + path, **options) as response:
+            text = await response.text()
+            if response.status >= 400:
+                assert response.content_type == "application/problem+json", text
+                problem = json.loads(text)
+                assert set(problem) == {"type", "title", "status", "detail"}
+                assert problem["status"] == response.status
+            return response, json.loads(text) if "json" in response.content_type else text
+
+    async def get(self, path):
+        response, answer = await self.ask("GET", path)
+        assert response.status == 200, answer
+        return answer
+
+    async def refused(self, status, method, path, **options):
+        response, problem = await self.ask(method, path, **options)
+        assert response.status == status, problem
+        return problem["detail"]
+
+    async def feed(self, event):
+        await self.shell.pipeline.feed(event).wait()
+
+
+@pytest.fixture
+def token():
+    return None
+
+
+@pytest.fixture
+async def api(tmp_path, token):
+    settings = Settings(data_dir=tmp_path)
+    store = await Store.open(settings)
+    pipeline = Pipeline(Fleet(name="default", epoch=3), store)
+    pipeline.fleet.restore(await store.saved(), pipeline.clock())
+    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
+    thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
+    plugins = Plugins(Config(settings))
+    acting, surveying = Acting(plugins, pipeline.feed, pipeline.calm), Surveying(plugins, 3600.0, pipeline.take)
+    shell = Shell(pipeline, link, Stream(3), Notices(plugins), acting, surveying, thinning)
+    listener, url = listen("127.0.0.1:0")
+    async with shell.running(), serving(application(shell.routes(store, trusted=True), token), listener):
+        async with ClientSession(timeout=ClientTimeout(total=20)) as session:
+            yield Api(session, url, shell, store)
+        shell.stream.close()
+    await store.close()
+
+
+@pytest.fixture
+async def fleet(api):
+    """Three nodes that are there and know two checks."""
+    now = api.shell.pipeline.clock()
+    checks = (check_info("gemm", Scope.NODE), check_info("collective", Scope.GROUP, "busbw_gbps"))
+    for node in ("n1", "n2", "n3"):
+        await api.feed(PresenceSeen(Presence(sent_at=now, node=node, online=True)))
+        await api.feed(InventorySeen(InventoryReport(sent_at=now, node=node, inventory=Inventory(), checks=checks)))
+    return api
+
+
+@pytest.fixture
+async def compared(fleet):
+    """A dozen nodes that have measured a compared metric three times, of which n7 is slow."""
+    gemm = check_info("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
+    for number in range(12):
+        node = f"n{number}"
+        message = InventoryReport(sent_at=time.time(), node=node, inventory=Inventory(), checks=(gemm,))
+        await fleet.feed(InventorySeen(message))
+        runs = [
+            run.model_copy(update={"metrics": {"tflops": [70.0, 50.0 if number == 7 else 70.0]}})
+            for run in report(node, 1, 2, 3).message.runs
+        ]
+        await fleet.feed(ReportSeen(Report(sent_at=time.time(), node=node, stream=node, after=0, runs=tuple(runs))))
+    return fleet

@@ -1,0 +1,121 @@
+"""What the API shows of nodes, runs, baselines and the fleet, and its metrics."""
+
+from tests.coordinator.web.messages import report
+
+from muster.model import Verdict
+
+
+async def test_nodes_are_listed_in_pages(fleet):
+    """Every page size gives the same nodes, by name."""
+    for limit in (1, 2, 3, 100):
+        names, cursor = [], ""
+        while cursor is not None:
+            page = await fleet.get(f"/api/v1/nodes?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+            names += [node["name"] for node in page["items"]]
+            cursor = page["next_cursor"]
+        assert names == ["n1", "n2", "n3"]
+
+
+async def test_a_node_carries_what_is_promised(fleet):
+    """The fields that others script against are there."""
+    node = await fleet.get("/api/v1/nodes/n1")
+    assert {"name", "health", "service", "last_seen", "devices", "findings"} <= set(node)
+    assert node["last_seen"].endswith("Z")
+
+
+async def test_runs_are_filtered_by_every_parameter(fleet):
+    """Node, check, verdict, since, limit and cursor narrow the list."""
+    await fleet.feed(report("n1", 1, 2, 3))
+    await fleet.feed(report("n2", 1, verdict=Verdict.FAIL))
+    for query, found in {
+        "": 4,
+        "?node=n1": 3,
+        "?check=gemm": 4,
+        "?check=nvml": 0,
+        "?verdict=FAIL": 1,
+        "?since=1970-01-01T00:16:42Z": 2,
+        "?since=1970-01-01T01:16:42%2B01:00": 2,
+        "?limit=2": 2,
+    }.items():
+        page = await fleet.get(f"/api/v1/runs{query}")
+        assert len(page["items"]) == found, query
+    first = await fleet.get("/api/v1/runs?limit=3")
+    rest = await fleet.get(f"/api/v1/runs?limit=3&cursor={first['next_cursor']}")
+    assert len(rest["items"]) == 1
+    assert rest["next_cursor"] is None
+
+
+async def test_a_run_can_be_read(fleet):
+    """The same record as in the list."""
+    await fleet.feed(report("n1", 1, 2))
+    listed = (await fleet.get("/api/v1/runs"))["items"]
+    assert [await fleet.get(f"/api/v1/runs/{run['id']}") for run in listed] == listed
+
+
+async def test_a_story_can_be_read(fleet):
+    """The story of a node is a list of steps with time, kind and text."""
+    steps = (await fleet.get("/api/v1/nodes/n1/story"))["items"]
+    assert steps
+    assert {"id", "at", "node", "kind", "text", "cause", "data"} <= set(steps[0])
+
+
+async def test_the_fleet_is_shown_as_a_whole(compared):
+    """Counts by health and service state."""
+    view = await compared.get("/api/v1/fleet")
+    assert view["nodes"] == 12
+    assert view["health"] == {"HEALTHY": 11, "DEGRADED": 1}
+    assert (view["service"], view["lost"], view["findings"]) == ({"IN_SERVICE": 12}, [], [])
+    await compared.refused(400, "GET", "/api/v1/fleet?node=n1")
+
+
+async def test_baselines_are_listed_and_reset(compared):
+    """With what is normal and who is not; after a reset what is measured now is normal, also after a restart."""
+    (view,) = (await compared.get("/api/v1/baselines?limit=1"))["items"]
+    assert (view["metric"], view["centre"], view["anchor"]["centre"]) == ("tflops", 70.0, 70.0)
+    assert view["out_of_line"] == ["n7"]
+    assert (await compared.get("/api/v1/nodes/n7"))["health"] == "DEGRADED"
+    response, answer = await compared.ask("DELETE", f"/api/v1/baselines/{view['id']}")
+    assert (response.status, answer["id"], answer["out_of_line"]) == (200, view["id"], [])
+    (stored,) = (await compared.store.saved()).baselines
+    assert (stored.id, stored.anchor.devices) == (view["id"], 24)
+    assert "/api/v1/baselines" in await compared.refused(404, "DELETE", "/api/v1/baselines/nothing")
+
+
+async def test_a_node_has_a_history(compared):
+    """The latest first, in pages, of one device or all."""
+    path = "/api/v1/nodes/n7/history?metric=tflops"
+    points = (await compared.get(path))["items"]
+    assert [point["run"] for point in points] == ["n7-3", "n7-2", "n7-1"]
+    assert points[0]["values"] == {"0": 70.0, "1": 50.0}
+    assert points[0]["verdicts"] == {"PASS": 1}
+    first = await compared.get(f"{path}&limit=2&device=1")
+    rest = await compared.get(f"{path}&limit=2&device=1&cursor={first['next_cursor']}")
+    assert [point["values"] for point in first["items"] + rest["items"]] == [{"1": 50.0}] * 3
+    assert len((await compared.get(f"{path}&since=1970-01-01T00:16:42Z&until=1970-01-01T00:16:43Z"))["items"]) == 1
+    assert (await compared.get(f"{path}&check=memory"))["items"] == []
+    assert "metric" in await compared.refused(400, "GET", "/api/v1/nodes/n7/history")
+    await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
+
+
+async def test_metrics_count_nodes_runs_and_refusals(fleet):
+    """The exposition has what an operator watches."""
+    await fleet.feed(report("n1", 1, 2))
+    fleet.shell.link.refused["malformed"] += 1
+    text = await fleet.get("/metrics")
+    assert 'muster_messages_refused_total{kind="malformed"} 1.0' in text
+    assert "muster_runs_total 2.0" in text
+    assert "muster_nodes{" in text
+    assert "muster_broker_connected 0.0" in text
+
+
+async def test_metrics_count_what_comparing_found(compared):
+    """By code; fleet findings and thinned runs as well."""
+    text = await compared.get("/metrics")
+    for line in (
+        'muster_compared{code="baseline.outlier"} 1.0',
+        'muster_compared{code="baseline.fingerprint"} 0.0',
+        "muster_baselines 1.0",
+        "muster_fleet_findings 0.0",
+        "muster_runs_thinned_total 0.0",
+    ):
+        assert line in text.splitlines()
