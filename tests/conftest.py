@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 # What tests share says by which values it failed, as they do.
-pytest.register_assert_rewrite("tests.plugins", "tests.simulation")
+pytest.register_assert_rewrite("tests.coordinator", "tests.faults", "tests.plugins", "tests.simulation")
 
 
 def pytest_configure():

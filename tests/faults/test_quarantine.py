@@ -11,6 +11,7 @@ import sys
 from functools import partial
 
 import pytest
+from tests.faults.fleet import Fleet
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
@@ -78,13 +79,13 @@ def desk(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def enforced(the_fleet, tmp_path_factory, new_mosquitto, desk):
+def enforced(tmp_path_factory, new_mosquitto, desk):
     """Six agents and a coordinator that may take all but one out, without waiting."""
     script = desk.path / "scheduler"
     script.write_text(SCHEDULER.format(python=sys.executable, desk=str(desk.path)))
     script.chmod(0o755)
     with new_mosquitto() as broker:
-        fleet = type(the_fleet)(tmp_path_factory.mktemp("enforced"), broker, desk.path, nodes=NODES)
+        fleet = Fleet(tmp_path_factory.mktemp("enforced"), broker, desk.path, nodes=NODES)
         fleet.coordinator.settings["quarantine"] = {
             "mode": "enforce",
             "budget": {"share": "100%", "domain_share": "100%", "per_minute": 6000},

@@ -57,7 +57,7 @@ COMMANDS = [
     ("node show n9", ("'n9'",)),
     ("check run mischeif", ("'mischeif'", "did you mean 'mischief'?")),
     ("check run mischief --param doo=x", ("'doo'", "valid: ")),
-    ("check run mischief --param do=7", ("'do'", "valid string")),
+    ("check run mischief --param do=7", ("'do'", "must be a text")),
     ("check show nothing", ("'nothing'", "valid: ")),
 ]
 

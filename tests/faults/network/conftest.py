@@ -246,7 +246,7 @@ class Laboratory:
         config = self._directory / "mosquitto.conf"
         config.write_text(BROKER)
         self._start(self._centre, "broker", "mosquitto", "-c", str(config))
-        coordinator = self._start_muster(COORDINATOR, {"agent": {"heartbeat_s": HEARTBEAT_S}}, {})
+        coordinator = self._start_muster(COORDINATOR, {}, {})
         # Ranks are forks of an agent. Six at once would take two cores seconds to import torch, were it not there.
         (self._directory / "sitecustomize.py").write_text("import torch.distributed\n")
         for node in NODES:

@@ -1,0 +1,154 @@
+"""A fleet of real processes, and what tests ask of it."""
+
+import http.client
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.faults.parts import Agent, Part, counter, wait_for
+
+from muster_coordinator.client import Client
+
+NODES = ("n1", "n2", "n3", "n4")
+TIGHT = "n4"
+"""The node whose runs may take little memory."""
+
+BACKGROUND = "simulated"
+"""The check that every node runs all the time."""
+
+
+class Fleet:
+    """Mosquitto, a coordinator and agents, each a real process; the agents run a check every `background_s`."""
+
+    def __init__(
+        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 0.5
+    ) -> None:
+        self.broker = broker
+        self._directory = directory
+        self._plugin = plugin
+        self._background_s = background_s
+        settings = {
+            "data_dir": str(directory / "coordinator"),
+            "broker": {"url": broker.url},
+            "http": {"listen": "127.0.0.1:0"},
+        }
+        self.coordinator = Part("coordinator", directory / "coordinator.log", settings, {})
+        self.agents = {node: self.agent(node) for node in nodes}
+        self.agents[TIGHT].settings["agent"]["memory_limit_gib"] = 0.25
+
+    def agent(self, node: str, env: dict[str, str] | None = None, **settings: Any) -> Agent:
+        """An agent with a simulated device, not started yet; `settings` take the place of ours."""
+        ours = {
+            "node": node,
+            "data_dir": str(self._directory / node),
+            "broker": {"url": self.broker.url},
+            "agent": {"listen": "127.0.0.1:0"},
+            "checks": {
+                BACKGROUND: {"interval_s": self._background_s},
+                "gemm": {"enabled": False},
+                "training": {"enabled": False},
+            },
+            "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
+        }
+        return Agent(
+            "agent", self._directory / f"{node}.log", ours | settings, {"PYTHONPATH": str(self._plugin)} | (env or {})
+        )
+
+    def start_coordinator(self) -> None:
+        """Starts it and waits until it answers; it keeps its port."""
+        self.coordinator.start()
+        self.url = self.coordinator.logged("coordinator_ready")["api"]
+        self.coordinator.settings["http"] = {"listen": urlsplit(self.url).netloc}
+        self.api = Client(self.url)
+        wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
+
+    def set_right(self) -> None:
+        """Starts what does not run, ends what should not, and waits until every node is there and free."""
+        if not self.broker.runs:
+            self.broker.start()
+        if not self.coordinator.runs:
+            self.start_coordinator()
+        for agent in self.agents.values():
+            if not agent.runs:
+                agent.start()
+        wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
+        for node, agent in self.agents.items():
+            agent.logged("broker_connected")
+            wait_for(partial(self.is_there, node), f"{node} to be there")
+        for sweep in self.api.pages("sweeps")["items"]:
+            if sweep["ended_at"] is None:
+                self.api.delete("sweeps", sweep["id"])
+        self.wait_until_free(*self.agents)
+
+    def is_there(self, node: str) -> bool:
+        view = next((item for item in self.api.pages("nodes")["items"] if item["name"] == node), None)
+        return view is not None and not view["lost"] and bool(view["plugins"])
+
+    def end(self) -> None:
+        for part in (self.coordinator, *self.agents.values()):
+            if part.runs:
+                part.kill()
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, str, Any]:
+        """Status, content type and JSON of an answer."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        try:
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            text = response.read()
+            kind = response.getheader("Content-Type", "").partition(";")[0]
+            return response.status, kind, json.loads(text) if kind.endswith("json") else text.decode()
+        finally:
+            connection.close()
+
+    def counter(self, name: str, **labels: str) -> float:
+        return counter(self.ask("GET", "/metrics")[2], name, labels)
+
+    # Runs
+
+    def run(self, node: str, check: str, **params: Any) -> dict[str, Any]:
+        """Has a check run now; gives the run once it is stored."""
+        asked = self.api.post("nodes", node, "runs", body={"check": check, "params": params})["id"]
+        return wait_for(lambda: self.find_run(node, check, asked), f"{check} on {node}")
+
+    def find_run(self, node: str, check: str, run: str) -> dict[str, Any] | None:
+        return next((item for item in self.runs(node, check) if item["id"] == run), None)
+
+    def runs(self, node: str, check: str | None = None) -> list[dict[str, Any]]:
+        """The latest runs, newest first; all that there are when no check is named."""
+        if check is not None:
+            items: list[dict[str, Any]] = self.api.get("runs", node=node, check=check, limit=50)["items"]
+            return items
+        items, cursor = [], None
+        while True:
+            page = self.api.get("runs", node=node, limit=1000, cursor=cursor)
+            items += page["items"]
+            if (cursor := page["next_cursor"]) is None:
+                return items
+
+    # Sweeps
+
+    def start_sweep(self, *nodes: str, check: str = "meeting", strategy: str = "whole", **params: Any) -> str:
+        body = {"check": check, "strategy": strategy, "nodes": nodes, "params": params}
+        sweep: str = self.api.post("sweeps", body=body)["id"]
+        return sweep
+
+    def sweep(self, id: str) -> dict[str, Any]:
+        sweep: dict[str, Any] = self.api.get("sweeps", id)
+        return sweep
+
+    def ended_sweep(self, id: str) -> dict[str, Any]:
+        """The sweep, once it has ended."""
+        return wait_for(lambda: self._if_ended(id), f"the end of sweep {id}")
+
+    def _if_ended(self, id: str) -> dict[str, Any] | None:
+        sweep = self.sweep(id)
+        return None if sweep["ended_at"] is None else sweep
+
+    def wait_until_free(self, *nodes: str) -> None:
+        for node in nodes:
+            wait_for(self.agents[node].is_free, f"{node} to be free")
