@@ -33,7 +33,7 @@ from muster_coordinator.localize.culprit import Culprit, Part
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.probe import Abilities
 from muster_coordinator.localize.sides import alike
-from muster_coordinator.localize.trial import Trial
+from muster_coordinator.localize.trial import Outcome, Trial
 
 PROVEN_PARTNERS = 2
 """Who fails with so many that have passed, and with others, is to blame itself."""
@@ -316,7 +316,8 @@ class Judgement:
 
     def _reached(self, node: str) -> float:
         """What the bad runs of a node come to among others that are well; 0 when they broke."""
-        return statistics.median(trial.objective or 0.0 for trial in self.telling(node))
+        reached = (trial.objective if trial.outcome is Outcome.GOOD else None for trial in self.telling(node))
+        return statistics.median(value or 0.0 for value in reached)
 
     def _link(self, node: str, trials: list[Trial]) -> Culprit:
         if rails := self.slow_rails(node):

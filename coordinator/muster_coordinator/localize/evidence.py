@@ -7,11 +7,11 @@ type are.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from muster_coordinator.localize.level import Level, Spread, level_of, spread_of
+from muster_coordinator.localize.level import SPREAD_ON_ONE_HOST, Level, Spread, level_of, spread_of
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.sides import sides_of
 from muster_coordinator.localize.trial import Outcome, Trial
@@ -86,7 +86,10 @@ class Evidence:
     @cached_property
     def _spread(self) -> Spread:
         """How much healthy runs differ; taken from those of several together, of which there are many, if any."""
-        return spread_of(self._objectives(together=not self.only_alone))
+        spread = spread_of(self._objectives(together=not self.only_alone))
+        if any(trial.on_one_host for trial in self.trials):
+            return replace(spread, share=max(spread.share, SPREAD_ON_ONE_HOST))
+        return spread
 
     @cached_property
     def only_alone(self) -> bool:

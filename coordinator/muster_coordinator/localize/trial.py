@@ -19,7 +19,8 @@ class Trial:
 
     `crashed` are the members whose own ranks were ended, `hard` says that there were any or that a verdict was FAIL,
     and `detail` says for people why it was bad. Where the rails were tried apart as well, `rails` holds what each
-    reached by itself, which is to be compared with the others only.
+    reached by itself, which is to be compared with the others only. `on_one_host` says that members share a host, and
+    so take its cores and its memory bandwidth from each other.
 
     The rest is by node, as far as it was measured: `sent` what it could send while nobody else did, in GB/s, in a group
     of two only; `latest` the share of the rounds in which one of its ranks came last, from 0 to 1; `work_s` the seconds
@@ -34,6 +35,7 @@ class Trial:
     crashed: frozenset[str] = frozenset()
     hard: bool = False
     detail: str = ""
+    on_one_host: bool = False
     sent: Mapping[str, float] = field(default_factory=dict)
     latest: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)

@@ -31,6 +31,7 @@ def trial_of(group: GroupRecord, rail_metric: str | None = None) -> Trial:
         crashed=crashed,
         hard=bool(crashed) or any(place.verdict is Verdict.FAIL for place in group.places),
         detail="; ".join(blamed or failures),
+        on_one_host=_share_a_host(group),
         sent=_of_nodes(group, SENT, min),
         latest=_of_nodes(group, LATEST, max),
         work_s=_of_nodes(group, WORK, max),
@@ -50,6 +51,12 @@ def _outcome(group: GroupRecord) -> Outcome:
     if reasons <= CRASHED | {UNREACHABLE} or (None not in said and all(map(may_be_echo, reasons))):
         return Outcome.BAD
     return Outcome.VOID
+
+
+def _share_a_host(group: GroupRecord) -> bool:
+    """Whether members listen at one address."""
+    addresses = [place.address for place in group.places if place.address is not None]
+    return len(set(addresses)) < len(addresses)
 
 
 def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:

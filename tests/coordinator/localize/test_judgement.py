@@ -1,6 +1,7 @@
 """Who is at fault where fleets are small, ranks crash, and nobody said where nodes stand."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -141,6 +142,25 @@ def test_two_that_fail_alike_may_share_a_switch(tried: int) -> None:
     bad = [ran(node, partner, at=0.5) for node, those in (("a", 4), ("b", tried)) for partner in "cdef"[:those]]
     judgement = judged(*bad, *(ran(*pair) for pair in itertools.pairwise("cdefgh")))
     assert (culprits(judgement), judgement.open) == (set(), ("a", "b"))
+
+
+def test_wrong_elements_are_not_like_slow_ones() -> None:
+    """Who brings them about is convicted, though two others come to as little."""
+    partners = [*zip("abc", ("defg", "efgh", "fghi"), strict=True)]
+    slow = [ran(node, partner, at=0.5) for node, those in partners[1:] for partner in those]
+    wrong = [replace(failed("a", partner), objective=0.5) for partner in partners[0][1]]
+    judgement = judged(*wrong, *slow, *(ran(*pair) for pair in itertools.pairwise("defghijk")), nodes="abcdefghijk")
+    assert (culprits(judgement), judgement.alike) == ({(Part.NODE, "a")}, {"b", "c"})
+
+
+@pytest.mark.parametrize(("on_one_host", "expected"), [(False, {(Part.LINK, "ab")}), (True, set())])
+def test_nodes_that_share_a_host_get_more_leave(on_one_host: bool, expected: set[tuple[Part, str]]) -> None:
+    """They take its cores from each other, so that only what is below half of what others reach counts as slow."""
+    well = [*WELL, ran("a", "c"), ran("b", "d")]
+    apart = [*well, ran("a", "b", at=1.0), ran("a", "d"), ran("a", "b", at=1.0), ran("b", "c"), ran("a", "h")]
+    trials = [replace(trial, on_one_host=on_one_host) for trial in apart]
+    assert culprits(judged(*trials)) == expected
+    assert judged(*trials, ran("a", "b", at=0.7)).evidence.is_slow(ran("a", "b", at=0.7))
 
 
 @pytest.mark.parametrize("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])

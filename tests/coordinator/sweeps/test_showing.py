@@ -67,6 +67,21 @@ def test_crashes_and_failed_verdicts_are_hard_evidence() -> None:
     assert not trial_of(group([PASS, PASS])).hard
 
 
+@pytest.mark.parametrize(
+    ("addresses", "on_one_host"),
+    [
+        (("10.0.0.1", "10.0.0.2"), False),
+        (("127.0.0.1", "127.0.0.1"), True),
+        (("10.0.0.1", "10.0.0.2", "10.0.0.1"), True),
+        ((None, None), False),
+    ],
+)
+def test_members_that_listen_at_one_address_share_a_host(addresses: tuple[str | None, ...], on_one_host: bool) -> None:
+    """Of those that said nothing, nothing is known."""
+    places = tuple(MemberRecord(node=f"n{place}", address=address) for place, address in enumerate(addresses))
+    assert trial_of(group([PASS]).model_copy(update={"places": places})).on_one_host is on_one_host
+
+
 @pytest.mark.parametrize(("by_rail", "rails"), [(True, (1.0, 2.0)), (False, ())])
 def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[float, ...]) -> None:
     """Rails are told by the first rank that tells them all, and only where they were tried apart."""
