@@ -4,10 +4,12 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
+#   WORKERS      how many tests run side by side, but for those in tests/faults
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
+WORKERS ?= 2
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -18,8 +20,10 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDE
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
+# What tests/faults expects of real processes has deadlines in seconds: it gets the machine for itself.
 test: $(VENV)/.system-packages lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/faults; side_by_side=$$?; \
+	$(BIN)/python -m pytest tests/faults && exit $$side_by_side
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .

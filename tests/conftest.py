@@ -11,8 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.waiting import wait_for
 
 # What tests share says by which values it failed, as they do.
 pytest.register_assert_rewrite("tests.coordinator", "tests.faults", "tests.plugins", "tests.simulation")
@@ -89,6 +91,12 @@ class Mosquitto:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., Any]:
+    """Waits until a condition gives something true, and gives that: `eventually(condition, "what it is")`."""
+    return wait_for
 
 
 @pytest.fixture(scope="session")

@@ -91,6 +91,10 @@ class Figures(Collector):
         yield _gauge(
             "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
         )
+        unheard = self._surveying.unheard(frozenset(fleet.names))
+        yield _gauge(
+            "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
+        )
         changes = CounterMetricFamily(
             "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]
         )

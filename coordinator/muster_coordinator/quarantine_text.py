@@ -29,6 +29,8 @@ _MODES = {
     "enforce": "nodes are taken out of service and brought back",
 }
 
+_UNHEARD = "kept out of work, and no agent has ever reported from there: {}; see that it runs there, under this name"
+
 _NEAR = 1
 """So many nodes of a failure domain may still go when it is worth a line."""
 
@@ -163,6 +165,8 @@ def budget_text(budget: BudgetView) -> str:
         parts.append(table(("ACTOR", "KEEPS WORK OFF", "STATE"), map(_actor_row, budget.actors)))
     else:
         parts.append("no actor is enabled")
+    if budget.unheard:
+        parts.append(_UNHEARD.format(", ".join(budget.unheard)))
     return "\n\n".join(parts)
 
 

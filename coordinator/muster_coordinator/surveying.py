@@ -1,7 +1,7 @@
 """Asks the actors how their schedulers have the nodes, at the start and every few minutes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from types import MappingProxyType
 
@@ -10,7 +10,7 @@ import structlog
 from muster.errors import Unavailable
 from muster.model import Data, valid_labels
 from muster.plugins import Answer, Plugins
-from muster.transition import Survey, Text
+from muster.transition import Mark, Survey, Text
 from muster_coordinator.events import LabelsSeen
 from muster_coordinator.quarantine.events import NodeNotListed, NodeSurveyed
 
@@ -62,6 +62,7 @@ class Surveying:
         self._take = take
         self._listed = dict(listed)
         self._answered: dict[str, Survey] | None = None  # what the actors have said before the first survey
+        self._kept_out: dict[str, set[str]] = {}  # by actor, whom its scheduler keeps out as new or by our mark
         self._unanswered = 0  # how many times in a row somebody could not answer
 
     async def require_an_actor(self) -> None:
@@ -91,6 +92,14 @@ class Surveying:
         for actor, survey in surveys.items():
             await self._tell(actor, survey)
 
+    def unheard(self, known: Container[str]) -> tuple[str, ...]:
+        """Who is kept out as new or by our mark and not among the `known`, so that nobody would ever let it in.
+
+        Its agent has never reported: it does not run, or names itself otherwise than the scheduler does.
+        """
+        kept_out = set[str]().union(*self._kept_out.values())
+        return tuple(sorted(node for node in kept_out if node not in known))
+
     async def _ask(self) -> dict[str, Survey]:
         """What the actors say that can say anything; what the others lack is kept as well."""
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S)
@@ -112,6 +121,7 @@ class Surveying:
         listed = {node.node for node in survey.nodes}
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
+        self._kept_out[actor] = {it.node for it in survey.nodes if it.is_new or it.mark is Mark.OURS}
         seen: Iterator[Seen] = chain(
             _labels_seen(actor, survey),
             (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),

@@ -18,6 +18,7 @@ from typing import Any
 import aiomqtt
 import psutil
 import pytest
+from tests.waiting import wait_for
 
 from muster.references import Reference
 from muster.wire import codec
@@ -36,7 +37,7 @@ class Agent:
 
     def logged(self, event: str) -> Any:
         """The first line of that event, once it is there."""
-        return wait_for(lambda: next((line for line in self._lines() if line["event"] == event), None))
+        return wait_for(lambda: next((line for line in self._lines() if line["event"] == event), None), event)
 
     def _lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
@@ -52,14 +53,6 @@ class Agent:
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(timeout=20)
-
-
-def wait_for(read: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 30
-    while not (value := read()):
-        assert time.monotonic() < deadline, "waited for too long"
-        time.sleep(0.02)
-    return value
 
 
 @pytest.fixture
@@ -180,7 +173,7 @@ async def test_a_group_of_one_goes_the_whole_way(started, mosquitto):
             assert [rank.verdict for rank in finished.ranks] == ["PASS"]
             run = await coordinator.run(lambda run, group=group: run.group == group)
             assert run.cause == group
-            wait_for(lambda: json.loads(agent.fetch("/healthz"))["running"] == [])
+            wait_for(lambda: json.loads(agent.fetch("/healthz"))["running"] == [], "runs to end")
             with socket.create_server((accepted.address, accepted.port)):
                 pass
 
@@ -208,7 +201,7 @@ def test_the_end_of_the_launcher_is_the_end_of_the_agent(started):
     launcher.kill()
     assert agent.process.wait(timeout=20) not in (0, 64, 69)
     assert agent.logged("launcher_lost")
-    assert wait_for(lambda: not any(process.is_running() for process in family))
+    assert wait_for(lambda: not any(process.is_running() for process in family), "its processes to end")
 
 
 def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
@@ -221,7 +214,7 @@ def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
         f"child._contributed = lambda *_: (pathlib.Path({str(asked)!r}).touch(), time.sleep(600))\n"
     )
     agent = started(f'plugins.reservation_file.path = "{tmp_path}/reserved"', env={"PYTHONPATH": str(tmp_path)})
-    wait_for(asked.exists)
+    wait_for(asked.exists, "the question")
     began = time.monotonic()
     assert agent.end() == 0
     assert time.monotonic() - began < 5
@@ -243,9 +236,9 @@ def test_a_killed_agent_leaves_nothing_behind(started):
     """The launcher and the resident child end with it."""
     agent = started()
     agent.logged("broker_connected")
-    family = wait_for(lambda: agent.family() if len(agent.family()) >= 3 else None)
+    family = wait_for(lambda: agent.family() if len(agent.family()) >= 3 else None, "its children")
     agent.end(signal.SIGKILL)
-    assert wait_for(lambda: not any(process.is_running() for process in family))
+    assert wait_for(lambda: not any(process.is_running() for process in family), "its processes to end")
 
 
 def test_it_runs_without_a_broker(started, mosquitto):
@@ -253,7 +246,7 @@ def test_it_runs_without_a_broker(started, mosquitto):
     mosquitto.stop()
     agent = started("checks.simulated.interval_s = 0.2")
     agent.logged("broker_not_connected")
-    wait_for(lambda: json.loads(agent.fetch("/healthz"))["outbox"] >= 3)
+    wait_for(lambda: json.loads(agent.fetch("/healthz"))["outbox"] >= 3, "runs to be kept")
     assert agent.end(signal.SIGINT) == 0
 
 

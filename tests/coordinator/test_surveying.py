@@ -97,6 +97,20 @@ async def test_a_node_that_is_listed_no_more_is_told_once(surveying, taken):
     assert gone == [NodeNotListed(actor="one", node="n2")]
 
 
+async def test_who_is_kept_out_and_never_reports_is_known(surveying):
+    """As new or by our mark, as long as the scheduler says so; what people keep out is none of our business."""
+    marks = {"new": Mark.OURS, "ours": Mark.OURS, "theirs": Mark.FOREIGN, "free": Mark.NONE, "heard": Mark.OURS}
+    listed = tuple(SchedulerNode(node=node, mark=mark, is_new=node == "new") for node, mark in marks.items())
+    actor = Actor(Survey(summary="cluster c", can_cordon=True, nodes=listed))
+    made = surveying(one=actor)
+    assert made.unheard(()) == ()
+    await made.survey()
+    assert made.unheard({"heard"}) == ("new", "ours")
+    actor.answer = survey("new", "ours")
+    await made.survey()
+    assert made.unheard({"heard"}) == ()
+
+
 async def test_what_keeps_an_actor_from_acting_is_kept(surveying, taken):
     """An error, an answer that is none; and the others are asked all the same."""
     made = surveying(

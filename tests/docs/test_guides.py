@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_for
 
 from muster import plugins
 from muster.check import judged_metrics
@@ -119,14 +119,6 @@ def part(directory: Path, name: str, settings: dict[str, Any]) -> Iterator[Path]
     finally:
         process.terminate()
         process.wait(20)
-
-
-def wait_for(read: Any, what: str) -> Any:
-    deadline = time.monotonic() + 60
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for {what}"
-        time.sleep(0.1)
-    return value
 
 
 def ready(log: Path) -> dict[str, Any] | None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.faults.parts import is_alive, wait_for
+from tests.faults.parts import is_alive
+from tests.waiting import wait_for
 
 
 class Book:

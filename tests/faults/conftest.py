@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.faults.book import Book
 from tests.faults.fleet import Fleet
-from tests.faults.parts import wait_for
 
 HERE = Path(__file__).parent
 SIXTEEN = tuple(f"n{number}" for number in range(1, 17))
@@ -82,9 +81,3 @@ def sixteen(sixteen_agents: Fleet) -> Fleet:
     """As `fleet`, with sixteen agents."""
     sixteen_agents.set_right()
     return sixteen_agents
-
-
-@pytest.fixture(scope="session")
-def eventually() -> Callable[..., Any]:
-    """Waits until a condition gives something true, and gives that: `eventually(condition, "what it is")`."""
-    return wait_for

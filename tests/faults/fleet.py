@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.faults.parts import Agent, Part, counter, wait_for
+from tests.faults.parts import Agent, Part, counter
+from tests.waiting import wait_for
 
 from muster_coordinator.client import Client
 

@@ -6,29 +6,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
+from tests.waiting import wait_for
 
 from muster_coordinator.local import processes
-
-PATIENCE_S = 60.0
-
-T = TypeVar("T")
-
-
-def wait_for(read: Callable[[], T | None], what: str) -> T:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
-    return value
 
 
 def is_alive(pid: int) -> bool:

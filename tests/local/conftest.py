@@ -13,18 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-
-PATIENCE_S = 90.0
-"""Eight agents that start at the same time take half a minute on a slow host."""
-
-
-def wait_for(read: Callable[[], Any], what: str) -> Any:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
-    return value
+from tests.waiting import wait_for
 
 
 class Local:
@@ -118,12 +107,6 @@ def free_address() -> str:
 
 
 @pytest.fixture
-def nothing_left() -> Callable[[list[psutil.Process]], None]:
+def nothing_left() -> Callable[[list[psutil.Process]], bool]:
     """Waits until every process of a family is gone."""
     return lambda family: wait_for(lambda: not any(one.is_running() for one in family), "every process to be gone")
-
-
-@pytest.fixture
-def eventually() -> Callable[..., Any]:
-    """Waits until a condition gives something true, and gives that: `eventually(condition, "what it is")`."""
-    return wait_for

@@ -5,28 +5,16 @@ until it has passed, the queue of Kueue and the Ray cluster, which are not there
 machine has not.
 """
 
-import time
-
 import pytest
+from tests.waiting import wait_for
 
 from muster.errors import Unavailable
 from muster_coordinator.client import Client
 from muster_plugins.nccl import transport as nccl_transport
 from muster_plugins.nccl.environment import profiles
 
-PATIENCE_S = 60.0
-
 QUIET = {"disabled": ["nvml", "kernel_log", "host", "fabric"]}
 """What would look at the machine that the tests run on."""
-
-
-def wait_for(read, what):
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
-    return value
 
 
 class Cluster:

@@ -13,20 +13,18 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 import pytest
+from tests.waiting import PATIENCE_S, wait_for
 
 NODES = ("gpu1", "gpu2")
 DEVICES = 2
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples" / "slurm"
-PATIENCE_S = 60.0
 
 SLURM_CONF = """
 ClusterName=tests
@@ -87,17 +85,6 @@ faults="$directory/$SLURMD_NODENAME.faults"
 [ -e "$faults" ] && MUSTER_PLUGINS__SIMULATED__FAULTS=$(cat "$faults") && export MUSTER_PLUGINS__SIMULATED__FAULTS
 exec '{python}' -m muster "$@"
 """
-
-T = TypeVar("T")
-
-
-def wait_for(read: Callable[[], T | None], what: str) -> T:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
-    return value
 
 
 def program(name: str) -> str:
@@ -287,12 +274,6 @@ def cluster(new_slurm) -> Iterator[Slurm]:
     """The cluster that tests share."""
     with new_slurm() as running:
         yield running
-
-
-@pytest.fixture(name="wait_for")
-def wait_for_fixture() -> Callable[[Callable[[], T | None], str], T]:
-    """Waits for a condition: `wait_for(read, what)` gives the first true value of `read`."""
-    return wait_for
 
 
 @pytest.fixture

@@ -75,38 +75,38 @@ def test_a_node_with_too_few_gpus_fails(slurm):
     assert "gpu2: ERROR simulated.devices_missing" in done.stdout
 
 
-def test_an_srun_that_is_terminated_leaves_nothing_running(slurm, started, wait_for):
+def test_an_srun_that_is_terminated_leaves_nothing_running(slurm, started, eventually):
     """Neither on the first node nor on the others."""
     started.terminate()
     assert started.wait(60) != 0
-    wait_for(lambda: not slurm.tasks(), "the end of all processes")
+    eventually(lambda: not slurm.tasks(), "the end of all processes")
 
 
-def test_an_srun_that_is_interrupted_twice_leaves_nothing_running(slurm, started, wait_for):
+def test_an_srun_that_is_interrupted_twice_leaves_nothing_running(slurm, started, eventually):
     """At the first Ctrl-C, srun only says what goes on."""
     started.send_signal(signal.SIGINT)
     assert any("one more within 1 sec to abort" in line for line in started.stdout)
     started.send_signal(signal.SIGINT)
     assert started.wait(60) != 0
-    wait_for(lambda: not slurm.tasks(), "the end of all processes")
+    eventually(lambda: not slurm.tasks(), "the end of all processes")
 
 
-def test_a_job_that_is_cancelled_ends_by_itself(slurm, started, wait_for):
+def test_a_job_that_is_cancelled_ends_by_itself(slurm, started, eventually):
     """It does so within KillWait, and says that it was told to."""
     slurm.run("scancel", "--me")
     out, _ = started.communicate(timeout=60)
     assert "Killed" not in out
     assert "Exited with exit code 143" in out or "Terminated" in out
-    wait_for(lambda: not slurm.tasks(), "the end of all processes")
+    eventually(lambda: not slurm.tasks(), "the end of all processes")
 
 
-def test_a_node_that_is_lost_is_named(slurm, started, wait_for):
+def test_a_node_that_is_lost_is_named(slurm, started, eventually):
     """The others end their part at once instead of waiting for it."""
     victim = next(task for task in slurm.tasks() if task.environ()["SLURM_PROCID"] == "1")
     victim.kill()
     out, _ = started.communicate(timeout=60)
     assert "gpu2: UNKNOWN run.lost" in out
-    wait_for(lambda: not slurm.tasks(), "the end of all processes")
+    eventually(lambda: not slurm.tasks(), "the end of all processes")
 
 
 def batch(slurm, directory, script):

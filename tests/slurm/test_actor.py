@@ -71,19 +71,19 @@ async def test_told_twice_is_done_once(nodes):
         assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
 
 
-async def test_a_job_that_runs_is_not_disturbed(nodes, wait_for):
+async def test_a_job_that_runs_is_not_disturbed(nodes, eventually):
     """The node is drained when it has ended, and the next job waits."""
     job, next_job = (nodes.sbatch("--nodelist=gpu1", "--exclusive", "--wrap", "sleep 600") for _ in range(2))
-    wait_for(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
+    eventually(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
     assert "its jobs run to their end" in (await tell()).detail
     assert nodes.node("gpu1")["State"] == "ALLOCATED+DRAIN"
     assert nodes.job(job)["JobState"] == "RUNNING"
     nodes.scontrol("update", f"JobId={next_job}", "Priority=4000000000")
     nodes.run("scancel", job)
-    wait_for(lambda: nodes.node("gpu1")["State"] == "IDLE+DRAIN", "a node without jobs")
+    eventually(lambda: nodes.node("gpu1")["State"] == "IDLE+DRAIN", "a node without jobs")
     assert nodes.job(next_job)["JobState"] == "PENDING"
     await tell("IN_SERVICE", id="1-8")
-    wait_for(lambda: nodes.job(next_job)["JobState"] == "RUNNING", "the next job")
+    eventually(lambda: nodes.job(next_job)["JobState"] == "RUNNING", "the next job")
 
 
 async def test_an_operators_drain_before_ours_stays(nodes):
@@ -146,10 +146,10 @@ async def test_a_node_that_slurm_does_not_hear_of_is_drained(nodes):
     assert reason(nodes) == "pulled"
 
 
-async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, wait_for):
+async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, eventually):
     """It waits for a job when we drain the node and let it back; what was written beside it is kept until then."""
     job = nodes.sbatch("--nodelist=gpu1", "--wrap", "sleep 600")
-    wait_for(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
+    eventually(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
     nodes.scontrol("reboot", "reason=new kernel", "gpu1")
     assert (await surveyed()).leaving == "Slurm is to reboot it"
     await tell()
@@ -210,7 +210,7 @@ async def test_a_dry_run_says_what_it_would_do(nodes):
     assert (await tell("IN_SERVICE", dry_run=True)).effect is Effect.DONE
 
 
-async def test_slurmctld_restarts_in_the_middle(nodes, wait_for):
+async def test_slurmctld_restarts_in_the_middle(nodes, eventually):
     """What it does not answer has failed and is tried again; marks of both kinds are still there afterwards."""
     await tell()
     await tell(node="gpu2")
@@ -221,7 +221,7 @@ async def test_slurmctld_restarts_in_the_middle(nodes, wait_for):
     assert (outcome.effect, outcome.detail) == (Effect.FAILED, "gpu1: slurmctld did not answer within 4 s")
     assert time.monotonic() - began < 8
     nodes.start_slurmctld()
-    wait_for(lambda: nodes.node("gpu1").get("State") == "IDLE+DRAIN", "a node that is known")
+    eventually(lambda: nodes.node("gpu1").get("State") == "IDLE+DRAIN", "a node that is known")
     assert ((await surveyed()).mark, (await surveyed("gpu2")).mark) == ("OURS", "UNDONE")
     assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
     assert "DRAIN" not in nodes.node("gpu1")["State"]

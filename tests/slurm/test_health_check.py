@@ -37,19 +37,19 @@ def system_log(slurm):
     return path.read_text() if path.exists() else ""
 
 
-def test_a_faulty_node_is_drained_while_no_job_uses_it(checked, wait_for):
+def test_a_faulty_node_is_drained_while_no_job_uses_it(checked, eventually):
     """Others stay, and what was found is in the system log."""
     checked.put_fault("gpu1", kind="ecc")
-    wait_for(lambda: "DRAIN" in checked.node("gpu1")["State"], "the drain")
+    eventually(lambda: "DRAIN" in checked.node("gpu1")["State"], "the drain")
     assert checked.node("gpu1")["Reason"].startswith("muster-node-check failed")
     assert checked.node("gpu2")["State"] == "IDLE"
     assert "health_check, job none: exit code 2\n" in system_log(checked)
     assert "simulated.ecc_uncorrected on device 0" in system_log(checked)
 
 
-def test_the_reason_of_whoever_was_first_stays(checked, wait_for):
+def test_the_reason_of_whoever_was_first_stays(checked, eventually):
     """Also when the check goes on to fail."""
     checked.scontrol("update", "NodeName=gpu2", "State=DRAIN", "Reason=bad fan")
     checked.put_fault("gpu2", kind="ecc")
-    wait_for(lambda: system_log(checked).count("gpu2: --tag") > 1, "two checks, of which one has ended")
+    eventually(lambda: system_log(checked).count("gpu2: --tag") > 1, "two checks, of which one has ended")
     assert checked.node("gpu2")["Reason"].startswith("bad fan [")

@@ -41,56 +41,56 @@ def at(slurm, monkeypatch):
 
 
 @pytest.fixture
-def job_on(slurm, wait_for):
+def job_on(slurm, eventually):
     """Starts a job that lasts on a node; gives its id once it runs."""
 
     def start(node: str, *options: str) -> str:
         job: str = slurm.sbatch(f"--nodelist={node}", *options, "--wrap", "sleep 600")
-        wait_for(lambda: slurm.job(job)["JobState"] == "RUNNING", f"job {job} to run")
+        eventually(lambda: slurm.job(job)["JobState"] == "RUNNING", f"job {job} to run")
         return job
 
     return start
 
 
-def test_a_node_is_busy_while_a_job_has_it(at, job_on, slurm, wait_for):
+def test_a_node_is_busy_while_a_job_has_it(at, job_on, slurm, eventually):
     """From its start to its end, and no other node with it."""
     assert at("gpu1") is IDLE
     job = job_on("gpu1")
     assert (at("gpu1"), at("gpu2")) == (BUSY, IDLE)
     slurm.run("scancel", job)
-    wait_for(lambda: at("gpu1") is IDLE, "an idle node")
+    eventually(lambda: at("gpu1") is IDLE, "an idle node")
 
 
-def test_a_job_that_waits_has_no_node(at, slurm, wait_for):
+def test_a_job_that_waits_has_no_node(at, slurm, eventually):
     """Also when it asks for this one."""
     job = slurm.sbatch("--nodelist=gpu1", "--begin=now+1hour", "--wrap", "sleep 600")
-    wait_for(lambda: slurm.job(job)["JobState"] == "PENDING", "a job that waits")
+    eventually(lambda: slurm.job(job)["JobState"] == "PENDING", "a job that waits")
     assert at("gpu1") is IDLE
 
 
-def test_a_suspended_job_keeps_its_node(at, job_on, slurm, wait_for):
+def test_a_suspended_job_keeps_its_node(at, job_on, slurm, eventually):
     """What it has in the GPUs' memory stays there, although sinfo calls the node idle."""
     job = job_on("gpu1")
     slurm.scontrol("suspend", job)
-    wait_for(lambda: slurm.job(job)["JobState"] == "SUSPENDED", "a suspended job")
+    eventually(lambda: slurm.job(job)["JobState"] == "SUSPENDED", "a suspended job")
     assert at("gpu1") is BUSY
     assert slurm.run("sinfo", "--noheader", "--nodes=gpu1", "--format=%T").stdout.strip() == "idle"
 
 
-def test_a_job_that_its_user_has_stopped_keeps_its_node(at, job_on, slurm, wait_for):
+def test_a_job_that_its_user_has_stopped_keeps_its_node(at, job_on, slurm, eventually):
     """It still runs for Slurm, with a flag, and can go on at any time."""
     job = slurm.sbatch("--nodelist=gpu1", "--wrap", "srun sleep 600")
-    wait_for(lambda: slurm.run("squeue", "-h", "-s", "-j", job).stdout.count("sleep"), "a step that runs")
+    eventually(lambda: slurm.run("squeue", "-h", "-s", "-j", job).stdout.count("sleep"), "a step that runs")
     slurm.run("scancel", "--signal=STOP", job)
-    wait_for(lambda: slurm.job(job)["JobState"] == "STOPPED", "a stopped job")
+    eventually(lambda: slurm.job(job)["JobState"] == "STOPPED", "a stopped job")
     assert at("gpu1") is BUSY
 
 
-def test_a_job_that_was_put_back_into_the_line_has_no_node(at, job_on, slurm, wait_for):
+def test_a_job_that_was_put_back_into_the_line_has_no_node(at, job_on, slurm, eventually):
     """Where it ran before is of no interest."""
     job = job_on("gpu1", "--requeue")
     slurm.scontrol("requeuehold", job)
-    wait_for(lambda: at("gpu1") is IDLE, "an idle node")
+    eventually(lambda: at("gpu1") is IDLE, "an idle node")
     assert slurm.job(job)["JobState"] == "PENDING"
 
 
@@ -103,10 +103,10 @@ def test_what_people_like_to_see_hides_no_job(at, job_on, monkeypatch):
     assert at("gpu1") is BUSY
 
 
-def test_elements_of_an_array_count_each(at, job_on, slurm, wait_for, monkeypatch):
+def test_elements_of_an_array_count_each(at, job_on, slurm, eventually, monkeypatch):
     """The agent's own is one of them only."""
     array = slurm.sbatch("--nodelist=gpu1", "--array=1-2", "--wrap", "sleep 600")
-    wait_for(lambda: slurm.run("squeue", "-h", "-t", "RUNNING", "-o", "%A").stdout.count("\n") == 2, "two elements")
+    eventually(lambda: slurm.run("squeue", "-h", "-t", "RUNNING", "-o", "%A").stdout.count("\n") == 2, "two elements")
     monkeypatch.setenv("SLURM_JOB_ID", array)
     assert at("gpu1") is BUSY
 
@@ -119,7 +119,7 @@ def test_the_job_that_the_agent_runs_in_is_no_foreign_work(at, job_on, monkeypat
     assert at("gpu1") is BUSY
 
 
-def test_a_job_is_there_until_its_epilog_has_ended(new_slurm, monkeypatch, wait_for):
+def test_a_job_is_there_until_its_epilog_has_ended(new_slurm, monkeypatch, eventually):
     """COMPLETING: the node is still being cleaned up after it."""
     with new_slurm("Epilog={directory}/epilog") as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
@@ -127,13 +127,13 @@ def test_a_job_is_there_until_its_epilog_has_ended(new_slurm, monkeypatch, wait_
         epilog.write_text(f"#!/bin/sh\nwhile [ ! -e '{slurm.directory}/clean' ]; do sleep 0.1; done\n")
         epilog.chmod(0o755)
         job = slurm.sbatch("--nodelist=gpu1", "--wrap", "true")
-        wait_for(lambda: slurm.job(job)["JobState"] == "COMPLETING", "the epilog")
+        eventually(lambda: slurm.job(job)["JobState"] == "COMPLETING", "the epilog")
         assert idleness("gpu1") is BUSY
         (slurm.directory / "clean").touch()
-        wait_for(lambda: idleness("gpu1") is IDLE, "an idle node")
+        eventually(lambda: idleness("gpu1") is IDLE, "an idle node")
 
 
-def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatch, wait_for):
+def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatch, eventually):
     """Nobody waits for the ten seconds that squeue has; when slurmctld answers again, so does the probe."""
     with new_slurm() as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
@@ -144,7 +144,7 @@ def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatc
             idleness("gpu1")
         assert time.monotonic() - began < 5
         slurmctld.resume()
-        wait_for(partial(_answers, "gpu1"), "an answer")
+        eventually(partial(_answers, "gpu1"), "an answer")
 
 
 def test_what_squeue_says_while_it_waits_is_the_reason(at, tmp_path):

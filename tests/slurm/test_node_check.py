@@ -74,26 +74,26 @@ def test_a_healthy_node_runs_the_job(guarded, tmp_path):
     assert not system_log(guarded).exists()
 
 
-def test_a_faulty_node_is_drained_and_the_job_runs_elsewhere(guarded, tmp_path, wait_for):
+def test_a_faulty_node_is_drained_and_the_job_runs_elsewhere(guarded, tmp_path, eventually):
     """The job goes back into the queue, where it waits for Slurm's two minutes or for an operator."""
     guarded.put_fault("gpu1", kind="ecc")
     job = guarded.sbatch("--nodes=1", f"--output={tmp_path / 'out'}", "--wrap=echo from $SLURMD_NODENAME")
-    wait_for(lambda: guarded.node("gpu1")["State"] == "IDLE+DRAIN", "the drain")
+    eventually(lambda: guarded.node("gpu1")["State"] == "IDLE+DRAIN", "the drain")
     assert guarded.node("gpu1")["Reason"].startswith("Prolog error")
     assert "simulated.ecc_uncorrected on device 0" in system_log(guarded).read_text()
-    wait_for(lambda: guarded.job(job)["JobState"] == "PENDING", "the requeue")
+    eventually(lambda: guarded.job(job)["JobState"] == "PENDING", "the requeue")
     guarded.scontrol("update", f"JobId={job}", "StartTime=now")
     assert guarded.ended(job)["JobState"] == "COMPLETED"
     assert (tmp_path / "out").read_text() == "from gpu2\n"
 
 
-def test_a_node_that_a_job_leaves_faulty_is_drained(guarded, tmp_path, wait_for):
+def test_a_node_that_a_job_leaves_faulty_is_drained(guarded, tmp_path, eventually):
     """The job itself ends as it would have."""
     spoil = f"""echo '[{{"kind": "ecc"}}]' >{guarded.directory}/$SLURMD_NODENAME.faults"""
     job = guarded.sbatch("--nodes=1", f"--output={tmp_path / 'out'}", f"--wrap={spoil}")
     ended = guarded.ended(job)
     assert ended["JobState"] == "COMPLETED"
-    wait_for(lambda: "DRAIN" in guarded.node(ended["NodeList"])["State"], "the drain")
+    eventually(lambda: "DRAIN" in guarded.node(ended["NodeList"])["State"], "the drain")
     assert guarded.node(ended["NodeList"])["Reason"].startswith("Epilog error")
 
 

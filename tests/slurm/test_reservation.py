@@ -43,15 +43,15 @@ def stands(nodes):
     return "DRAIN" in node["State"], node.get("Reason", "").partition(" [")[0]
 
 
-def test_a_job_waits_until_the_test_has_ended(nodes, wait_for):
+def test_a_job_waits_until_the_test_has_ended(nodes, eventually):
     """From when the reservation is made; other nodes get work."""
     reserve()
     assert stands(nodes) == (True, TEST)
     jobs = {node: nodes.sbatch(f"--nodelist={node}", "--wrap", "sleep 600") for node in ("gpu1", "gpu2")}
-    wait_for(lambda: nodes.job(jobs["gpu2"])["JobState"] == "RUNNING", "the job elsewhere")
+    eventually(lambda: nodes.job(jobs["gpu2"])["JobState"] == "RUNNING", "the job elsewhere")
     assert nodes.job(jobs["gpu1"])["JobState"] == "PENDING"
     release()
-    wait_for(lambda: nodes.job(jobs["gpu1"])["JobState"] == "RUNNING", "the job that waits")
+    eventually(lambda: nodes.job(jobs["gpu1"])["JobState"] == "RUNNING", "the job that waits")
     assert stands(nodes) == (False, "")
 
 

@@ -124,7 +124,9 @@ class QuarantineApi:
         log.info("quarantine_request", **event.model_dump(mode="json"))
 
     def _budget(self) -> web.Response:
-        return answer(BudgetView(quarantine=self.pipeline.fleet.quarantine_view(), actors=self.surveying.actors))
+        fleet, surveying = self.pipeline.fleet, self.surveying
+        unheard = surveying.unheard(frozenset(fleet.names))
+        return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=surveying.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:
         return self._known(request.match_info["node"])

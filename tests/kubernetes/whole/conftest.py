@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,28 +20,19 @@ from benchmarks.kubernetes_standin.access import BASIC_USER, Role
 from benchmarks.kubernetes_standin.kubectl import Kubectl
 from benchmarks.kubernetes_standin.resources import EVENTS
 from benchmarks.kubernetes_standin.server import Request, StandIn
+from tests.waiting import PATIENCE_S, wait_for
 
 from muster.errors import Refused
 from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_plugins.kubernetes.rbac import coordinator_manifests
 
-PATIENCE_S = 60.0
 USER = "system:serviceaccount:muster:muster-coordinator"
 ECC = {"kind": "ecc", "device": 0}
 OTHER_CHECKS = ("fabric", "gemm", "host", "kernel_log", "memory", "nvml", "training")
 """The plugins that check something by themselves, besides the simulated devices."""
 
 T = TypeVar("T")
-
-
-def wait_for(read: Callable[[], T], what: str) -> T:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
-    return value
 
 
 class Cluster:
@@ -259,6 +249,11 @@ class Fleet:
         """How the cluster had the node at the last survey, once there was one."""
         return wait_for(lambda: self.case(node)["views"].get("kubernetes"), f"a survey with {node}")
 
+    def unheard(self) -> list[str]:
+        """Who is kept out and has no agent, as far as the coordinator knows."""
+        names: list[str] = self.api.get("quarantine", "budget")["unheard"]
+        return names
+
     def story(self, node: str, kind: str | None = None) -> list[str]:
         """The texts of the node's story, the oldest first, or those of one kind."""
         items = reversed(self.api.pages("nodes", node, "story")["items"])
@@ -330,12 +325,6 @@ def fleet(new_fleet: Callable[..., Any]) -> Iterator[Fleet]:
         yield fleet
         code, said = fleet.coordinator.stop()
         assert (code, "Traceback" in said, "Unclosed" in said) == (0, False, False), said
-
-
-@pytest.fixture
-def eventually() -> Callable[..., Any]:
-    """Waits until a condition gives something true, and gives that: `eventually(condition, "what it is")`."""
-    return wait_for
 
 
 @pytest.fixture

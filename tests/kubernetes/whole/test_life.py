@@ -27,8 +27,10 @@ STORY = (
 def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
     """Each state shows on the node, and afterwards its story tells all of it in order."""
     cluster.register("new", taints=[STARTUP_TAINT])
+    eventually(lambda: "new" in fleet.unheard(), "the survey to see it")
     fleet.start_agent("new", interval_s=3600.0)  # so nothing examines the node before it is asked for
     assert fleet.view("new")["mark"] == "OURS"
+    assert "new" not in fleet.unheard()
     eventually(lambda: fleet.case("new")["own_checks"], "its inventory")
     assert fleet.case("new")["state"] == "ACCEPTING"
     assert cluster.node("new").taints == ["muster.dev/accepting"]

@@ -15,16 +15,16 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 import pytest
+from tests.waiting import PATIENCE_S, wait_for
 
 from muster_coordinator.local import processes
 from muster_coordinator.sweep_records import SweepRecord
@@ -45,7 +45,6 @@ PACKET_BYTES = 9000
 
 MESSAGE_BYTES = 1 << 19
 HEARTBEAT_S = 2.0
-PATIENCE_S = 90.0
 
 NOT_NEEDED = [it.name for it in entry_points(group="muster") if it.name not in ("collective", "simulated")]
 """Plugins whose checks would only take time from those that these tests are about."""
@@ -66,17 +65,6 @@ table bridge faults {{
     }}
 }}
 """
-
-T = TypeVar("T")
-
-
-def wait_for(read: Callable[[], T | None], what: str) -> T:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.05)
-    return value
 
 
 def executable(name: str) -> str:
