@@ -20,7 +20,8 @@ HOOK = "muster_transition"
 TIMEOUT_S = 10.0
 
 PATIENCE_S = 1.0
-"""While many nodes report at once, a plugin is told nothing for so long at most: they say whom else it will hear of."""
+"""While many nodes report at once, each telling waits for so long at most: they say whom else plugins will hear of. A
+plugin is told of at most AT_ONCE nodes in that time then."""
 
 LONGEST_WAIT_S = 86_400.0
 """Whoever wants to be left alone for longer is mistaken."""

@@ -4,6 +4,7 @@ import asyncio
 import select
 import socket
 import ssl
+import time
 
 import aiomqtt
 from paho.mqtt.enums import MQTTErrorCode
@@ -56,6 +57,8 @@ class _Bursts:
         return len(self._client.messages) >= self._most_waiting and not _is_decoded(connection)
 
     def _pause(self, connection: socket.socket) -> None:
+        # Answers to our pings lie unread, and the broker must not pass for one that is silent.
+        self._paho._ping_t, self._paho._last_bytes_received = 0.0, time.monotonic()
         loop = asyncio.get_running_loop()
         loop.remove_reader(connection.fileno())
         loop.call_later(PAUSE_S, self._go_on, connection)

@@ -131,6 +131,11 @@ class Fleet:
         """Every node that was heard of and has not been forgotten, by name."""
         return sorted(self._roster.nodes)
 
+    @property
+    def present(self) -> frozenset[str]:
+        """The nodes that were heard of and have not left since."""
+        return frozenset(name for name in self._roster.nodes if not self._quarantining.has_left(name))
+
     def remembers(self, name: str) -> bool:
         """Whether it is a node, or was one until it was forgotten."""
         return name in self._roster.nodes or self._roster.has_left(name)

@@ -51,7 +51,7 @@ gone, the broker forgets what was under way at either QoS, and agents send again
 
 ANSWERED_WITHIN_S = 300.0
 """The broker's answers come behind what it has kept for us: of ten thousand new nodes, a minute of work. That it
-is gone shows earlier, by KEEPALIVE_S."""
+is gone shows earlier, by KEEPALIVE_S of reading in vain."""
 
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
@@ -168,10 +168,10 @@ class Link:
         patterns = [self._topics.every_node(topic) for topic in FROM_NODE]
         wanted = [(pattern, SUBSCRIBED_QOS) for pattern in patterns]
         codes = await client.subscribe(wanted, timeout=ANSWERED_WITHIN_S)
-        for pattern, code in zip(patterns, codes, strict=True):
-            if isinstance(code, ReasonCode) and code.is_failure:
-                log.error("subscription_refused", topic=pattern, broker=self._broker_url)
-        self.connected = True
+        refused = [pattern for pattern, code in zip(patterns, codes, strict=True) if _is_refusal(code)]
+        for pattern in refused:
+            log.error("subscription_refused", topic=pattern, broker=self._broker_url)
+        self.connected = not refused
         log.info("broker_connected", broker=self._broker_url)
         await self._beat(client)
 
@@ -218,6 +218,10 @@ async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[Spoken]) -> No
         while len(batch) < SENDS_AT_ONCE and not outbox.empty():
             batch.append(outbox.get_nowait())
         await asyncio.gather(*(_say(client, it) for it in batch))
+
+
+def _is_refusal(code: object) -> bool:
+    return isinstance(code, ReasonCode) and code.is_failure
 
 
 async def _say(client: aiomqtt.Client, it: Spoken) -> None:

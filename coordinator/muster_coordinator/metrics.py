@@ -91,7 +91,7 @@ class Figures(Collector):
         yield _gauge(
             "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
         )
-        unheard = self._surveying.unheard(frozenset(fleet.names))
+        unheard = self._surveying.unheard(fleet.present)
         yield _gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
         )

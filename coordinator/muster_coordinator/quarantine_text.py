@@ -29,7 +29,7 @@ _MODES = {
     "enforce": "nodes are taken out of service and brought back",
 }
 
-_UNHEARD = "kept out of work, and no agent has ever reported from there: {}; see that it runs there, under this name"
+_UNHEARD = "kept out of work, and no agent reports from there: {}; see that it runs there, under this name"
 
 _NEAR = 1
 """So many nodes of a failure domain may still go when it is worth a line."""

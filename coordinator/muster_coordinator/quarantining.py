@@ -106,7 +106,7 @@ class Quarantining:
             node.dry_run = case.dry_run
             node.evidence.date_as(case.charges)
         begun = self._begin_log(self._quarantine.begin(known.values(), actions), now)
-        self._roster.report_all(now)
+        self._roster.report_all(without={name for name in self._roster.nodes if self.has_left(name)})
         return [*self._end_old_tests(now), *begun, *self.settle(now)]
 
     def _end_old_tests(self, now: float) -> list[fleet.Command]:
@@ -120,8 +120,9 @@ class Quarantining:
         return [command for wanted in self._unheard.pop(node, ()) for command in self._start(wanted, now)]
 
     def lose(self, node: str) -> None:
-        """Does without a node that is lost."""
-        self._unheard.pop(node, None)
+        """Does without a node that is lost; what it was to be tested with says nothing any more."""
+        unheard = self._unheard.pop(node, ())
+        self._ended += [TestEnded(node=node, test=it.test, verdict=Verdict.UNKNOWN) for it in unheard]
 
     def note_run(self, run: Run) -> None:
         """Notes a run, which may be the test that its node was asked for."""
@@ -212,7 +213,7 @@ class Quarantining:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._roster, self._orders, now)
         out = {case.node for case in self.cases.values() if case.state in OUT}
-        partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, max(1, wanted.partners), without=out)
+        partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, wanted.partners, without=out)
         names = (wanted.node, *(other.name for other in partners))
         sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
         begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)

@@ -4,7 +4,7 @@ Whatever changes here is answered with commands: the node's record to store, its
 story with the id of what caused it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -75,9 +75,14 @@ class Roster:
         news, self._news = self._news, []
         return news
 
-    def report_all(self, now: float) -> None:
-        """Gives everything that is known about every node as news."""
+    def report_all(self, without: Container[str]) -> None:
+        """Gives everything that is known about every node as news, but not of those `without` that were there.
+
+        A node that has left comes as a new one when it is heard of: what is known is of the one before.
+        """
         for name, node in self.nodes.items():
+            if node.online and name in without:
+                continue
             self._news += [self._described(node), self._evidence(node)]
             self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
 

@@ -10,7 +10,7 @@ import structlog
 from muster.errors import Unavailable
 from muster.model import Data, valid_labels
 from muster.plugins import Answer, Plugins
-from muster.transition import Mark, Survey, Text
+from muster.transition import Mark, SchedulerNode, Survey, Text
 from muster_coordinator.events import LabelsSeen
 from muster_coordinator.quarantine.events import NodeNotListed, NodeSurveyed
 
@@ -92,13 +92,13 @@ class Surveying:
         for actor, survey in surveys.items():
             await self._tell(actor, survey)
 
-    def unheard(self, known: Container[str]) -> tuple[str, ...]:
-        """Who is kept out as new or by our mark and not among the `known`, so that nobody would ever let it in.
+    def unheard(self, present: Container[str]) -> tuple[str, ...]:
+        """Who is kept out as new or by our mark and is not `present`, so that nobody will ever let it in.
 
-        Its agent has never reported: it does not run, or names itself otherwise than the scheduler does.
+        Its agent has not reported since: it does not run, or names itself otherwise than the scheduler does.
         """
         kept_out = set[str]().union(*self._kept_out.values())
-        return tuple(sorted(node for node in kept_out if node not in known))
+        return tuple(sorted(node for node in kept_out if node not in present))
 
     async def _ask(self) -> dict[str, Survey]:
         """What the actors say that can say anything; what the others lack is kept as well."""
@@ -121,7 +121,7 @@ class Surveying:
         listed = {node.node for node in survey.nodes}
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
-        self._kept_out[actor] = {it.node for it in survey.nodes if it.is_new or it.mark is Mark.OURS}
+        self._kept_out[actor] = {it.node for it in survey.nodes if _is_kept_out(it)}
         seen: Iterator[Seen] = chain(
             _labels_seen(actor, survey),
             (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),
@@ -131,6 +131,11 @@ class Surveying:
         while some := tuple(islice(seen, AT_ONCE)):
             await self._take(some)
             await asyncio.sleep(0)
+
+
+def _is_kept_out(node: SchedulerNode) -> bool:
+    """Whether it is for us to let a node in."""
+    return not node.opted_out and (node.is_new or node.mark is Mark.OURS)
 
 
 def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:

@@ -5,6 +5,7 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
+import aiomqtt
 import pytest
 from paho.mqtt.enums import MQTTErrorCode
 
@@ -18,6 +19,7 @@ class Paho:
     """Reads a packet of one byte from a real socket for each call, as paho does when it has sent nothing."""
 
     def __init__(self, connection):
+        self._ping_t = self._last_bytes_received = 0.0
         self.packets = []
         self.ends_at = None
         self.error = None
@@ -109,3 +111,18 @@ async def test_an_error_after_a_pause_ends_the_connection(broker):
     paho.error = OSError("broken")
     with pytest.raises(OSError, match="broken"):
         await asyncio.wait_for(paho.client._disconnected, 5)
+
+
+async def test_a_broker_whose_answers_are_not_read_is_not_taken_for_a_silent_one(mosquitto):
+    """For however long nothing is taken: the broker answers pings, and hears ours."""
+    options: dict[str, Any] = {"hostname": "127.0.0.1", "port": mosquitto.port}
+    async with aiomqtt.Client(**options) as node:
+        for number in range(20):
+            await node.publish(f"kept/{number}", "x", retain=True)
+    async with aiomqtt.Client(**options, keepalive=1) as client:
+        read_in_bursts(client, 1)
+        await client.subscribe("kept/#", timeout=30)
+        await asyncio.sleep(5)  # the broker gives up after one and a half times the keep-alive
+        for _ in range(20):
+            await asyncio.wait_for(anext(client.messages), 10)
+        await client.publish("alive", "x", qos=1, timeout=10)

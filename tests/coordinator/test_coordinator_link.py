@@ -12,7 +12,7 @@ from muster.mqtt import connection_options
 from muster.references import Reference
 from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
 from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
-from muster.wire.topics import NodeTopic, Topics
+from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 from muster_coordinator.broker import embedded_broker
 from muster_coordinator.events import (
     GroupReplySeen,
@@ -314,3 +314,40 @@ async def test_an_inventory_that_the_broker_has_kept_is_told_from_a_new_one(url)
             await agent.publish(topic, said, qos=1, retain=True)
             await eventually(lambda: len(events) == 2)
     assert [event.kept for event in events] == [True, False]
+
+
+async def ignore(batch):
+    """Takes events, and does nothing about them."""
+
+
+async def refuse_subscriptions(reader, writer):
+    """The end of a broker that lets a client connect and subscribe to nothing, as its rights may say."""
+    connect, subscribe, connected, subscribed, refused = 0x10, 0x82, b"\x20\x02\x00\x00", 0x90, 0x80
+    with contextlib.suppress(asyncio.IncompleteReadError):
+        while True:
+            kind, size = await reader.readexactly(2)
+            if size >= 0x80:  # then another byte says how many times more
+                size += 0x80 * ((await reader.readexactly(1))[0] - 1)
+            body = await reader.readexactly(size)
+            if kind == connect:
+                writer.write(connected)
+            elif kind == subscribe:
+                codes = bytes([refused]) * body.count(b"muster/")
+                writer.write(bytes([subscribed, 2 + len(codes)]) + body[:2] + codes)
+    writer.close()
+
+
+async def test_who_may_not_subscribe_is_not_connected():
+    """It is said in the log, and the coordinator is not ready: nothing that nodes say would come in."""
+    server = await asyncio.start_server(refuse_subscriptions, "127.0.0.1", 0)
+    url = f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=ignore)
+    async with server:
+        with structlog.testing.capture_logs() as logs:
+            task = asyncio.create_task(link.run())
+            await eventually(lambda: any(entry["event"] == "broker_connected" for entry in logs))
+        assert [entry["event"] for entry in logs].count("subscription_refused") == len(FROM_NODE)
+        assert not link.connected
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=1)

@@ -232,12 +232,16 @@ def test_one_that_has_left_by_itself_comes_again_as_a_new_one_too(left: Story, r
     assert (view.health, view.service) == (Health.HEALTHY, ServiceState.IN_SERVICE)
 
 
-def test_one_that_has_another_under_its_name_need_not_fall_silent(left: Story) -> None:
-    """What the other is made of, it has said already."""
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_that_has_another_under_its_name_need_not_fall_silent(left: Story, restarts: bool) -> None:
+    """What the other is made of, it has said already. Of what the one before has measured nothing counts."""
     left.join("n1")
     left.measure("n1")
     anew = SchedulerNode(node="n1", mark=Mark.OURS, is_new=True, registration="second")
     left.feed(NodeSurveyed(actor="k8s", node=anew))
+    assert "n1" not in left.fleet.present
+    if restarts:
+        left.restart()
     left.feed(PresenceSeen(Presence(id="m", sent_at=left.now, node="n1", online=True)))
     view = left.view("n1")
     assert (view.health, view.service, len(view.devices)) == (Health.UNKNOWN, ServiceState.ACCEPTING, 1)

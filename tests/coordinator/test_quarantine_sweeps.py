@@ -40,6 +40,7 @@ from muster_coordinator.sweep_records import SweepRequest, SweepState
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 SLOW = "n1"
+A_DAY_S = 86_400.0
 RULES = QuarantineSettings(
     mode="enforce",
     budget=BudgetSettings(share="100%", domain_share="100%"),
@@ -60,27 +61,38 @@ COLLECTIVE = CheckInfo(
 class Members:
     """A fleet of nodes that reach so many GB/s in a group, or are `busy`, or never come to its end when `stuck`."""
 
-    def __init__(self, saved: Saved | None = None, epoch: int = 1) -> None:
-        self.now = 1_800_000_000.0 + 100 * epoch
+    def __init__(
+        self, saved: Saved | None = None, epoch: int = 1, *, mode: str = "enforce", silent: str | None = None
+    ) -> None:
+        self.now = 1_800_000_000.0 + A_DAY_S * epoch
         self.epoch = epoch
         self.gbps = dict.fromkeys(NODES, 10.0)
         self.busy: set[str] = set()
         self.stuck = False
         self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveCase: {}, SaveSweep: {}}
         self._groups: dict[str, set[str]] = {}
-        self.fleet = Fleet(name="f", epoch=epoch, rules=RULES, policy=Policy(shipped_rows()))
+        self.fleet = Fleet(
+            name="f", epoch=epoch, rules=RULES.model_copy(update={"mode": mode}), policy=Policy(shipped_rows())
+        )
         self._obey(self.fleet.restore(saved or Saved(nodes=(), runs=(), streams={}), self.now))
         for node in NODES:
-            report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(COLLECTIVE,))
-            self.feed(PresenceSeen(Presence(sent_at=self.now, node=node, online=True)))
-            self.feed(InventorySeen(report))
-            self.feed(ReportSeen(self._passes(node)))
+            if node != silent:
+                self.hear(node)
 
-    def restarted(self) -> "Members":
-        """The next leadership over what was stored."""
+    def hear(self, node: str) -> None:
+        """A node connects and passes a check of its own."""
+        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(COLLECTIVE,))
+        self.feed(PresenceSeen(Presence(sent_at=self.now, node=node, online=True)))
+        self.feed(InventorySeen(report))
+        self.feed(ReportSeen(self._passes(node)))
+
+    def restarted(self, silent: str | None = None) -> "Members":
+        """The next leadership over what was stored, which does not hear of one node for now."""
         nodes, cases, sweeps = (tuple(kept.values()) for kept in self.stored.values())
         unfinished = tuple(sweep for sweep in sweeps if sweep.ended_at is None)
-        return Members(Saved(nodes=nodes, runs=(), streams={}, cases=cases, sweeps=unfinished), self.epoch + 1)
+        return Members(
+            Saved(nodes=nodes, runs=(), streams={}, cases=cases, sweeps=unfinished), self.epoch + 1, silent=silent
+        )
 
     def feed(self, event: Any) -> None:
         self._obey(self.fleet.handle(event, self.now))
@@ -195,3 +207,19 @@ def test_a_sweep_that_tests_a_node_ends_with_its_coordinator(convicted: Members)
     ended, new = again.stored[SaveSweep].values()
     assert (ended.id, ended.state, ended.reason) == (old.id, SweepState.ABORTED, "the coordinator was restarted")
     assert (new.origin, new.state) == (f"test of {SLOW}", SweepState.FINISHED)
+
+
+def test_a_second_opinion_that_its_node_was_too_late_for_is_asked_for_again() -> None:
+    """After a restart it is not heard of until it counts as lost. What was found is too old to count without."""
+    observed = Members(mode="observe")
+    observed.gbps[SLOW] = 3.0
+    observed.sweep()
+    again = observed.restarted(silent=SLOW)
+    assert again.case.demand.unproven == ("collective",)
+    again.wait(60)
+    assert SLOW in again.fleet.view(again.now).lost
+    for _ in range(100):  # it is asked for again after half an hour
+        for node in NODES:
+            again.hear(node)
+        again.wait(20)
+    assert again.case.demand is None

@@ -98,10 +98,11 @@ async def test_a_node_that_is_listed_no_more_is_told_once(surveying, taken):
 
 
 async def test_who_is_kept_out_and_never_reports_is_known(surveying):
-    """As new or by our mark, as long as the scheduler says so; what people keep out is none of our business."""
+    """As new or by our mark, as long as the scheduler says so; whom we may not let in is none of our business."""
     marks = {"new": Mark.OURS, "ours": Mark.OURS, "theirs": Mark.FOREIGN, "free": Mark.NONE, "heard": Mark.OURS}
     listed = tuple(SchedulerNode(node=node, mark=mark, is_new=node == "new") for node, mark in marks.items())
-    actor = Actor(Survey(summary="cluster c", can_cordon=True, nodes=listed))
+    opted_out = SchedulerNode(node="opted-out", mark=Mark.OURS, is_new=True, opted_out=True)
+    actor = Actor(Survey(summary="cluster c", can_cordon=True, nodes=(*listed, opted_out)))
     made = surveying(one=actor)
     assert made.unheard(()) == ()
     await made.survey()

@@ -44,7 +44,7 @@ class Answers:
         if case.gone or case.online or case.views or not case.listed:
             return case
         self._saying.note(case.node, "left", "it is silent, and no scheduler lists it any more")
-        return self._cases.change(case, gone=True)
+        return self._take_as_left(case)
 
     def _survey(self, event: NodeSurveyed, now: float) -> None:
         case = self._cases.get(event.node.node)
@@ -53,7 +53,7 @@ class Answers:
         self._tell_news(case, event)
         is_another = _is_another(case, event)
         case = self._cases.change(case, views={**case.views, event.actor: event.node}, listed=True)
-        if is_another and case.hands_off is None:
+        if is_another:
             case = self._replace(case, event.actor)
         if self._settings.mode == "enforce" and not case.gone:
             self._correct(case, event.actor, now)
@@ -63,8 +63,14 @@ class Answers:
     def _replace(self, case: Case, actor: str) -> Case:
         """Takes a node as one that has left, since another has come under its name: it is new when it is heard of."""
         self._saying.note(case.node, "left", f"{actor} has another node under this name, which is not accepted yet")
+        return self._take_as_left(case)
+
+    def _take_as_left(self, case: Case) -> Case:
+        """Takes a node as one that has left; what it was to be let in for says nothing about the next of its name."""
+        if case.state in OUT:
+            return self._cases.change(case, gone=True)
         self._telling.forget(case.node)
-        return self._cases.change(case, gone=True)
+        return self._cases.change(case, gone=True, transition=None)
 
     def _tell_news(self, case: Case, event: NodeSurveyed) -> None:
         """Says what others have announced or done about a node at its scheduler, and when that is over."""
@@ -155,10 +161,14 @@ class Answers:
 
 
 def _is_another(case: Case, event: NodeSurveyed) -> bool:
-    """Whether a node that we have not taken out has been registered anew, and is kept out until it is accepted."""
+    """Whether a node that we have not taken out has been registered anew, and is kept out until it is accepted.
+
+    One that has opted out is not, since we may not let it in.
+    """
     before = case.views.get(event.actor)
     is_known = before is not None and before.registration == event.node.registration
-    return event.node.is_new and case.listed and not is_known and case.state not in OUT and not case.gone
+    waits = event.node.is_new and not event.node.opted_out
+    return waits and case.listed and not is_known and case.state not in OUT and not case.gone
 
 
 def _said_of(view: SchedulerNode | None) -> str:

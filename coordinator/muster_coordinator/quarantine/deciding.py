@@ -133,8 +133,10 @@ class Deciding:
         self.saying.say(*self.telling.tell(transition, to_actors=self.reaches_actors(case, transition)))
 
     def reaches_actors(self, case: Case, transition: Transition) -> bool:
-        """Whether actors are told of it: who only observes tells nothing, but leaves nobody shut out."""
-        return self.acts or (case.closed_as is not None and not transition.is_out)
+        """Whether actors are told of it: who only observes tells nothing, but leaves nobody shut out or announced."""
+        is_let_in = case.closed_as is not None and not transition.is_out
+        is_taken_back = transition.before is ServiceState.HELD and transition.after is ServiceState.IN_SERVICE
+        return self.acts or is_let_in or is_taken_back
 
     def _tell_story(
         self, case: Case, before: ServiceState, reason: str, now: float, transition: str | None = None

@@ -258,7 +258,7 @@ class StartTest(Data):
     test: Name
     check: Name
     params: Json = {}
-    partners: int = 1
+    partners: int
 
 
 class Note(Data):

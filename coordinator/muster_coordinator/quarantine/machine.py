@@ -241,6 +241,8 @@ class Quarantine:
         if case.trial is not None:
             case = self._cases.change(case, trial=trials.resumed(case.trial))
         self._answers.resume(case.node)
+        if case.state is ServiceState.IN_SERVICE and self._telling.is_announced(case.node):
+            self._deciding.tell(case, ServiceState.HELD, "who only observes has nobody wait for room", now)
         self._cases.look_at(case.node, now)
 
     def _held_because(self, case: Case) -> str:

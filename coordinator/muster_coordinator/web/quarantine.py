@@ -125,7 +125,7 @@ class QuarantineApi:
 
     def _budget(self) -> web.Response:
         fleet, surveying = self.pipeline.fleet, self.surveying
-        unheard = surveying.unheard(frozenset(fleet.names))
+        unheard = surveying.unheard(fleet.present)
         return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=surveying.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:

@@ -237,7 +237,7 @@ class Api:
     async def readyz(self, _request: web.Request) -> web.Response:
         """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker")
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no connection to the broker, or not allowed to hear nodes")
         await self.store.check_writable()
         return web.json_response({"status": "ok"})
 

@@ -174,6 +174,18 @@ def test_who_only_observes_lets_in_whom_nobody_else_would(quarantine: Any, of: O
     assert of("acts", told.restart(mode="observe")) == [("a", IN_SERVICE, ("k8s",))]
 
 
+def test_who_only_observes_takes_back_what_was_announced(quarantine: Any, of: Of) -> None:
+    """Where people are shown that a node is HELD, nobody else would ever say that it is so no more."""
+    told = quarantine(1)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    assert of("acts", told.restart(mode="observe")) == [("a", IN_SERVICE, ())]
+    told.answer("a", Effect.FAILED)
+    assert of("acts", told.wait(600)) == [("a", IN_SERVICE, ("k8s",))]
+    told.answer("a", Effect.DONE)
+    assert of("acts", [*told.restart(), *told.restart(mode="enforce")]) == []
+
+
 def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> None:
     """A node that was HELD is in service, as nobody wants it to go."""
     told = quarantine(1)

@@ -47,17 +47,41 @@ def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of
     assert of("acts", accepted.absolve("n")) == [("n", IN_SERVICE, ())]
 
 
-def test_what_failed_for_the_node_before_is_not_tried_for_another(quarantine: Any, of: Of) -> None:
-    """It was to be let in, and the next one is not to be."""
+@pytest.mark.parametrize("failed", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_what_was_to_be_told_of_the_node_before_is_not_told_of_another(
+    quarantine: Any, of: Of, failed: bool, restarted: bool
+) -> None:
+    """It was to be let in, and the next one is not to be; also when a coordinator goes on that died before it knew."""
+    told = quarantine()
+    told.add("n", fit=False)
+    register(told, "n", "first")
+    told.absolve("n")
+    if failed:
+        told.answer("n", Effect.FAILED)
+    register(told, "n", "second")
+    told.said.clear()
+    if restarted:
+        told.restart()
+    told.wait(1000)
+    register(told, "n", "second")
+    assert of("acts", told.said) == []
+
+
+def test_a_node_that_has_left_is_not_let_in_any_more(quarantine: Any, of: Of) -> None:
+    """Who comes under its name before it is heard of is another one."""
     told = quarantine()
     told.add("n", fit=False)
     register(told, "n", "first")
     told.absolve("n")
     told.answer("n", Effect.FAILED)
+    told.lose("n")
+    told.tell(NodeNotListed(actor="k8s", node="n"))
     told.said.clear()
+    told.wait(1000)
     register(told, "n", "second")
     told.wait(1000)
-    assert of("acts", told.said) == []
+    assert (told.case("n").gone, of("acts", told.said)) == (True, [])
 
 
 def test_a_survey_from_before_the_node_was_let_in_changes_nothing(accepted: Any, of: Of) -> None:
@@ -73,10 +97,21 @@ def test_a_node_that_is_registered_anew_and_kept_out_by_nobody_goes_on(accepted:
     assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
 
 
-def test_a_node_that_somebody_holds_stays_as_it_is(accepted: Any) -> None:
-    """Also when another one comes under its name."""
+def test_a_node_that_comes_under_the_name_of_one_that_is_held_stays_out(accepted: Any, of: Of) -> None:
+    """As when a fan is swapped. The hold goes on, and who ends it has the new one accepted."""
     accepted.hold("n")
+    accepted.said.clear()
     register(accepted, "n", "second")
+    accepted.hear("n")
+    accepted.absolve("n")
+    assert (accepted.state("n"), accepted.case("n").hold.by) == (ACCEPTING, "ada")
+    assert of("acts", accepted.said) == []
+    assert of("acts", accepted.release("n")) == [("n", IN_SERVICE, ())]
+
+
+def test_a_node_that_has_opted_out_stays_as_it_is(accepted: Any) -> None:
+    """Also when another one comes under its name: it would not be let in again."""
+    register(accepted, "n", "second", opted_out=True)
     assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
 
 
