@@ -4,7 +4,7 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side, but for those in tests/faults
+#   WORKERS      how many tests run side by side
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -15,15 +15,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
+# What these expect of real processes has deadlines of a second or so: they get the machine for themselves.
+ALONE := tests/agent tests/faults
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
 .PHONY: demo test lint docs constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
-# What tests/faults expects of real processes has deadlines in seconds: it gets the machine for itself.
 test: $(VENV)/.system-packages lint
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/faults; side_by_side=$$?; \
-	$(BIN)/python -m pytest tests/faults && exit $$side_by_side
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore=%); side_by_side=$$?; \
+	$(BIN)/python -m pytest $(ALONE) && exit $$side_by_side
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .

@@ -70,7 +70,9 @@ class Figures(Collector):
         for (health, service), count in counted.both.items():
             nodes.add_metric([health, service], count)
         yield nodes
-        yield _gauge("muster_nodes_lost", "Nodes whose heartbeat has stopped", len(counted.lost))
+        yield _gauge(
+            "muster_nodes_lost", "Nodes whose heartbeat has stopped, but for those that have left", len(counted.lost)
+        )
         held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
         for code in COMPARED:
             held.add_metric([code], counted.compared[code])

@@ -17,7 +17,8 @@ NOWHERE = Topology()
 class Node:
     """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
 
-    In a `dry_run` the service state is only pretended. What was measured before `forgotten_at` says nothing about it.
+    In a `dry_run` the service state is only pretended. One that has `left` the fleet stays as it was. What was measured
+    before `forgotten_at` says nothing about it.
 
     `declared` is where the topology file places it, which goes before what it says itself. Then comes where its
     `scheduler_labels`, which are by actor, place it (`scheduled`), and last `learned_leaf`, which sweeps have shown.
@@ -29,6 +30,7 @@ class Node:
     online: bool = True
     service: ServiceState = ServiceState.ACCEPTING
     dry_run: bool = False
+    left: bool = False
     health: Health = Health.UNKNOWN
     evidence: Evidence = field(default_factory=Evidence)
     inventory: Inventory = field(default_factory=Inventory)
@@ -133,6 +135,7 @@ class Node:
             service=self.service,
             dry_run=self.dry_run,
             lost=lost,
+            left=self.left,
             last_seen=self.last_seen,
             clock_ahead_s=self.clock.ahead_s,
             devices=self.inventory.devices,

@@ -103,7 +103,7 @@ class Quarantining:
         known = {case.node: case for case in cases}
         for name, node in self._roster.nodes.items():
             case = known.setdefault(name, Case(node=name, state=node.service, since=node.first_seen))
-            node.dry_run = case.dry_run
+            node.dry_run, node.left = case.dry_run, case.gone
             node.evidence.date_as(case.charges)
         begun = self._begin_log(self._quarantine.begin(known.values(), actions), now)
         self._roster.report_all(without={name for name in self._roster.nodes if self.has_left(name)})
@@ -185,13 +185,13 @@ class Quarantining:
         return [*commands, *(Announce("case", view) for view in views)]
 
     def _follow(self, case: Case, now: float) -> list[fleet.Command]:
-        """Shows a node in the service state that was decided; of one that was forgotten there is nothing to show."""
+        """Shows a node as was decided; of one that was forgotten there is nothing to show."""
         node = self._roster.nodes.get(case.node)
-        if node is None or (node.service, node.dry_run) == (case.state, case.dry_run):
+        if node is None or (node.service, node.dry_run, node.left) == (case.state, case.dry_run, case.gone):
             return []
         if node.service is not case.state:
             self.changes[case.state] += 1
-        node.service, node.dry_run = case.state, case.dry_run
+        node.service, node.dry_run, node.left = case.state, case.dry_run, case.gone
         return [SaveNode(node.record()), Announce("node", self._roster.view(node, now))]
 
     def _start(self, wanted: StartTest, now: float) -> list[fleet.Command]:

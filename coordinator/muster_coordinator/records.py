@@ -65,7 +65,10 @@ class NodeRecord(Data):
 
 
 class NodeView(Data):
-    """A node as the API serves it. `lost` says only that its heartbeat has stopped.
+    """A node as the API serves it.
+
+    `lost` says only that its heartbeat has stopped. One that has `left` the fleet is listed by no scheduler any more, or
+    another one is under its name.
 
     In a `dry_run` the service state is what it would be. `clock_ahead_s` is how far its clock is ahead of the
     coordinator's, or behind when it is negative; None while it is right.
@@ -76,6 +79,7 @@ class NodeView(Data):
     service: ServiceState
     dry_run: bool = False
     lost: bool
+    left: bool = False
     last_seen: Instant
     clock_ahead_s: float | None = None
     devices: tuple[Device, ...]
@@ -194,7 +198,10 @@ class HistoryPoint(Data):
 
 
 class FleetView(Data):
-    """The fleet as a whole: how many nodes, by health and by service state, which are lost, what is wrong with many."""
+    """The fleet as a whole: how many nodes, by health and by service state, and what is wrong with many.
+
+    Those that are `lost` do not count those that have left.
+    """
 
     name: Name
     nodes: int

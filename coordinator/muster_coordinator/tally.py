@@ -9,7 +9,10 @@ from muster_coordinator.roster import Roster
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many nodes there are by health, by service state and by both, who is lost, and what comparing has found."""
+    """How many nodes there are by health, by service state and by both, and what comparing has found.
+
+    Those that are `lost` do not count those that have left.
+    """
 
     health: Counter[Health]
     service: Counter[ServiceState]
@@ -26,6 +29,6 @@ def tally(roster: Roster, now: float) -> Tally:
         health=Counter(node.health for node in nodes),
         service=Counter(node.service for node in nodes),
         both=Counter((node.health, node.service) for node in nodes),
-        lost=tuple(sorted(name for name in roster.nodes if roster.heartbeats.is_lost(name, now))),
+        lost=tuple(sorted(node.name for node in nodes if not node.left and roster.heartbeats.is_lost(node.name, now))),
         compared=Counter(finding.code for finding in compared),
     )

@@ -53,8 +53,9 @@ def _baseline_row(it: BaselineView) -> tuple[str, ...]:
 
 
 def seen(node: NodeView) -> str:
-    """How long ago a node was heard of, and whether it is lost."""
-    return f"{max(0.0, time.time() - node.last_seen):.0f} s ago{' (lost)' if node.lost else ''}"
+    """How long ago a node was heard of, and whether it has left the fleet or is lost."""
+    note = " (left)" if node.left else " (lost)" if node.lost else ""
+    return f"{max(0.0, time.time() - node.last_seen):.0f} s ago{note}"
 
 
 def devices(node: NodeView) -> str:

@@ -219,7 +219,9 @@ def test_one_that_has_left_by_itself_comes_again_as_a_new_one_too(left: Story, r
     assert left.view("n1").health is Health.HEALTHY
     if restarts:
         left.restart()
+    assert (left.view("n1").left, left.view("n1").lost, left.fleet.view(left.now).lost) == (True, True, ())
     left.join("n1")
+    assert not left.view("n1").left
     left.measure("n1", age_s=60.0)
     if restarts:
         left.restart()
