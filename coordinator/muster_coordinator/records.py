@@ -67,8 +67,8 @@ class NodeRecord(Data):
 class NodeView(Data):
     """A node as the API serves it.
 
-    `lost` says only that its heartbeat has stopped. One that has `left` the fleet is listed by no scheduler any more, or
-    another one is under its name.
+    `lost` says only that its heartbeat has stopped. One that has `left` the fleet is silent and listed by no scheduler
+    any more, or another one is under its name.
 
     In a `dry_run` the service state is what it would be. `clock_ahead_s` is how far its clock is ahead of the
     coordinator's, or behind when it is negative; None while it is right.
