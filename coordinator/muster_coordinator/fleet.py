@@ -134,7 +134,7 @@ class Fleet:
     @property
     def present(self) -> frozenset[str]:
         """The nodes that were heard of and have not left since."""
-        return frozenset(name for name in self._roster.nodes if not self._quarantining.has_left(name))
+        return frozenset(name for name, node in self._roster.nodes.items() if not node.left)
 
     def remembers(self, name: str) -> bool:
         """Whether it is a node, or was one until it was forgotten."""
