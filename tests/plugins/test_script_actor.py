@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -238,27 +239,62 @@ def test_wrong_settings_are_refused_at_start(settings, text):
         )
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "detail"),
-    [
-        ("IN_SERVICE", "CORDONED", "exit code 75: close-node gpu-0042"),
-        ("CORDONED", "PROBATION", "exit code 75: close-node gpu-0042"),
-        ("PROBATION", "IN_SERVICE", "exit code 75: open-node gpu-0042"),
-        ("CORDONED", "IN_SERVICE", "exit code 75: open-node gpu-0042"),
-        ("ACCEPTING", "IN_SERVICE", "exit code 77: not closed by muster"),
-        ("IN_SERVICE", "HELD", "exit code 77: not closed by muster"),
-        ("HELD", "IN_SERVICE", "exit code 77: not closed by muster"),
-    ],
-)
-async def test_the_script_that_is_shown_works(actor, tmp_path, before, after, detail):
-    """It closes a node that is out of service, opens what it has closed, and passes on what comes of it."""
+@pytest.fixture
+def shown(actor, tmp_path):
+    """The script of the guide; what it calls to close and open a node ends as the file `ends` says, with 0 or 75."""
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (text,) = (block for block in blocks if block.startswith("#!"))
+    (tmp_path / "ends").write_text("0")
     for order in ("close-node", "open-node"):
         path = tmp_path / order
-        path.write_text(f'#!/bin/sh\necho "{order} $1"\nexit 75\n')
+        path.write_text(f'#!/bin/sh\necho "{order} $1"\nexit "$(cat {tmp_path}/ends)"\n')
         path.chmod(0o755)
-    text = text.replace("/opt/batch/bin", str(tmp_path)).replace("/usr/bin/env python3", sys.executable)
-    shown = actor(text)
-    outcome = await shown.tell(OUT.model_copy(update={"before": ServiceState(before), "after": ServiceState(after)}))
-    assert outcome.detail == detail
+    here = {"/opt/batch/bin": tmp_path, "/var/lib/muster": tmp_path, "/usr/bin/env python3": sys.executable}
+    for theirs, ours in here.items():
+        assert theirs in text
+        text = text.replace(theirs, str(ours))
+    return actor(text)
+
+
+async def told(script: Actor, *states: str) -> list[str]:
+    """What came of telling it that the node, which was in service, got to these states one after the other."""
+    return [
+        (
+            await script.tell(OUT.model_copy(update={"before": ServiceState(before), "after": ServiceState(after)}))
+        ).detail
+        for before, after in pairwise(("IN_SERVICE", *states))
+    ]
+
+
+CLOSES, OPENS = "exit code 0: close-node gpu-0042", "exit code 0: open-node gpu-0042"
+NOT_OURS = "exit code 77: not closed by muster"
+
+
+@pytest.mark.parametrize(
+    ("states", "details"),
+    [
+        (("CORDONED", "PROBATION", "IN_SERVICE", "IN_SERVICE"), [CLOSES, CLOSES, OPENS, NOT_OURS]),
+        (("ACCEPTING", "IN_SERVICE"), [CLOSES, OPENS]),
+        (("HELD", "IN_SERVICE"), [NOT_OURS, NOT_OURS]),
+    ],
+)
+async def test_the_script_that_is_shown_works(shown, states, details):
+    """It closes a node that is out of service, and opens what it has closed."""
+    assert await told(shown, *states) == details
+
+
+async def test_the_script_that_is_shown_opens_a_node_that_was_forgotten_while_it_was_closed(shown):
+    """All that it is told then is that a new node was accepted."""
+    await told(shown, "CORDONED")
+    accepted = {"before": ServiceState.ACCEPTING, "after": ServiceState.IN_SERVICE}
+    assert (await shown.tell(OUT.model_copy(update=accepted))).detail == OPENS
+
+
+async def test_the_script_that_is_shown_passes_on_what_comes_of_it(shown, tmp_path):
+    """And goes on owing what has not come about."""
+    await told(shown, "CORDONED")
+    (tmp_path / "ends").write_text("75")
+    failed = [f"exit code 75: {order}-node gpu-0042" for order in ("close", "open")]
+    assert await told(shown, "PROBATION", "IN_SERVICE") == failed
+    (tmp_path / "ends").write_text("0")
+    assert await told(shown, "IN_SERVICE") == [OPENS]

@@ -207,6 +207,21 @@ async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
     assert keys == ["a", "b", "c", "a"]
 
 
+async def test_what_is_still_to_be_told_to_one_target_is_not_forgotten_for_the_other(plugin, server, monkeypatch):
+    """Notices that nobody asks about any more go first, though they came later."""
+    now = 100.0
+    monkeypatch.setattr(delivery, "monotonic", lambda: now)
+    monkeypatch.setattr(delivery, "MOST_REMEMBERED", 4)
+    told = plugin(**{name: {"url": f"{server.url}/{name}", "format": "slack"} for name in ("chat", "refusing")})
+    server.answers["/refusing"] = [web.Response(status=403) for _ in range(5)]
+    for transition in ("a", "b", "a", "c", "a"):
+        await told.tell(OUT.model_copy(update={"id": transition}))
+        now += 900.0
+    keys = [headers["Idempotency-Key"].split(":")[1] for headers, _ in server.posts["/chat"]]
+    assert keys == ["a", "b", "c"]
+    assert len(server.posts["/refusing"]) == 5
+
+
 async def test_a_server_that_hangs(plugin, server):
     """Its deadline is its own: the others are told meanwhile."""
     server.hangs = asyncio.Event()
@@ -302,10 +317,8 @@ async def test_survey(plugin, server, tmp_path):
     assert (await plugin().answer("muster_survey")).value is None
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory) -> tuple[Path, Path]:
+def new_certificate(directory: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 and its key; it is its own authority."""
-    directory = tmp_path_factory.mktemp("tls")
     certificate, key = directory / "ca.crt", directory / "key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -316,11 +329,21 @@ def certificate(tmp_path_factory) -> tuple[Path, Path]:
     return certificate, key
 
 
-async def test_tls(plugin, certificate, tmp_path):
-    """A server is told only when its certificate comes from an authority that is trusted for it."""
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    """The certificate of a server and its key."""
+    return new_certificate(tmp_path_factory.mktemp("tls"))
+
+
+def tls_of_server(certificate: tuple[Path, Path]) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
-    async with serving(context) as server:
+    return context
+
+
+async def test_tls(plugin, certificate, tmp_path):
+    """A server is told only when its certificate comes from an authority that is trusted for it."""
+    async with serving(tls_of_server(certificate)) as server:
         trusting = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(certificate[0])))
         distrusting = plugin(ops=generic(tmp_path, f"{server.url}/ops"))
         confused = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(tmp_path / "secret")))
@@ -332,6 +355,19 @@ async def test_tls(plugin, certificate, tmp_path):
             assert text in outcome.detail
             assert text in ((await told.answer("muster_survey")).error or "")
         assert len(server.posts["/ops"]) == 1
+
+
+async def test_a_certificate_of_an_authority_is_replaced(plugin, certificate, tmp_path):
+    """The next post goes by the new one, and so does the survey."""
+    ca_file, _ = new_certificate(tmp_path)
+    async with serving(tls_of_server(certificate)) as server:
+        told = plugin(chat={"url": f"{server.url}/chat", "format": "slack", "ca_file": str(ca_file)})
+        assert "self-signed" in (await told.tell()).detail
+        ca_file.write_bytes(certificate[0].read_bytes())
+        assert (await told.answer("muster_survey")).error is None
+        assert (await told.tell()).detail == "chat: told"
+        ca_file.unlink()
+        assert "targets.chat.ca_file: cannot use" in (await told.tell(BACK)).detail
 
 
 async def test_it_works_again_after_it_was_closed(plugin, server):

@@ -281,10 +281,11 @@ def nodes(cluster, monkeypatch) -> Iterator[Slurm]:
     """The cluster, for what asks it from this process. Its nodes are idle, and nobody has written beside them."""
     monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
     yield cluster
+    cluster.run("scontrol", "cancel_reboot", ",".join(NODES))  # is refused where there is no need
     cluster.run("scancel", "--me")
     for node in NODES:
         cluster.scontrol("update", f"NodeName={node}", "Comment=", "AvailableFeatures=", "ActiveFeatures=")
-        cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")  # is refused where there is no need
+        cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")  # likewise
     wait_for(lambda: {cluster.node(node).get("State") for node in NODES} == {"IDLE"}, "idle nodes")
 
 

@@ -147,16 +147,20 @@ async def test_a_node_that_slurm_does_not_hear_of_is_drained(nodes):
 
 
 async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, eventually):
-    """It waits for a job when we drain the node and let it back; what was written beside it is kept until then."""
+    """It waits for a job when we drain the node and let it back; what was written beside it is kept until then.
+
+    Afterwards Slurm knows of no reason, as after a drain and a resume by hand.
+    """
     job = nodes.sbatch("--nodelist=gpu1", "--wrap", "sleep 600")
     eventually(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
     nodes.scontrol("reboot", "reason=new kernel", "gpu1")
     assert (await surveyed()).leaving == "Slurm is to reboot it"
     await tell()
     assert reason(nodes) == "muster:1-7 cordoned: ecc on device 0; before: new kernel"
-    await tell("IN_SERVICE", id="1-8")
+    await tell("PROBATION", id="1-8")
+    assert reason(nodes) == "muster:1-8 probation: ecc on device 0; before: new kernel"
+    await tell("IN_SERVICE", id="1-9")
     assert "REBOOT_REQUESTED" in nodes.node("gpu1")["State"]
-    nodes.scontrol("cancel_reboot", "gpu1")
 
 
 @pytest.mark.parametrize("name", ["gpu9", "ALL", "gpu1.example"])

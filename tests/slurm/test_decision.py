@@ -21,12 +21,14 @@ NODES = {
     "ours, gone": (("DOWN", "DRAIN", "NOT_RESPONDING"), OURS, "[muster:1-7]"),
     "ours, unmarked": (("IDLE", "DRAIN"), OURS, "RMA 17"),
     "ours of before": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x", "[muster:1-2]"),
+    "ours of before, noted": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x; before: new kernel", "[muster:1-2]"),
     "undone": (("IDLE",), "", "[muster:1-7]"),
     "undone, tested": (("IDLE", "DRAIN"), TEST, "[muster:1-7]"),
     "undone, gone": (("DOWN",), "Not responding", "[muster:1-7]"),
     "undone before": (("IDLE",), "", "[muster:1-2]"),
     "overwritten": (("IDLE", "DRAIN"), "bad fan", "[muster:1-7]"),
     "tested": (("IDLE", "DRAIN"), TEST, ""),
+    "tested, noted": (("IDLE", "DRAIN"), f"{TEST}; before: new kernel", ""),
     "gone": (("DOWN", "NOT_RESPONDING"), "Not responding", ""),
     "gone under test": (("DOWN",), TEST, ""),
     "theirs": (("IDLE", "DRAIN"), "bad fan", ""),
@@ -60,12 +62,14 @@ OUT = {
     "ours, gone": (Effect.DONE, {}),
     "ours, unmarked": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
     "ours of before": (Effect.DONE, drain()),
+    "ours of before, noted": (Effect.DONE, drain(f"{OURS}; before: new kernel")),
     "undone": (Effect.LEFT, {}),
     "undone, tested": (Effect.LEFT, {}),
     "undone, gone": (Effect.LEFT, {}),
     "undone before": (Effect.DONE, drain()),
     "overwritten": (Effect.LEFT, {}),
     "tested": (Effect.DONE, drain()),
+    "tested, noted": (Effect.DONE, drain(f"{OURS}; before: new kernel")),
     "gone": (Effect.DONE, drain()),
     "gone under test": (Effect.DONE, drain()),
     "theirs": (Effect.LEFT, {}),
@@ -84,12 +88,14 @@ BACK = {
     "ours, gone": (Effect.DONE, {"State": "RESUME", **UNMARK}),
     "ours, unmarked": (Effect.DONE, {"State": "UNDRAIN"}),
     "ours of before": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours of before, noted": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
     "undone": (Effect.DONE, UNMARK),
     "undone, tested": (Effect.DONE, UNMARK),
     "undone, gone": (Effect.DONE, UNMARK),
     "undone before": (Effect.DONE, UNMARK),
     "overwritten": (Effect.LEFT, UNMARK),
     "tested": (Effect.DONE, {}),
+    "tested, noted": (Effect.DONE, {}),
     "gone": (Effect.DONE, {}),
     "gone under test": (Effect.DONE, {}),
     "theirs": (Effect.LEFT, {}),
@@ -100,8 +106,8 @@ BACK = {
 }
 
 MARKS = {
-    Mark.NONE: {"in service", "noted", "commented", "tested", "gone", "gone under test"},
-    Mark.OURS: {"ours", "ours, gone", "ours, unmarked", "ours of before"},
+    Mark.NONE: {"in service", "noted", "commented", "tested", "tested, noted", "gone", "gone under test"},
+    Mark.OURS: {"ours", "ours, gone", "ours, unmarked", "ours of before", "ours of before, noted"},
     Mark.UNDONE: {"undone", "undone, tested", "undone, gone", "undone before"},
     Mark.FOREIGN: {"overwritten", "theirs", "theirs, no reason", "theirs, down", "failing", "reads like ours"},
 }
@@ -177,6 +183,24 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     assert line.isprintable()
     assert len(line.encode()) <= 250
     assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
+
+
+@pytest.mark.parametrize("note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y"])
+@pytest.mark.parametrize("reason", ["ü" * 400, "gpu.ecc"])
+def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
+    """Neither it nor our own words take all the room, and it gets no meaning by what it says."""
+    there, ends = SlurmNode(name="gpu1", state=("IDLE",), reason=f"op: {note}"), set()
+    for event in ("1-7", "1-8", "1-9"):
+        line = decide(there, transition("CORDONED", id=event, reason=reason), "x").update["Reason"]
+        ours, before = line.split("; before: ", 1)
+        assert ours.startswith(f"muster:{event} cordoned: {reason[:40]}")
+        assert len(line.encode()) <= 250
+        ends.add(before)
+        there = SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)
+        assert hold(there) is Hold.QUARANTINE
+    (end,) = ends
+    assert f"op: {note}".startswith(end)
+    assert len(end) >= min(len(note), 50)
 
 
 def test_a_node_by_its_name_in_muster():

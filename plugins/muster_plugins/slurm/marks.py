@@ -21,6 +21,9 @@ _NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
 _PASSING = ("Not responding", "Node unexpectedly rebooted")
 """What slurmctld writes beside DOWN where it may take the node back by itself (ReturnToService)."""
 
+_BEFORE = "; before: "
+"""Stands in a reason of ours before what others wrote, which is for people: muster only carries it on."""
+
 _MOST_BYTES = 250
 """Of a reason. The accounting database keeps 255."""
 
@@ -97,8 +100,23 @@ def without_mark(comment: str) -> str:
 
 
 def _reason(text: str, node: SlurmNode) -> str:
-    """One line that is short enough. What others wrote beside a node that still gets work is kept at its end."""
-    theirs = node.reason if hold(node) is Hold.NOTHING and not _our_hold(node.reason) else ""
-    said = f"{text}; before: {theirs}" if theirs else text
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in said).split())
-    return line.encode()[:_MOST_BYTES].decode(errors="ignore")
+    """One line that is short enough, with what others wrote at its end; where it is too long, each gets half."""
+    note = _note(node)
+    ending = _one_line(f"{_BEFORE}{note}") if note else ""
+    beginning = _cut(_one_line(text), _MOST_BYTES - min(len(ending.encode()), _MOST_BYTES // 2))
+    return beginning + _cut(ending, _MOST_BYTES - len(beginning.encode()))
+
+
+def _note(node: SlurmNode) -> str:
+    """What others wrote beside a node that still got work: there, or at the end of a reason of ours since."""
+    if _our_hold(node.reason):
+        return node.reason.partition(_BEFORE)[2]
+    return node.reason if hold(node) is Hold.NOTHING else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _cut(line: str, most_bytes: int) -> str:
+    return line.encode()[:most_bytes].decode(errors="ignore")

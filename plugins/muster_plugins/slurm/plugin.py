@@ -13,8 +13,8 @@ from muster_plugins.slurm.survey import survey
 
 NAME = "slurm"
 
-_TEST_TIMEOUT_S = 1.5
-"""All reservations of a node together have five seconds, and one asks scontrol three times."""
+_TEST_TIMEOUT_S = 1.2
+"""All reservations of a node together have five seconds, and one asks scontrol up to four times."""
 
 _ACT_TIMEOUT_S = 4.0
 """A transition has ten, and asks scontrol twice."""

@@ -47,7 +47,7 @@ async def _update(scontrol: Scontrol, before: SlurmNode, changes: Mapping[str, s
     now = await _known(scontrol, before.name)
     mark = marked(now)
     if mark is not None and mark != marked(before) and hold(now) not in (Hold.QUARANTINE, Hold.OTHERS):
-        await scontrol.update(now.name, {"State": "DRAIN", "Reason": restored_reason(mark, now)})
+        await scontrol.update(now.name, {"State": "DRAIN", "Reason": restored_reason(mark, before)})
 
 
 async def _known(scontrol: Scontrol, name: str) -> SlurmNode:

@@ -18,8 +18,12 @@ from muster_plugins.webhook.request import make_request
 from muster_plugins.webhook.settings import Target
 from muster_plugins.webhook.tls import tls_of
 
-MOST_REMEMBERED = 10_000
-"""Notices. A target that gets one again after so many others knows it by its Idempotency-Key."""
+MOST_REMEMBERED = 50_000
+"""Notices, counted once for each target: room for the latest of 10,000 nodes to five targets.
+
+Of more, those go first that nobody has asked about for longest. A target that is told one again then may know it by its
+Idempotency-Key; a chat shows it twice.
+"""
 
 _MOST_ANSWER_BYTES = 4096
 _MOST_CHARACTERS = 200
@@ -46,6 +50,7 @@ class Delivery:
         last, until = self._last.get(key, (TOLD, 0.0))
         wait_s = until - monotonic()
         if wait_s > 0:
+            self._remember(key, last, until)
             return last if last is TOLD else replace(last, retry_after_s=wait_s)
         try:
             outcome = await self._post(key, name, target, notice)
@@ -77,6 +82,7 @@ class Delivery:
         return judge_answer(response.status, response.headers.get("Retry-After"), said, now)
 
     def _remember(self, key: str, outcome: ActionOutcome, until: float) -> None:
+        self._last.pop(key, None)  # and so to the end: what is asked for again and again must not be the next to go
         self._last[key] = outcome, until
         if len(self._last) > MOST_REMEMBERED:
             del self._last[next(iter(self._last))]
