@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -36,6 +37,17 @@ def test_overlay_can_be_built(overlay, kustomize):
 def test_settings_are_there():
     """Every variable that is set to something is a setting that can have this value."""
     load(None, dict(VARIABLE.findall(GUIDE)))
+
+
+@pytest.mark.parametrize("variant", ["observe"], indirect=True)
+def test_another_way_out_is_the_coordinator_s(manifests):
+    """The policy that the guide shows is valid, and adds to those of the pods that the coordinator has."""
+    (policy,) = (block for block in YAML if "kind" in block and block["kind"] == "NetworkPolicy")
+    kubernetes_validate.validate(policy, "1.34", strict=True)
+    others = manifests["NetworkPolicy", "muster-coordinator"]
+    assert policy["metadata"]["namespace"] == others["metadata"]["namespace"]
+    assert policy["spec"]["podSelector"] == others["spec"]["podSelector"]
+    assert ("NetworkPolicy", policy["metadata"]["name"]) not in manifests
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -9,10 +9,9 @@ from http.client import HTTPS_PORT, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-from pydantic import BaseModel, ValidationError
-
 from muster.model import Json
 from muster_plugins.error_words import in_words
+from muster_plugins.kubernetes.api_error import in_its_words
 
 MOST_BYTES = 16 << 20
 """Of an answer. A node has at most some hundred pods, of some ten kilobytes each."""
@@ -29,12 +28,6 @@ class Unanswered(Exception):
 
 class Outdated(Unanswered):
     """What was to be changed has changed in the meantime."""
-
-
-class _Status(BaseModel):
-    """What the API server says when it does not do what it was asked for."""
-
-    message: str
 
 
 class ServiceAccount:
@@ -107,7 +100,7 @@ class ApiServer:
         if len(answer) > MOST_BYTES:
             raise Unanswered(f"an answer of more than {MOST_BYTES} bytes")
         if status != 200:
-            raise (Outdated if status == _CONFLICT else Unanswered)(f"HTTP {status}: {_message(answer)}")
+            raise (Outdated if status == _CONFLICT else Unanswered)(in_its_words(status, answer))
         return answer
 
     def _ask(self, method: str, target: str, body: str | None, more: Mapping[str, str]) -> tuple[int, bytes]:
@@ -123,10 +116,3 @@ class ApiServer:
     def _connection(self) -> HTTPSConnection:
         host, port = self._account.address()
         return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=self._account.tls())
-
-
-def _message(body: bytes) -> str:
-    try:
-        return _Status.model_validate_json(body).message
-    except ValidationError:
-        return "without a reason"

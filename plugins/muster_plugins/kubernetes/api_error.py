@@ -32,6 +32,8 @@ class Expired(ApiError):
 
 _KINDS = {404: Absent, 409: Conflict, 410: Expired}
 
+_LONGEST_WAIT_S = 3600.0
+
 UNAUTHORIZED = 401
 _FORBIDDEN = 403
 
@@ -52,7 +54,7 @@ class _Status(BaseModel):
 
 def refused(call: Call, answer: Answer) -> ApiError:
     """The error that an answer other than the wanted one is."""
-    text = f"HTTP {answer.status}: {_message(answer)}"
+    text = in_its_words(answer.status, answer.body)
     if answer.status == UNAUTHORIZED:
         text += "; the token or certificate has expired, or is of another cluster"
     if answer.status == _FORBIDDEN:
@@ -60,14 +62,15 @@ def refused(call: Call, answer: Answer) -> ApiError:
     return _KINDS.get(answer.status, ApiError)(text, _retry_after_s(answer))
 
 
-def _message(answer: Answer) -> str:
-    """The server's own words. Where something else has answered, such as a proxy, those of HTTP have to do."""
+def in_its_words(status: int, body: bytes) -> str:
+    """What the server says. Where something else has answered, such as a proxy, the words of HTTP have to do."""
     try:
-        return _Status.model_validate_json(answer.body).message
+        message = _Status.model_validate_json(body).message
     except ValidationError:
-        return responses.get(answer.status, "without a reason")
+        message = responses.get(status, "without a reason")
+    return f"HTTP {status}: {message}"
 
 
 def _retry_after_s(answer: Answer) -> float | None:
-    """API servers say it in seconds."""
-    return float(answer.retry_after) if re.fullmatch(r"[0-9]{1,6}", answer.retry_after) else None
+    """API servers say it in seconds. Who asks for days is mistaken, and the node would stay as it is for as long."""
+    return min(float(answer.retry_after), _LONGEST_WAIT_S) if re.fullmatch("[0-9]+", answer.retry_after) else None

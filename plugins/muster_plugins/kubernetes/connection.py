@@ -2,7 +2,7 @@
 
 import asyncio
 
-from aiohttp import ClientError, ClientSSLError
+from aiohttp import ClientError, ClientHttpProxyError, ClientResponseError, ClientSSLError, InvalidURL
 from kubernetes_asyncio.client import Configuration
 
 from muster.errors import Unavailable
@@ -65,8 +65,9 @@ class Connection:
                 return await asyncio.shield(self._opening)
         except TimeoutError:
             path = self._settings.actor.kubeconfig
-            text = f"no credentials after {_OPENING_S:g} s; does the program that {path} names wait for a login?"
-            raise Unavailable(f"plugins.kubernetes.actor.kubeconfig: {text}") from None
+            cure = f"end the program that {path} names, or restart the coordinator; does it wait for a login?"
+            text = f"plugins.kubernetes.actor.kubeconfig: no credentials after {_OPENING_S:g} s: {cure}"
+            raise Unavailable(text) from None
 
     async def _open(self) -> Session:
         try:
@@ -92,7 +93,7 @@ class Connection:
         except (ClientError, OSError, Unanswered, ValueError) as error:
             if isinstance(error, ClientSSLError):
                 await self._give_up(session)
-            raise ApiError(f"no answer from {session.way}: {in_words(error)}") from None
+            raise ApiError(f"no answer from {session.way}: {_why(error)}") from None
 
 
 def _session(configuration: Configuration, timeout_s: float) -> Session:
@@ -100,3 +101,14 @@ def _session(configuration: Configuration, timeout_s: float) -> Session:
         return Session(configuration, timeout_s)
     except OSError as error:
         raise Unavailable(f"cannot use the certificates for {configuration.host}: {in_words(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """In words of our own where the error's have a URL in them: that of a proxy may hold a password."""
+    if isinstance(error, InvalidURL):
+        return "a URL that is not valid; in a password, / is written as %2F"
+    if isinstance(error, ClientHttpProxyError):
+        return f"the proxy says HTTP {error.status}"
+    if isinstance(error, ClientResponseError):
+        return " ".join(error.message.split())
+    return in_words(error)

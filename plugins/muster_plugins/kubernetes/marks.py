@@ -1,9 +1,10 @@
 """Whose word it is that a node gets work or none, and when that is a reason to leave it alone. Pure.
 
-A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours. It
-stays ours when somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon
-is somebody else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label
-that came with it, somebody has undone it.
+A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours,
+unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
+somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
+else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
+with it, somebody has undone it.
 """
 
 from pydantic import ValidationError
@@ -42,13 +43,12 @@ def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
 
 def whose_mark(node: Node, settings: ActorSettings) -> Mark:
     """Who keeps the node out of scheduling. The taint with which new nodes come counts as ours."""
-    cordoned = node.spec.unschedulable
+    if node.spec.unschedulable:
+        return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
     if our_mark(node, settings):
-        return Mark.OURS if cordoned else Mark.UNDONE
-    if is_our_cordon(node):
-        return Mark.OURS
+        return Mark.UNDONE
     taint = settings.quarantine_taint
-    if cordoned or (taint and taint.is_among(node.spec.taints)):
+    if taint and taint.is_among(node.spec.taints):
         return Mark.FOREIGN
     if node.metadata.labels.get(settings.state_key) in _OUT_LABELS:
         return Mark.UNDONE
@@ -60,10 +60,14 @@ def is_new(node: Node, settings: ActorSettings) -> bool:
     return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
-def is_our_cordon(node: Node) -> bool:
-    """Whether nobody but us has wanted the cordon, as the API server remembers it."""
-    writers = _cordoning(node)
-    return node.spec.unschedulable and bool(writers) and all(map(_is_us, writers))
+def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
+    """Whether the node is cordoned by us: only by us, or also by others as long as our mark is there.
+
+    The mark has to do where the API server does not remember who has wanted the cordon.
+    """
+    by_us = {_is_us(writer) for writer in _cordoning(node)}
+    is_ours = by_us == {True} if our_mark(node, settings) is None else by_us != {False}
+    return node.spec.unschedulable and is_ours
 
 
 def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
@@ -71,7 +75,7 @@ def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
     mark = our_mark(node, settings)
     if mark is not None:
         return mark.taint
-    return settings.quarantine_taint if is_our_cordon(node) else None
+    return settings.quarantine_taint if is_our_cordon(node, settings) else None
 
 
 def is_incomplete(node: Node, settings: ActorSettings) -> bool:
@@ -104,11 +108,15 @@ def has_opted_out(node: Node, settings: ActorSettings) -> bool:
 
 
 def why_left(node: Node, transition: Transition, settings: ActorSettings) -> str | None:
-    """Why we leave the node as it is, None when we may do what the transition asks for."""
+    """Why we leave the node as it is, None when we may do what the transition asks for.
+
+    Our mark beside a cordon of somebody else goes when the node is let back: nobody would take it away later.
+    """
     if has_opted_out(node, settings):
         return f"has opted out by its label {settings.opt_out}"
     mark = whose_mark(node, settings)
-    if mark is Mark.FOREIGN:
+    tidies_up = not transition.is_out and our_mark(node, settings) is not None
+    if mark is Mark.FOREIGN and not tidies_up:
         return f"is {others_word(node)}, which is not ours to change"
     if mark is Mark.UNDONE and transition.is_out:
         return "was cordoned by us, and somebody has uncordoned it since"

@@ -4,8 +4,9 @@ Labels, annotations and the cordon are applied under a field manager of our own:
 now, the API server takes back, unless somebody else has come to want it too. Taints are one value to it, which whoever
 applies them would own as a whole; so we change that value, on the condition that nobody has in the meantime.
 
-The mark goes first when a node is taken out, and last when it is let back. Whoever is interrupted in between finds a
-cordon that is known to be ours, and a taint that the mark tells of.
+The mark comes before the taint when a node is taken out, and goes after it when the node is let back. Whoever is
+interrupted in between finds a cordon that is known to be ours, and no taint of ours but the one that the mark tells of:
+so a taint of other settings goes before the mark is changed.
 """
 
 from dataclasses import dataclass, field
@@ -47,24 +48,25 @@ class Patch:
 
 def patches(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
     """The patches that are missing until the node is what the transition asks for, in their order."""
-    old = our_taint(node, settings)
+    before, old = node.spec.taints, our_taint(node, settings)
     if transition.is_out:
         ours = settings.quarantine_taint
-        taints = replaced(node.spec.taints, old, ours)
-        missing = [*_mark(node, transition, settings, ours), *_retaint(node, taints)]
+        after = replaced(before, old, ours)
+        kept = [taint for taint in before if taint.is_among(after)]
+        missing = [*_retaint(before, kept), *_mark(node, transition, settings, ours), *_retaint(kept, after)]
     else:
-        taints = [taint for taint in replaced(node.spec.taints, old, None) if taint.key != settings.startup_taint]
-        missing = [*_retaint(node, taints), *_unmark(node, transition, settings)]
+        after = [taint for taint in replaced(before, old, None) if taint.key != settings.startup_taint]
+        missing = [*_retaint(before, after), *_unmark(node, transition, settings)]
     return [*missing, _status(node, transition)]
 
 
-def _retaint(node: Node, taints: list[Taint]) -> list[Patch]:
-    if taints == node.spec.taints:
+def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
+    if before == after:
         return []
-    added = [f"taint {taint}" for taint in taints if not taint.is_among(node.spec.taints)]
-    removed = [f"no taint {taint}" for taint in node.spec.taints if not taint.is_among(taints)]
+    added = [f"taint {taint}" for taint in after if not taint.is_among(before)]
+    removed = [f"no taint {taint}" for taint in before if not taint.is_among(after)]
     says = ", ".join([*added, *removed])
-    return [Patch(call=PATCH_NODE, form=Form.MERGE, says=says, rest=taints_patch(taints))]
+    return [Patch(call=PATCH_NODE, form=Form.MERGE, says=says, rest=taints_patch(after))]
 
 
 def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
@@ -86,7 +88,7 @@ def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Ta
 
 def _unmark(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
     label, state = settings.state_key, state_label(transition.after)
-    is_ours = our_mark(node, settings) is not None or is_our_cordon(node)
+    is_ours = our_mark(node, settings) is not None or is_our_cordon(node, settings)
     if not is_ours and node.metadata.labels.get(label) == state:
         return []
     undone = f"no spec.unschedulable, no annotation {settings.mark_key}, " if is_ours else ""

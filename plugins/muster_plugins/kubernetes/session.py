@@ -1,5 +1,6 @@
 """Questions to the API server with one set of credentials, over connections that stay open."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -86,5 +87,5 @@ def _client(configuration: Configuration) -> ApiClient:
 
 
 def _without_password(url: str) -> str:
-    scheme, _, rest = url.rpartition("://")
-    return f"{scheme or 'http'}://{rest.rpartition('@')[2]}"
+    """Nor does a URL that is not valid show any: it may stand anywhere before an @."""
+    return re.sub(r"^(\w+://)?.*@", r"\1", url)

@@ -139,10 +139,14 @@ async def test_a_cordon_that_a_person_put_over_ours_stays(standin, coordinator, 
     await coordinator.tell("CORDONED")
     await kubectl.uncordon("n1")
     await kubectl.cordon("n1")
+    seen = await coordinator.see()
+    assert (seen.mark, "cordoned with kubectl" in seen.detail) == (Mark.FOREIGN, True)
+    outcome = await coordinator.tell("PROBATION")
+    assert (outcome.effect, "not ours to change" in outcome.detail) == (Effect.LEFT, True)
     outcome = await coordinator.tell("IN_SERVICE")
-    assert outcome.effect is Effect.LEFT
-    assert "but it is cordoned with kubectl" in outcome.detail
-    assert standin.node("n1")["spec"]["unschedulable"] is True
+    assert (outcome.effect, "but it is cordoned with kubectl" in outcome.detail) == (Effect.LEFT, True)
+    node = standin.node("n1")
+    assert (node["spec"]["unschedulable"], taints(node)) == (True, [])
     assert (await coordinator.see()).mark is Mark.FOREIGN
 
 

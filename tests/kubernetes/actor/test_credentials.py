@@ -175,7 +175,7 @@ async def test_a_program_that_does_not_end_is_started_once(standin, as_user, tmp
     )
     coordinator = as_user(exec=program("sh", "-c", script, str(started), str(login), token))
     for _ in range(2):
-        with pytest.raises(Unavailable, match=r"no credentials after 0\.5 s; does the program that .* names wait"):
+        with pytest.raises(Unavailable, match=r"no credentials after 0\.5 s: end the program that .* names, or"):
             await coordinator.survey()
     login.touch()
     assert (await coordinator.survey()).can_cordon

@@ -12,7 +12,6 @@ STEPS = {
     "read": ("get", "/api/v1/nodes/read"),
     "cordon": ("patch", "/api/v1/nodes/cordon"),
     "condition": ("patch", "/api/v1/nodes/condition/status"),
-    "event": ("create", "/api/v1/namespaces/default/events"),
 }
 """By the name of a node, the request at which something goes wrong for it."""
 
@@ -45,12 +44,32 @@ async def test_a_fault_at_any_step_is_healed_by_telling_again(standin, coordinat
         assert (await coordinator.see(name)).mark is Mark.NONE
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_node_does_not_wait_for_its_event(coordinator, fault, standin):
+    """It is as it should be without one, so trying again would be of no use to it."""
+    for after in ("CORDONED", "IN_SERVICE"):
+        standin.order(fault, verb="create", path="/api/v1/namespaces/default/events")
+        outcome = await coordinator.tell(after)
+        text = FAULTS[fault] if fault not in ASKED_AGAIN else "no answer from "
+        assert outcome.effect is Effect.DONE
+        assert f"condition MusterHealthy={after == 'IN_SERVICE'}" in outcome.detail
+        assert f"; no Event: {text}" in outcome.detail
+    assert "unschedulable" not in standin.node("n1")["spec"]
+
+
 async def test_how_long_to_wait_is_passed_on(standin, coordinator):
     """To whoever tries again."""
     standin.order(Fault.TOO_MANY, seconds=17)
     assert (await coordinator.tell()).retry_after_s == 17.0
     standin.order(Fault.INTERNAL)
     assert (await coordinator.tell()).retry_after_s is None
+
+
+async def test_nobody_waits_for_more_than_an_hour(standin, coordinator):
+    """Who asks for days has made a mistake, and the node would stay as it is for so long."""
+    for seconds in (3601, 99_999_999):
+        standin.order(Fault.TOO_MANY, seconds=seconds)
+        assert (await coordinator.tell()).retry_after_s == 3600.0
 
 
 async def test_a_node_that_has_changed_is_looked_at_again(standin, coordinator):

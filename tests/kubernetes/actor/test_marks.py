@@ -68,17 +68,38 @@ def test_what_others_say_is_respected(as_node, transition, settings, case):
         assert (expected in (why or "")) if expected else why is None
 
 
-def test_a_cordon_without_our_mark_is_ours_while_nobody_else_wants_it(as_node, settings):
-    """The API server remembers who does; only what we have applied counts, not what is merely called like us."""
+@pytest.fixture
+def cordoned_by(as_node):
+    """Makes a node whose cordon these have wanted: `cordoned_by(("muster", "Apply"), **MARKED)`."""
 
-    def cordoned_by(*writers):
+    def make(*writers, **metadata):
         written: Json = {"f:spec": {"f:unschedulable": {}}}
         known = [{"manager": manager, "operation": operation, "fieldsV1": written} for manager, operation in writers]
-        return as_node(spec=CORDONED, managedFields=known)
+        return as_node(spec=CORDONED, managedFields=known, **metadata)
 
+    return make
+
+
+def test_a_cordon_without_our_mark_is_ours_while_nobody_else_wants_it(cordoned_by, settings):
+    """The API server remembers who does; only what we have applied counts, not what is merely called like us."""
     assert whose_mark(cordoned_by(("muster", "Apply")), settings()) is Mark.OURS
     assert whose_mark(cordoned_by(("muster", "Update")), settings()) is Mark.FOREIGN
     assert whose_mark(cordoned_by(("muster", "Apply"), ("argocd", "Apply")), settings()) is Mark.FOREIGN
+
+
+def test_a_cordon_with_our_mark_is_ours_unless_only_others_want_it(cordoned_by, settings):
+    """As when somebody has uncordoned the node and cordoned it again before we looked."""
+    assert whose_mark(cordoned_by(**MARKED), settings()) is Mark.OURS
+    assert whose_mark(cordoned_by(("muster", "Apply"), **MARKED), settings()) is Mark.OURS
+    assert whose_mark(cordoned_by(("muster", "Apply"), ("argocd", "Apply"), **MARKED), settings()) is Mark.OURS
+    assert whose_mark(cordoned_by(("kubectl-cordon", "Update"), **MARKED), settings()) is Mark.FOREIGN
+
+
+def test_our_mark_beside_a_cordon_of_others_goes_when_the_node_is_let_back(cordoned_by, transition, settings):
+    """Since nobody would take it away later; until then nothing is done to the node."""
+    theirs = cordoned_by(("kubectl-cordon", "Update"), **MARKED)
+    assert "cordoned with kubectl-cordon" in (why_left(theirs, transition("PROBATION"), settings()) or "")
+    assert why_left(theirs, transition("IN_SERVICE"), settings()) is None
 
 
 def test_keys_can_be_set(as_node, settings):

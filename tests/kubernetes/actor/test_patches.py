@@ -48,7 +48,7 @@ TABLE = {
     "a node with another taint of ours": (
         "CORDONED", marked(taint={"key": "old", "effect": "NoSchedule"}),
         {**OUT, "taints": [{"key": "old", "effect": "NoSchedule"}]},
-        [CORDON, "taint muster.dev/quarantine:NoSchedule, no taint old:NoSchedule", UNFIT],
+        ["no taint old:NoSchedule", CORDON, "taint muster.dev/quarantine:NoSchedule", UNFIT],
     ),
     "a node that goes into probation": (
         "PROBATION", marked(taint=OURS), {**OUT, "taints": [OURS]},

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,10 +12,14 @@ from muster_plugins.kubernetes.proxy import proxy_for
 
 
 class Proxy:
-    """A proxy on loopback that connects to any host, and notes to which and with whose password."""
+    """A proxy on loopback that connects to any host, and notes to which and with whose password.
+
+    When it has a `refusal`, that is its answer instead.
+    """
 
     def __init__(self):
         self.asked = []
+        self.refusal = b""
         self.url = ""
         self._ways = set()
 
@@ -35,6 +40,10 @@ class Proxy:
         method, target, _ = head[0].split()
         passwords = [line.partition(": ")[2] for line in head if line.startswith("Proxy-Authorization: ")]
         self.asked.append((method, target, *passwords))
+        if self.refusal:
+            writer.write(self.refusal)
+            writer.close()
+            return
         host, _, port = target.rpartition(":")
         there, back = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -93,6 +102,41 @@ async def test_a_proxy_that_is_not_there_is_named(standin, coordinator, monkeypa
     detail = (await coordinator.tell()).detail
     assert f"no answer from {standin.url} by way of the proxy http://127.0.0.1:1: Connection refused" in detail
     assert "secret" not in detail
+
+
+REFUSALS = {
+    "a refusal": (b"HTTP/1.1 407 Nope\r\n\r\n", "the proxy says HTTP 407"),
+    "what is no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "Bad status line: .* b'SSH-2.0-OpenSSH_9.2' .*"),
+}
+
+
+@pytest.mark.parametrize(("refusal", "said"), REFUSALS.values(), ids=REFUSALS)
+async def test_what_a_proxy_says_is_told_without_its_password(coordinator, proxy, monkeypatch, refusal, said):
+    """Be it that it wants another password, or that it is no proxy at all."""
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ada:secret@"))
+    proxy.refusal = refusal
+    outcome = await coordinator.tell()
+    assert outcome.effect is Effect.FAILED
+    assert re.search(f"by way of the proxy {proxy.url}: {said}$", outcome.detail)
+    assert "secret" not in outcome.detail
+
+
+INVALID = (
+    "http://ada:secret@{}:99999",
+    "http://ada:se/cret@{}:1",
+    "http://ada:secret://secret@{}:1",
+    "ada:secret@{}:1",
+)
+
+
+@pytest.mark.parametrize("url", INVALID)
+async def test_a_proxy_s_url_that_is_none_keeps_its_password(coordinator, monkeypatch, url):
+    """As it is when nobody has written / in a password as %2F."""
+    monkeypatch.setenv("HTTPS_PROXY", url.format("127.0.0.1"))
+    detail = (await coordinator.tell()).detail
+    assert "127.0.0.1" in detail
+    assert detail.endswith(": a URL that is not valid; in a password, / is written as %2F")
+    assert not re.search("ada|secret|cret", detail)
 
 
 async def test_what_netrc_says_is_not_for_the_api_server(coordinator, tmp_path, monkeypatch):
