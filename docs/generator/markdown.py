@@ -24,21 +24,26 @@ def table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
 
 
 def fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, ...]]:
-    """Name, type, default and meaning of each field of a model and of those in it; names begin with `prefix`."""
+    """Name, type, default and meaning of each field of a model and of those in it; names begin with `prefix`.
+
+    A table that may be missing has a row of its own as well, which says what that means.
+    """
     for name, field in model.model_fields.items():
         key = prefix + name
         nested = _model_in(field.annotation)
-        if nested is None:
+        if nested is None or field.default is None:
             yield f"`{key}`", f"`{_type(field.annotation)}`", _default(field), field.description or ""
-        else:
+        if nested is not None:
             step = ".<name>." if get_origin(field.annotation) is dict else "."
             yield from fields(nested, key + step)
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model of a table, or of every table in a table."""
-    candidate = get_args(annotation)[1] if get_origin(annotation) is dict else annotation
-    return candidate if isinstance(candidate, type) and issubclass(candidate, BaseModel) else None
+    """The model of a table, of one that may be missing, or of every table in a table."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    candidates = arguments[1:] if origin is dict else arguments if origin is UnionType else (annotation,)
+    models = (it for it in candidates if isinstance(it, type) and issubclass(it, BaseModel))
+    return next(models, None)
 
 
 def _type(annotation: Any) -> str:

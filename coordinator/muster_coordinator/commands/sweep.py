@@ -48,7 +48,7 @@ def start(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a sweep. With --wait, exits with 0 for PASS, 1 WARN, 2 FAIL, 3 UNKNOWN."""
+    """Start a sweep. With --wait, exits with 0 for PASS, 2 FAIL, 3 UNKNOWN."""
     asked = {
         "check": check,
         "params": parse_params(param),
