@@ -78,12 +78,13 @@ def _generate(generator: Json, directory: Path, made: Documents) -> None:
 
 
 def _patch(patch: Json, directory: Path, made: Documents) -> None:
-    if "path" in patch:
-        change = yaml.safe_load((directory / patch["path"]).read_text(encoding="utf-8"))
+    text = (directory / patch["path"]).read_text(encoding="utf-8") if "path" in patch else patch["patch"]
+    change = yaml.safe_load(text)
+    if isinstance(change, dict):
         target = change["kind"], change["metadata"]["name"]
         made[target] = _merged(made[target], change)
         return
-    for operation in yaml.safe_load(patch["patch"]):
+    for operation in change:
         *steps, last = operation["path"].strip("/").split("/")
         place: Any = made[patch["target"]["kind"], patch["target"]["name"]]
         for step in steps:

@@ -1,6 +1,7 @@
 """The images and how Cloud Build makes them."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 DOCKER = Path(__file__).parent.parent.parent / "docker"
+GUIDE = (DOCKER.parent / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")
 IMAGES = ("agent", "coordinator")
 FROM = re.compile(r"^FROM (\S+) AS (\S+)$", re.MULTILINE)
 ARG = re.compile(r"^ARG (\w+)", re.MULTILINE)
@@ -35,6 +37,14 @@ def build():
 def values(step, option):
     """What `--option=…` of a step's arguments says, each time that it stands there."""
     return [each.partition("=")[2] for each in step["args"] if each.startswith(f"--{option}=")]
+
+
+def assert_can_be_built(step, stage):
+    """Every argument is known to the Dockerfile, and the context is the repository."""
+    known = {"BASE", *ARG.findall(stage[1])}
+    assert {argument.partition("=")[0] for argument in values(step, "build-arg")} <= known
+    assert values(step, "file") == ["docker/Dockerfile"]
+    assert step["args"][-1] == "."
 
 
 def test_hadolint_has_nothing_to_say():
@@ -72,10 +82,18 @@ def test_cloud_build_builds_and_pushes_each_image(build, stages, image):
     (step,) = [step for step in build["steps"] if values(step, "target") == [image]]
     assert values(step, "tag") == [f"${{_REGISTRY}}/muster-{image}:${{_TAG}}"]
     assert values(step, "tag")[0] in build["images"]
-    known = {"BASE", *ARG.findall(stages[image][1])}
-    assert {argument.partition("=")[0] for argument in values(step, "build-arg")} <= known
-    assert values(step, "file") == ["docker/Dockerfile"]
-    assert step["args"][-1] == "."
+    assert_can_be_built(step, stages[image])
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_the_guide_builds_each_image(stages, image):
+    """As Cloud Build does, under the name that the guide's overlay takes it by."""
+    lines = re.findall(r"^docker (build .*)$", GUIDE.replace("\\\n", ""), re.MULTILINE)
+    steps = [{"args": shlex.split(line)} for line in lines]
+    (step,) = [step for step in steps if values(step, "target") == [image]]
+    name, _, version = values(step, "tag")[0].rpartition(":")
+    assert f'newName: {name}, newTag: "{version}"' in GUIDE
+    assert_can_be_built(step, stages[image])
 
 
 def test_cloud_build_takes_every_substitution_and_no_other(build):

@@ -112,6 +112,14 @@ def test_agent_is_told_who_it_is(container):
 
 
 def test_update_leaves_most_agents_alone(manifests):
-    """A new version comes to a tenth of the nodes at a time."""
+    """A new version comes to few nodes at a time: each is away meanwhile, and takes its place in the budget."""
     strategy = manifests["DaemonSet", "muster-agent"]["spec"]["updateStrategy"]
-    assert strategy == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}}
+    assert strategy == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "2%"}}
+
+
+@pytest.mark.parametrize("overlay", ["dry-run", "enforce"])
+def test_another_mode_restarts_no_agent(overlay, kustomize):
+    """It changes the coordinator and its own settings, and nothing that an agent is started with."""
+    before, after = kustomize({"resources": ["../observe"]}), kustomize({"resources": [f"../{overlay}"]})
+    changed = {key for key, document in before.items() if after[key] != document}
+    assert changed == {("Deployment", "muster-coordinator"), ("ConfigMap", "muster-coordinator-environment")}

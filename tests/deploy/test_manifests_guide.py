@@ -1,4 +1,4 @@
-"""The guide to Kubernetes: what it shows can be applied, and it tells of every right that is asked for."""
+"""The guides to Kubernetes and webhooks: what they show can be applied, and every right that is asked for is told."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,25 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from muster.config import load
+from muster.config import Config, load
+from muster_plugins.webhook.settings import NAME, WebhookSettings
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")
-YAML = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)]
-FILES = re.findall(r"^\$ kubectl \w+ -[fk] (\S+?)\)?$", GUIDE.replace("<(", ""), re.MULTILINE)
+WEBHOOKS = (ROOT / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
+
+
+def blocks(guide: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+
+
+YAML = [yaml.safe_load(block) for block in blocks(GUIDE, "yaml")]
+DEPLOYMENT = ("Deployment", "muster-coordinator")
+ENVIRONMENT = ("ConfigMap", "muster-coordinator-environment")
+MINE = "daemonset/overlays/mine"
+APPLIED = re.findall(r"^\$ kubectl apply -k (\S+)$", GUIDE, re.MULTILINE)
+FILES = sorted({*re.findall(r"^\$ kubectl \w+ -[fk] (\S+?)\)?$", GUIDE.replace("<(", ""), re.MULTILINE)} - {MINE})
+BASES = sorted({*re.findall(r"`(\.\./[a-z-]+)`", GUIDE)})
 RIGHT = re.compile(r"^\| (agent|coordinator)[^|]* \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 VARIABLE = re.compile(r"\b(MUSTER_\w+)=(\S+)")
 COMPONENT = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
@@ -24,14 +37,20 @@ def overlay():
     return next(block for block in YAML if "images" in block)
 
 
-def test_overlay_can_be_built(overlay, kustomize):
-    """It names all images that there are, and its settings get to the pods."""
-    made = kustomize(overlay)
+@pytest.mark.parametrize("base", BASES)
+def test_overlay_can_be_built(overlay, base, kustomize):
+    """On each base it names all images that there are, and its settings get to the pods."""
+    made = kustomize({**overlay, "resources": [base]})
     specs = [document.get("spec", {}) for document in made.values()]
     pods = [spec["template"]["spec"] for spec in specs if "template" in spec]
     images = {container["image"] for pod in pods for container in pod["containers"]}
     assert {image["newName"] + ":" + image["newTag"] for image in overlay["images"]} == images
     assert made["ConfigMap", "muster-environment"]["data"]["MUSTER_FLEET"] == "training"
+
+
+def test_only_the_operator_s_overlay_is_applied():
+    """Ours would put their own images and settings in the place of the operator's."""
+    assert set(APPLIED) == {MINE}
 
 
 def test_settings_are_there():
@@ -55,6 +74,38 @@ def test_files_are_there(path):
     """What kubectl is given is in the repository."""
     place = ROOT / path
     assert place.is_file() or (place / "kustomization.yaml").is_file()
+
+
+@pytest.fixture
+def with_webhooks(kustomize):
+    """`enforce` with what the guide to webhooks adds to an overlay."""
+    (addition,) = map(yaml.safe_load, blocks(WEBHOOKS, "yaml"))
+    return kustomize({"resources": ["../enforce"], **addition})
+
+
+@pytest.mark.parametrize("variant", ["enforce"], indirect=True)
+def test_secrets_of_webhooks_are_the_coordinator_s_alone(manifests, with_webhooks):
+    """Nothing else is changed by what the guide adds."""
+    assert {key for key, document in with_webhooks.items() if document != manifests[key]} == {DEPLOYMENT, ENVIRONMENT}
+    kubernetes_validate.validate(with_webhooks[DEPLOYMENT], "1.34", strict=True)
+
+
+def test_secrets_of_webhooks_are_where_the_settings_look(with_webhooks):
+    """The variable and the file are of keys that the Secret has."""
+    (file,) = blocks(WEBHOOKS, "text")
+    secret = dict(line.split("=", 1) for line in file.splitlines())
+    (container,) = with_webhooks[DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
+    variables = {
+        each["name"]: secret[each["valueFrom"]["secretKeyRef"]["key"]]
+        for each in container["env"]
+        if "valueFrom" in each
+    }
+    settings = Config(load(None, with_webhooks[ENVIRONMENT]["data"] | variables)).plugin(NAME, WebhookSettings)
+    key_file = settings.targets["pager"].routing_key_file
+    assert key_file is not None
+    assert key_file.name in secret
+    assert str(key_file.parent) in {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert settings.targets["chat"].url.get_secret_value() == secret["slack-url"]
 
 
 @pytest.mark.parametrize("variant", ["everything"], indirect=True)
