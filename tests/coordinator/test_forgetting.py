@@ -238,6 +238,7 @@ def test_one_that_has_left_by_itself_comes_again_as_a_new_one_too(left: Story, r
 def test_one_that_has_another_under_its_name_need_not_fall_silent(left: Story, restarts: bool) -> None:
     """What the other is made of, it has said already. Of what the one before has measured nothing counts."""
     left.join("n1")
+    left.feed(NodeSurveyed(actor="k8s", node=SchedulerNode(node="n1", mark=Mark.NONE, registration="first")))
     left.measure("n1")
     anew = SchedulerNode(node="n1", mark=Mark.OURS, is_new=True, registration="second")
     left.feed(NodeSurveyed(actor="k8s", node=anew))

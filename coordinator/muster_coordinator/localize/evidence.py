@@ -84,12 +84,18 @@ class Evidence:
         return level_of(self._objectives(together=False), self._spread)
 
     @cached_property
+    def _crowded(self) -> Spread:
+        """The same for runs of nodes that share a host."""
+        return replace(self._spread, share=max(self._spread.share, SPREAD_ON_ONE_HOST))
+
+    @cached_property
     def _spread(self) -> Spread:
         """How much healthy runs differ; taken from those of several together, of which there are many, if any."""
-        spread = spread_of(self._objectives(together=not self.only_alone))
-        if any(trial.on_one_host for trial in self.trials):
-            return replace(spread, share=max(spread.share, SPREAD_ON_ONE_HOST))
-        return spread
+        return spread_of(self._objectives(together=not self.only_alone))
+
+    @cached_property
+    def _on_shared_hosts(self) -> frozenset[str]:
+        return frozenset(node for trial in self.trials if trial.on_one_host for node in trial.members)
 
     @cached_property
     def only_alone(self) -> bool:
@@ -118,8 +124,16 @@ class Evidence:
         ]
 
     def level(self, trial: Trial) -> Level | None:
-        """What is typical for runs like this one."""
-        return self.level_alone if len(trial.members) == 1 else self.level_together
+        """What is typical for runs like this one, and how little is slow: less where nodes share a host."""
+        together = len(trial.members) > 1
+        if trial.on_one_host or (not together and not self._on_shared_hosts.isdisjoint(trial.members)):
+            return self._crowded_levels[together]
+        return self.level_together if together else self.level_alone
+
+    @cached_property
+    def _crowded_levels(self) -> Mapping[bool, Level | None]:
+        """Of nodes that share a host, for runs of several together (True) and of one alone."""
+        return {it: level_of(self._objectives(together=it), self._crowded) for it in (True, False)}
 
     def is_slow(self, trial: Trial) -> bool:
         """Whether `trial` went well but fell short of what is typical."""
@@ -136,7 +150,7 @@ class Evidence:
 
         Where values shade into each other, two that have barely passed may barely fail together.
         """
-        level = self.level_together
+        level = self.level(trial)
         if level is None or not self.is_slow(trial) or trial.objective is None:
             return True
         reached = trial.objective * level.typical / level.slow_below
@@ -144,7 +158,7 @@ class Evidence:
 
     def slow_rails(self, trial: Trial) -> frozenset[int]:
         """The rails that fell short of the better ones in the same run, by as much as makes a run slow."""
-        level = self.level_together
+        level = self.level(trial)
         if level is None or not trial.rails:
             return frozenset()
         usual = sorted(trial.rails)[len(trial.rails) * 3 // 4]

@@ -1,5 +1,6 @@
 """What schedulers and actors say about nodes, and what follows from it."""
 
+from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.quarantine.actions import Action
@@ -51,10 +52,12 @@ class Answers:
         if case is None:
             return
         self._tell_news(case, event)
-        is_another = _is_another(case, event)
+        is_another, is_swapped = _is_another(case, event), _is_swapped(case, event)
         case = self._cases.change(case, views={**case.views, event.actor: event.node}, listed=True)
         if is_another:
             case = self._replace(case, event.actor)
+        elif is_swapped:
+            case = self._cases.change(case, trial=None)
         if self._settings.mode == "enforce" and not case.gone:
             self._correct(case, event.actor, now)
         self._try_now(case.node, event.actor, now)
@@ -120,6 +123,7 @@ class Answers:
             self._saying.note(event.node, "action", f"{event.actor}: {event.effect}: {event.detail}", event.transition)
         if event.effect is Effect.DONE:
             self._note_done(action.transition, event.actor)
+            self._note_shown(action.transition)
         self._note_let_in(event.node)
         self._look_when_due(event.node)
 
@@ -132,6 +136,11 @@ class Answers:
         if view.mark in (Mark.OURS, Mark.UNDONE):
             seen = view.model_copy(update={"mark": Mark.NONE, "transition": None, "incomplete": False})
             self._cases.change(case, views={**case.views, actor: seen})
+
+    def _note_shown(self, transition: Transition) -> None:
+        case = self._cases.get(transition.node)
+        if case is not None:
+            self._cases.change(case, announced=transition.after is ServiceState.HELD)
 
     def _note_let_in(self, node: str) -> None:
         """Notes that a node is in service again, once no actor has still to do something for that."""
@@ -163,12 +172,24 @@ class Answers:
 def _is_another(case: Case, event: NodeSurveyed) -> bool:
     """Whether a node that we have not taken out has been registered anew, and is kept out until it is accepted.
 
-    One that has opted out is not, since we may not let it in.
+    One that has opted out is not, since we may not let it in, but is as soon as it has no more.
     """
     before = case.views.get(event.actor)
-    is_known = before is not None and before.registration == event.node.registration
+    is_known = before is not None and before.registration == event.node.registration and not _opted_out_anew(before)
     waits = event.node.is_new and not event.node.opted_out
     return waits and case.listed and not is_known and case.state not in OUT and not case.gone
+
+
+def _is_swapped(case: Case, event: NodeSurveyed) -> bool:
+    """Whether a node that is being tested has been registered anew: it may be another, which has passed nothing."""
+    before = case.views.get(event.actor)
+    if before is None or before.registration is None or case.state not in OUT:
+        return False
+    return before.registration != event.node.registration
+
+
+def _opted_out_anew(view: SchedulerNode) -> bool:
+    return view.is_new and view.opted_out
 
 
 def _said_of(view: SchedulerNode | None) -> str:

@@ -82,12 +82,14 @@ class Case(Data):
     - `place`: its failure domain; `lost_at`: since when it is silent; `listed`: some scheduler has had it; `gone`: it
       has left the fleet, as it is silent and no scheduler has it any more
     - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy makes of it,
-      `accused_at` since when, or `prospect` in time; what was found before `absolved_at`, a person has let pass
+      `accused_at` since when, and `cause_since` for its present cause; `prospect`: what the policy will make of it in
+      time; what was found before `absolved_at`, a person has let pass
     - `fit`: whether it has been examined and is healthy; `own_checks`: which checks it runs by itself; `patience_s`: by
       check that it runs alone, how long a run that it was asked for may say nothing
     - `hold`: a person's word, which counts for more than ours; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
-    - `let_pass`: the trouble of which a person has said that nodes may be taken out although many have it
+    - `frozen_by`: the trouble that so many have that no node is taken out; `let_pass`: the trouble of which a person
+      has said that nodes may be taken out although many have it
     - `taken_out`: when it was taken out so far, or failed its tests and stayed out; `accusers`: the checks that were
       the reason the last time
     - `may_return`: it was away or somebody asked, so that it can be tested again; `trial`: how far the tests are
@@ -95,6 +97,7 @@ class Case(Data):
     - `transition`: the last one, which actors have been told or are being told
     - `kept_out`: actors keep it out until it is accepted, as there was room for that when it joined
     - `closed_as`: the state in which actors were told in earnest to give it no work, until all have let it in again
+    - `announced`: actors show that it is HELD
     """
 
     node: Name
@@ -110,6 +113,7 @@ class Case(Data):
     demand: Demand | None = None
     prospect: Prospect | None = None
     accused_at: Instant | None = None
+    cause_since: Instant | None = None
     absolved_at: Instant = 0.0
     fit: bool = False
     own_checks: tuple[Name, ...] = ()
@@ -117,6 +121,7 @@ class Case(Data):
     hold: Hold | None = None
     views: dict[Name, SchedulerNode] = {}
     asked: dict[Name, Question] = {}
+    frozen_by: str | None = None
     let_pass: str | None = None
     taken_out: tuple[Instant, ...] = ()
     accusers: tuple[Name, ...] = ()
@@ -126,6 +131,7 @@ class Case(Data):
     transition: Name | None = None
     kept_out: bool = False
     closed_as: ServiceState | None = None
+    announced: bool = False
 
     @property
     def is_member(self) -> bool:

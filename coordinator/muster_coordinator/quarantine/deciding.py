@@ -46,7 +46,8 @@ class Deciding:
         """Counts what the cases that were taken over tell of the time before: who was taken out, and who accused."""
         self._recall_rate()
         let_pass = {case.let_pass for case in self.cases.by_node.values() if case.let_pass is not None}
-        self.mass_events.restore(self._accused(), let_pass, self.cases.census.members)
+        frozen = {case.frozen_by for case in self.cases.by_node.values() if case.frozen_by is not None}
+        self.mass_events.restore(self._accused(), let_pass, frozen, self.cases.census.members)
 
     def go_on(self, event: Renewed) -> None:
         """Counts the same when there was no time before, only another log."""
@@ -60,11 +61,11 @@ class Deciding:
             self.budget.spend(moment)
 
     def _accused(self) -> list[tuple[str, str, float]]:
-        """Each node of which something is asked, with the cause and since when."""
+        """Each node of which something is asked, with the cause and since when it has that."""
         return [
-            (case.node, case.demand.cause, case.accused_at)
+            (case.node, case.demand.cause, case.cause_since)
             for case in self.cases.by_node.values()
-            if case.demand is not None and case.accused_at is not None
+            if case.demand is not None and case.cause_since is not None
         ]
 
     def reconsider(self, case: Case, now: float) -> None:
@@ -86,8 +87,8 @@ class Deciding:
         after = MOVES[case.state, trigger]
         updates: dict[str, object] = {"state": after, "since": now, "trial": None, "may_return": None}
         updates |= {"dry_run": self.is_dry, "held_because": reason if after is ServiceState.HELD else ""}
-        if after is ServiceState.CORDONED:
-            updates["taken_out"] = (*case.taken_out, now)
+        if after is ServiceState.CORDONED and not (self.is_dry and case.closed_as is not None):
+            updates["taken_out"] = (*case.taken_out, now)  # what a dry run pretends about a node that is out is no time
         if trigger is Trigger.ACCUSED:
             self.budget.spend(now)
             updates["accusers"] = _accusers(case)
@@ -191,20 +192,22 @@ class Deciding:
 
     def _note_demand(self, case: Case, demand: Demand | None, now: float) -> Case:
         before = case.demand
-        begun = now if demand is None or case.accused_at is None else case.accused_at
         waits_on = demand is not None and (demand.is_proven or case.state is ServiceState.HELD)
         is_same = demand is not None and before is not None and demand.cause == before.cause
+        since = case.cause_since if is_same and case.cause_since is not None else now
         case = self.cases.change(
             case,
             demand=demand,
-            accused_at=None if demand is None else begun,
+            accused_at=None if demand is None else case.accused_at or now,
+            cause_since=None if demand is None else since,
             let_pass=case.let_pass if is_same else None,
+            frozen_by=case.frozen_by if is_same else None,
             held_because=case.held_because if waits_on else "",
         )
         if before is not None and not is_same:
             self._count_out(case.node, before.cause)
         if demand is not None:
-            case = self._count_in(case, demand.cause, begun, now)
+            case = self._count_in(case, demand.cause, since, now)
         if _gist(demand) != _gist(before):
             data = {} if demand is None else demand.model_dump(mode="json")
             self.saying.note(case.node, "policy", _told(demand), data=data)
@@ -219,6 +222,9 @@ class Deciding:
         event = self.mass_events.note(case.node, cause, since, self.cases.census.members, now)
         if event is not None:
             self.saying.alarm(f"{event.nodes} nodes have {event.cause}: none is taken out")
+            self._change_all_with(cause, frozen_by=cause)
+        elif cause in self.mass_events.standing:
+            self.cases.change(case, frozen_by=cause)
         elif self.mass_events.is_lifted(cause):
             self.cases.change(case, let_pass=cause)
         return self.cases.by_node[case.node]
@@ -228,9 +234,13 @@ class Deciding:
         over = self.mass_events.forget(node, cause, self.cases.census.members)
         if over is not None:
             self.saying.alarm(f"few nodes have {over.cause} by now: nodes may go again")
+            self._change_all_with(cause, frozen_by=None)
         if was_lifted and not self.mass_events.is_lifted(cause):
-            for other in self.mass_events.nodes_with(cause):
-                self.cases.change(self.cases.by_node[other], let_pass=None)
+            self._change_all_with(cause, let_pass=None)
+
+    def _change_all_with(self, cause: str, **changes: str | None) -> None:
+        for node in self.mass_events.nodes_with(cause):
+            self.cases.change(self.cases.by_node[node], **changes)
 
     # Where that leads
 

@@ -40,8 +40,8 @@ def drift(case: Case, actor: str, latest: Action | None) -> Drift | None:
 
 
 def _is_otherwise(seen: SchedulerNode, *, is_out: bool) -> bool:
-    """Whether a mark of ours is missing, in part or altogether, or is there and should not be."""
-    return seen.mark is Mark.NONE or seen.incomplete if is_out else seen.mark is Mark.OURS
+    """Whether a mark of ours is missing, in part or altogether, or is there, perhaps in part, and should not be."""
+    return seen.mark is Mark.NONE or seen.incomplete if is_out else seen.mark in (Mark.OURS, Mark.UNDONE)
 
 
 def _is_settled(latest: Action, actor: str) -> bool:

@@ -145,11 +145,14 @@ class Quarantine:
         self._reconsider(self._cases.change(case, lost_at=None), now)
 
     def _join(self, node: str, before: Case | None, now: float) -> Case:
-        """Takes a node in as a new one. Of one that had left, what people have said stays, and how often it was out."""
+        """Takes a node in as a new one.
+
+        Of one that had left, what people have said stays, how often it was out, and that it may be shut out still.
+        """
         case = Case(node=node, since=now)
         if before is not None:
-            kept = ("hold", "views", "listed", "taken_out")
-            case = case.model_copy(update={name: getattr(before, name) for name in kept})
+            kept = {name: getattr(before, name) for name in ("hold", "views", "taken_out", "closed_as")}
+            case = case.model_copy(update={**kept, "listed": bool(before.views)})
         self._telling.forget(node)
         self._cases.put(case)
         if self._settings.keep_new_out:
@@ -241,9 +244,16 @@ class Quarantine:
         if case.trial is not None:
             case = self._cases.change(case, trial=trials.resumed(case.trial))
         self._answers.resume(case.node)
-        if case.state is ServiceState.IN_SERVICE and self._telling.is_announced(case.node):
-            self._deciding.tell(case, ServiceState.HELD, "who only observes has nobody wait for room", now)
+        if self._is_shown_as_held(case):
+            self._deciding.tell(case, ServiceState.HELD, "it does not wait for room any more", now)
         self._cases.look_at(case.node, now)
+
+    def _is_shown_as_held(self, case: Case) -> bool:
+        """Whether actors go on showing that a node is HELD, which is not so any more in this mode."""
+        if self._deciding.is_dry or not case.announced or case.state is not ServiceState.IN_SERVICE:
+            return False
+        latest = self._telling.latest(case.node)
+        return latest is None or latest.transition.dry_run or latest.transition.after is ServiceState.HELD
 
     def _held_because(self, case: Case) -> str:
         """Why a node waits at the start: who had to go before has its turn by how bad it is, not by its name."""
@@ -256,6 +266,7 @@ class Quarantine:
             case = self._cases.change(case, held_because="")
         state = state_in_mode(case, self._settings.mode)
         if state is case.state:
+            self._cases.change(case, dry_run=case.dry_run and self._deciding.is_dry)
             return
         self._saying.note(case.node, "service", f"{case.state} to {state}: the mode is {self._settings.mode} now")
         taken_out = case.taken_out if state is ServiceState.CORDONED else ()

@@ -38,14 +38,15 @@ class MassEvents:
         known = self.standing.get(cause)
         if known is None and not self._are_too_many(cause, members, now):
             return None
-        event = MassEvent(cause=cause, nodes=len(self._since[cause]), since=known.since if known else now)
-        self.standing[cause] = event
+        event = self._stand(cause, known.since if known else now)
         return None if known else event
 
     def forget(self, node: str, cause: str, members: int) -> MassEvent | None:
         """Notes that a node has this trouble no more; the event that is over with this, if one is."""
         self._since[cause].pop(node, None)
-        if len(self._since[cause]) >= self._threshold(members):
+        if self._is_shared(cause, members):
+            if cause in self.standing:
+                self._stand(cause, self.standing[cause].since)
             return None
         self._lifted.discard(cause)
         return self.standing.pop(cause, None)
@@ -54,12 +55,20 @@ class MassEvents:
         """The nodes that have this trouble, in the order in which it was noted."""
         return tuple(self._since.get(cause, ()))
 
-    def restore(self, accused: Iterable[tuple[str, str, float]], let_pass: Iterable[str], members: int) -> None:
-        """Takes over which node has which cause since when, and the causes that a person has let pass."""
+    def restore(
+        self, accused: Iterable[tuple[str, str, float]], let_pass: Iterable[str], frozen: Iterable[str], members: int
+    ) -> None:
+        """Takes over which node has which cause since when, which a person has let pass, and which are mass events.
+
+        Those are over only when few have them, whenever those that have them by now got them.
+        """
         self._lifted = set(let_pass)
         for node, cause, since in sorted(accused, key=itemgetter(2, 0)):
             self.note(node, cause, since, members, since)
-        self._lifted -= {cause for cause in self._lifted if len(self._since[cause]) < self._threshold(members)}
+        self._lifted -= {cause for cause in self._lifted if not self._is_shared(cause, members)}
+        for cause in sorted(set(frozen) - self.standing.keys() - self._lifted):
+            if self._is_shared(cause, members):
+                self._stand(cause, min(self._since[cause].values()))
 
     def go_on(
         self, accused: Iterable[tuple[str, str, float]], standing: Iterable[MassEvent], lifted: Iterable[str]
@@ -92,11 +101,20 @@ class MassEvents:
             return f"too many nodes have {event.cause} for it to be their own fault"
         return None
 
+    def _stand(self, cause: str, since: float) -> MassEvent:
+        self.standing[cause] = MassEvent(cause=cause, nodes=len(self._since[cause]), since=since)
+        return self.standing[cause]
+
+    def _is_shared(self, cause: str, members: int) -> bool:
+        """Whether so many have it as make a mass event, when they get it in a short time."""
+        return len(self._since[cause]) >= self._threshold(members)
+
     def _are_too_many(self, cause: str, members: int, now: float) -> bool:
         since, threshold = self._since[cause].values(), self._threshold(members)
-        if len(since) < threshold:
-            return False
-        return sum(now - begun <= self._settings.window_s for begun in since) >= threshold
+        return (
+            self._is_shared(cause, members)
+            and sum(now - begun <= self._settings.window_s for begun in since) >= threshold
+        )
 
     def _threshold(self, members: int) -> int:
         return max(self._settings.nodes, share_of(self._settings.share, members))

@@ -45,7 +45,9 @@ class Requests:
     def _release(self, event: ReleaseRequested, now: float) -> None:
         case = self._cases.known(event.node)
         trigger = Trigger.BROUGHT_BACK if event.untested else Trigger.RETURNING
-        can_move = (case.state, trigger) in MOVES
+        if case.gone and case.hold is None:
+            raise Refused(f"{case.node} has left the fleet: who comes under its name proves itself, or forget it")
+        can_move = (case.state, trigger) in MOVES and not case.gone
         moves = can_move and (self._deciding.acts or event.untested)
         if case.hold is None and not moves:
             raise Refused(_not_released(case) if can_move else _nothing_to_release(case))
@@ -70,7 +72,7 @@ class Requests:
             raise Refused("nothing is frozen: nodes are taken out as the budget lets them")
         for cause in lifted:
             for node in self._deciding.mass_events.nodes_with(cause):
-                self._cases.change(self._cases.by_node[node], let_pass=cause)
+                self._cases.change(self._cases.by_node[node], let_pass=cause, frozen_by=None)
         text = f"{event.by} lets nodes be taken out again in spite of {', '.join(lifted)}: {event.reason}"
         self._saying.alarm(text)
 

@@ -45,13 +45,6 @@ class Telling:
         action = self._latest.get(node)
         return action is not None and action.transition.after is state
 
-    def is_announced(self, node: str) -> bool:
-        """Whether an actor shows its users that a node is HELD."""
-        action = self._latest.get(node)
-        if action is None or action.transition.after is not ServiceState.HELD:
-            return False
-        return any(outcome.effect is Effect.DONE for outcome in action.outcomes.values())
-
     def is_let_in(self, node: str) -> bool:
         """Whether all actors were told in earnest to give a node work, and none has failed that can keep it off."""
         action = self._latest.get(node)

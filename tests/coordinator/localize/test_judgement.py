@@ -161,7 +161,17 @@ def test_nodes_that_share_a_host_get_more_leave(on_one_host: bool, expected: set
     apart = [*well, ran("a", "b", at=1.0), ran("a", "d"), ran("a", "b", at=1.0), ran("b", "c"), ran("a", "h")]
     trials = [replace(trial, on_one_host=on_one_host) for trial in apart]
     assert culprits(judged(*trials)) == expected
-    assert judged(*trials, ran("a", "b", at=0.7)).evidence.is_slow(ran("a", "b", at=0.7))
+    assert judged(*trials).evidence.is_slow(replace(trials[-1], objective=0.7))
+
+
+def test_two_that_share_a_host_give_no_leave_to_others() -> None:
+    """Beside them, a run of nodes with hosts of their own is as slow as ever."""
+    shared = replace(ran("g", "h"), on_one_host=True)
+    evidence = judged(*WELL, ran("a", "c"), shared, ran("a", "b", at=1.0)).evidence
+    assert evidence.is_slow(ran("a", "b", at=1.0))
+    assert not evidence.is_slow(replace(shared, objective=1.0))
+    assert not evidence.is_slow(replace(shared, objective=0.8))
+    assert evidence.is_slow(replace(shared, objective=0.7))
 
 
 @pytest.mark.parametrize("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])

@@ -258,3 +258,33 @@ def test_what_was_lifted_before_it_was_over_is_not_lifted_for_good(rollout: Any)
     assert frozen(rollout) == ["gemm.slow"]
     rollout.restart()
     assert frozen(rollout) == ["gemm.slow"]
+
+
+def test_it_survives_a_restart_whoever_has_the_trouble_by_then(quarantine: Any, of: Of) -> None:
+    """Those that got it while it stood keep it up, however much later that was."""
+    told = quarantine(6, mass_event=MassEventSettings(nodes=2, share="1%", window_s=600))
+    for node in "ab":
+        told.accuse(node, "gemm.slow", proof=Proof.ONCE)
+    told.wait(1000)
+    for node in "bc":
+        told.accuse(node, "gemm.slow")
+    told.absolve("a")
+    assert told.machine.view().frozen[0].nodes == 2
+    told.restart()
+    assert of("acts", told.wait(1)) == []
+    assert (frozen(told), told.states()) == (["gemm.slow"], "IIIIII")
+    told.absolve("b")
+    told.restart()
+    assert frozen(told) == []
+
+
+def test_what_nodes_were_accused_of_before_hides_no_mass_event(quarantine: Any) -> None:
+    """A trouble is as old as it is on the node, not as what was found there first."""
+    told = quarantine(8, mass_event=MassEventSettings(nodes=3, share="1%", window_s=600))
+    for node in "abcd":
+        told.accuse(node, "gemm.slow", proof=Proof.ONCE)
+        told.wait(700)
+    for node in "abcd":
+        told.accuse(node, "nvml.gone")
+    assert frozen(told) == ["nvml.gone"]
+    assert told.states() == "CCIIIIII"

@@ -186,6 +186,35 @@ def test_who_only_observes_takes_back_what_was_announced(quarantine: Any, of: Of
     assert of("acts", [*told.restart(), *told.restart(mode="enforce")]) == []
 
 
+@pytest.mark.parametrize("mode", ["enforce", "observe"])
+def test_what_was_announced_before_a_dry_run_is_taken_back_after_it(quarantine: Any, of: Of, mode: str) -> None:
+    """The dry run says so to nobody."""
+    told = quarantine(1)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.restart(mode="dry-run")
+    told.absolve("a")
+    told.answer("a", Effect.WOULD)
+    assert of("acts", told.restart(mode=mode)) == [("a", IN_SERVICE, ())]
+    told.answer("a", Effect.DONE)
+    assert of("acts", told.restart()) == []
+
+
+def test_nothing_is_pretended_any_more_after_a_dry_run(quarantine: Any) -> None:
+    """A node that it has accepted is in service, and one that is out has failed no test."""
+    told = quarantine(3)
+    told.accuse("a", "gemm.slow")
+    told.answer("a", Effect.DONE)
+    told.restart(mode="dry-run")
+    told.add("n")
+    told.absolve("a")
+    told.end_test("a", Verdict.FAIL)
+    assert len(told.case("a").taken_out) == 1
+    told.restart(mode="enforce")
+    assert [told.case(node).dry_run for node in "abn"] == [False] * 3
+    assert (told.state("a"), told.state("n"), len(told.case("a").taken_out)) == (CORDONED, IN_SERVICE, 1)
+
+
 def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> None:
     """A node that was HELD is in service, as nobody wants it to go."""
     told = quarantine(1)

@@ -180,3 +180,20 @@ def test_a_held_new_node_is_not_accepted(quarantine: Any) -> None:
     assert told.state("n") is ServiceState.ACCEPTING
     told.release("n")
     assert told.state("n") is ServiceState.IN_SERVICE
+
+
+def test_a_mark_that_somebody_has_undone_on_a_node_that_had_opted_out_goes(quarantine: Any, of: Of) -> None:
+    """As soon as it may. Else the next mark of ours would look as if somebody had undone that."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.survey("a", Mark.OURS)
+    told.survey("a", Mark.UNDONE, opted_out=True)
+    told.release("a", untested=True)
+    told.answer("a", Effect.LEFT)
+    told.said.clear()
+    told.survey("a", Mark.UNDONE)
+    assert (told.state("a"), of("acts", told.said)) == (
+        ServiceState.IN_SERVICE,
+        [("a", ServiceState.IN_SERVICE, ("k8s",))],
+    )

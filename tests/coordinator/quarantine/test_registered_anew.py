@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from muster.model import ServiceState
+from muster.errors import Refused
+from muster.model import ServiceState, Verdict
+from muster.quarantine_settings import ReturnSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.quarantine.events import NodeNotListed
 
@@ -123,3 +125,71 @@ def test_another_node_under_the_name_of_one_that_is_out_stays_out(accepted: Any,
     register(accepted, "n", "second", incomplete=True)
     assert (accepted.case("n").gone, accepted.state("n")) == (False, CORDONED)
     assert of("acts", accepted.said) == [("n", CORDONED, ("k8s",))]
+
+
+def test_who_comes_under_a_name_that_had_opted_out_is_accepted_first(accepted: Any, of: Of) -> None:
+    """As soon as it has opted out no more, and we may let it in."""
+    register(accepted, "n", "second", opted_out=True)
+    accepted.said.clear()
+    register(accepted, "n", "second")
+    assert (accepted.case("n").gone, of("acts", accepted.said)) == (True, [])
+
+
+def test_who_comes_again_is_not_thrown_out_by_its_first_survey(accepted: Any, of: Of) -> None:
+    """Its agent was heard before that. Nor is it when it was let in meanwhile, and the survey is a moment older."""
+    accepted.lose("n")
+    accepted.tell(NodeNotListed(actor="k8s", node="n"))
+    assert accepted.case("n").gone
+    accepted.hear("n")
+    accepted.absolve("n")
+    accepted.answer("n", Effect.DONE)
+    accepted.said.clear()
+    register(accepted, "n", "second")
+    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+    assert of("acts", accepted.said) == [("n", IN_SERVICE, ("k8s",))]
+
+
+@pytest.mark.parametrize("untested", [True, False])
+def test_nobody_is_released_under_the_name_of_one_that_has_left(accepted: Any, untested: bool) -> None:
+    """It would let in whoever comes next. A hold can be ended, and does no more than that."""
+    accepted.accuse("n", "nvml.gone")
+    accepted.answer("n", Effect.DONE)
+    accepted.hold("n")
+    accepted.lose("n")
+    accepted.tell(NodeNotListed(actor="k8s", node="n"))
+    accepted.release("n", untested=untested)
+    assert (accepted.case("n").gone, accepted.case("n").hold, accepted.state("n")) == (True, None, CORDONED)
+    with pytest.raises(Refused, match="n has left the fleet"):
+        accepted.release("n", untested=untested)
+
+
+def test_what_was_shut_out_and_forgotten_is_let_in_when_it_comes_again(accepted: Any, of: Of) -> None:
+    """Also when it was accepted in a dry run: where nobody can tell how a node is, nobody else would open it."""
+    accepted.accuse("n", "nvml.gone")
+    accepted.answer("n", Effect.DONE, actor="script")
+    accepted.restart(mode="dry-run")
+    accepted.lose("n")
+    accepted.forget("n")
+    accepted.hear("n")
+    accepted.absolve("n")
+    accepted.said.clear()
+    accepted.restart(mode="enforce")
+    accepted.wait(1)
+    for _ in range(2):
+        if accepted.case("n").trial is not None:
+            accepted.end_test("n", Verdict.PASS)
+    assert of("acts", accepted.said)[-1] == ("n", IN_SERVICE, ())
+
+
+def test_another_node_that_comes_while_one_is_tested_has_passed_nothing(quarantine: Any) -> None:
+    """The rounds that the one before has passed do not count for it."""
+    told = quarantine(3, returning=ReturnSettings(passes=2, pause_s=0, wait_s=0))
+    register(told, "a", "first", mark=Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.release("a")
+    for _ in range(2):
+        told.end_test("a", Verdict.PASS)
+    assert told.case("a").trial.passed == 1
+    register(told, "a", "second")
+    assert (told.state("a"), told.case("a").trial.passed) == (ServiceState.PROBATION, 0)
