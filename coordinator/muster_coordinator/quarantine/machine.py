@@ -250,7 +250,8 @@ class Quarantine:
 
     def _is_shown_as_held(self, case: Case) -> bool:
         """Whether actors go on showing that a node is HELD, which is not so any more in this mode."""
-        if self._deciding.is_dry or not case.announced or case.state is not ServiceState.IN_SERVICE:
+        is_shown = case.announced and case.state is ServiceState.IN_SERVICE
+        if not is_shown or case.gone or self._deciding.is_dry:
             return False
         latest = self._telling.latest(case.node)
         return latest is None or latest.transition.dry_run or latest.transition.after is ServiceState.HELD

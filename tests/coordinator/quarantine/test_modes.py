@@ -9,6 +9,7 @@ from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.quarantine.charge import Proof
+from muster_coordinator.quarantine.events import NodeNotListed
 
 Of = Callable[..., list[Any]]
 
@@ -198,6 +199,17 @@ def test_what_was_announced_before_a_dry_run_is_taken_back_after_it(quarantine: 
     assert of("acts", told.restart(mode=mode)) == [("a", IN_SERVICE, ())]
     told.answer("a", Effect.DONE)
     assert of("acts", told.restart()) == []
+
+
+def test_nothing_is_taken_back_of_a_node_that_has_left(quarantine: Any, of: Of) -> None:
+    """It would let in whoever comes under its name."""
+    told = quarantine(1)
+    told.survey("a", Mark.NONE)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.lose("a")
+    told.tell(NodeNotListed(actor="k8s", node="a"))
+    assert of("acts", told.restart(mode="observe")) == []
 
 
 def test_nothing_is_pretended_any_more_after_a_dry_run(quarantine: Any) -> None:
