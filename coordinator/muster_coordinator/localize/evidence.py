@@ -84,14 +84,14 @@ class Evidence:
         return level_of(self._objectives(together=False), self._spread)
 
     @cached_property
-    def _crowded(self) -> Spread:
-        """The same for runs of nodes that share a host."""
-        return replace(self._spread, share=max(self._spread.share, SPREAD_ON_ONE_HOST))
-
-    @cached_property
     def _spread(self) -> Spread:
         """How much healthy runs differ; taken from those of several together, of which there are many, if any."""
         return spread_of(self._objectives(together=not self.only_alone))
+
+    @cached_property
+    def _spread_on_one_host(self) -> Spread:
+        """How much those differ of nodes that share a host."""
+        return replace(self._spread, share=max(self._spread.share, SPREAD_ON_ONE_HOST))
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
@@ -127,13 +127,13 @@ class Evidence:
         """What is typical for runs like this one, and how little is slow: less where nodes share a host."""
         together = len(trial.members) > 1
         if trial.on_one_host or (not together and not self._on_shared_hosts.isdisjoint(trial.members)):
-            return self._crowded_levels[together]
+            return self._levels_on_one_host[together]
         return self.level_together if together else self.level_alone
 
     @cached_property
-    def _crowded_levels(self) -> Mapping[bool, Level | None]:
+    def _levels_on_one_host(self) -> Mapping[bool, Level | None]:
         """Of nodes that share a host, for runs of several together (True) and of one alone."""
-        return {it: level_of(self._objectives(together=it), self._crowded) for it in (True, False)}
+        return {it: level_of(self._objectives(together=it), self._spread_on_one_host) for it in (True, False)}
 
     def is_slow(self, trial: Trial) -> bool:
         """Whether `trial` went well but fell short of what is typical."""

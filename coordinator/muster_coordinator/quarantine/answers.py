@@ -172,7 +172,7 @@ class Answers:
 def _is_another(case: Case, event: NodeSurveyed) -> bool:
     """Whether a node that we have not taken out has been registered anew, and is kept out until it is accepted.
 
-    One that has opted out is not, since we may not let it in, but is as soon as it has no more.
+    One that has opted out is not taken for another before it is ours to let in again.
     """
     before = case.views.get(event.actor)
     is_known = before is not None and before.registration == event.node.registration and not _opted_out_anew(before)

@@ -88,7 +88,7 @@ class Deciding:
         updates: dict[str, object] = {"state": after, "since": now, "trial": None, "may_return": None}
         updates |= {"dry_run": self.is_dry, "held_because": reason if after is ServiceState.HELD else ""}
         if after is ServiceState.CORDONED and not (self.is_dry and case.closed_as is not None):
-            updates["taken_out"] = (*case.taken_out, now)  # what a dry run pretends about a node that is out is no time
+            updates["taken_out"] = (*case.taken_out, now)  # a dry run takes nobody out who is out in earnest
         if trigger is Trigger.ACCUSED:
             self.budget.spend(now)
             updates["accusers"] = _accusers(case)
