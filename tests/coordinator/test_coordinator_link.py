@@ -53,10 +53,17 @@ async def linked(url: str):
 @contextlib.asynccontextmanager
 async def linked_to(deliver, url: str):
     """A link that has connected, and whose events are delivered there."""
+    async with running(deliver, url) as link:
+        await eventually(lambda: link.connected)
+        yield link
+
+
+@contextlib.asynccontextmanager
+async def running(deliver, url: str):
+    """A link that connects as soon as it may."""
     link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver)
     task = asyncio.create_task(link.run())
     try:
-        await eventually(lambda: link.connected)
         yield link
     finally:
         while not task.done():  # before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer
@@ -341,13 +348,8 @@ async def test_who_may_not_subscribe_is_not_connected():
     """It is said in the log, and the coordinator is not ready: nothing that nodes say would come in."""
     server = await asyncio.start_server(refuse_subscriptions, "127.0.0.1", 0)
     url = f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=ignore)
-    async with server:
-        with structlog.testing.capture_logs() as logs:
-            task = asyncio.create_task(link.run())
+    with structlog.testing.capture_logs() as logs:
+        async with server, running(ignore, url) as link:
             await eventually(lambda: any(entry["event"] == "broker_connected" for entry in logs))
-        assert [entry["event"] for entry in logs].count("subscription_refused") == len(FROM_NODE)
-        assert not link.connected
-        while not task.done():
-            task.cancel()
-            await asyncio.wait([task], timeout=1)
+            assert [entry["event"] for entry in logs].count("subscription_refused") == len(FROM_NODE)
+            assert not link.connected

@@ -110,11 +110,8 @@ class MassEvents:
         return len(self._since[cause]) >= self._threshold(members)
 
     def _are_too_many(self, cause: str, members: int, now: float) -> bool:
-        since, threshold = self._since[cause].values(), self._threshold(members)
-        return (
-            self._is_shared(cause, members)
-            and sum(now - begun <= self._settings.window_s for begun in since) >= threshold
-        )
+        lately = sum(now - begun <= self._settings.window_s for begun in self._since[cause].values())
+        return lately >= self._threshold(members)
 
     def _threshold(self, members: int) -> int:
         return max(self._settings.nodes, share_of(self._settings.share, members))
