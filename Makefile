@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # What these expect of real processes has deadlines of a second or so: they get the machine for themselves.
-ALONE := tests/agent tests/faults
+ALONE := tests/agent tests/faults tests/hostile
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test lint docs constraints clean

@@ -17,7 +17,9 @@ import pytest
 from tests.waiting import wait_for
 
 # What tests share says by which values it failed, as they do.
-pytest.register_assert_rewrite("tests.coordinator", "tests.faults", "tests.plugins", "tests.simulation")
+pytest.register_assert_rewrite(
+    "tests.coordinator", "tests.faults", "tests.hostile", "tests.plugins", "tests.simulation"
+)
 
 
 def pytest_configure():
@@ -120,6 +122,19 @@ def mosquitto(new_mosquitto):
     """A running Mosquitto: `.url`, `.port`, `stop()` as if its power went, `start()` on the same port."""
     with new_mosquitto() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def mischief(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that has, for PYTHONPATH, the plugin that misbehaves and one that cannot even be imported."""
+    site = tmp_path_factory.mktemp("mischief")
+    shutil.copy(Path(__file__).parent / "faults" / "muster_mischief.py", site)
+    (site / "muster_ruin.py").write_text("raise SystemExit('this plugin ends whoever imports it')\n")
+    about = site / "muster_mischief-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: muster-mischief\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[muster]\nmischief = muster_mischief\nruin = muster_ruin\n")
+    return site
 
 
 @pytest.fixture(scope="session")

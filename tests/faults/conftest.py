@@ -1,6 +1,5 @@
 """Fleets of real processes that the tests put through bad luck and set right again."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 from tests.faults.book import Book
 from tests.faults.fleet import Fleet
 
-HERE = Path(__file__).parent
 SIXTEEN = tuple(f"n{number}" for number in range(1, 17))
 
 
@@ -20,19 +18,6 @@ def book(tmp_path: Path) -> Book:
     path = tmp_path / "book"
     path.mkdir()
     return Book(path)
-
-
-@pytest.fixture(scope="session")
-def mischief(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that has, for PYTHONPATH, the plugin that misbehaves and one that cannot even be imported."""
-    site = tmp_path_factory.mktemp("mischief")
-    shutil.copy(HERE / "muster_mischief.py", site)
-    (site / "muster_ruin.py").write_text("raise SystemExit('this plugin ends whoever imports it')\n")
-    about = site / "muster_mischief-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: muster-mischief\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[muster]\nmischief = muster_mischief\nruin = muster_ruin\n")
-    return site
 
 
 @pytest.fixture(scope="session")

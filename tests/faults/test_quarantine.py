@@ -7,10 +7,10 @@ book about what it was told and what it did, and waits where a test wants it to.
 import contextlib
 import json
 import sqlite3
-import sys
 from functools import partial
 
 import pytest
+from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
@@ -18,59 +18,6 @@ OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
 """Plugins whose checks find what is wrong with the machine that runs the tests."""
 
 FAULT = [{"kind": "missing", "device": 0}]
-
-SCHEDULER = """#!{python} -S
-import json, os, pathlib, sys, time
-
-parent, desk, told = os.getppid(), pathlib.Path({desk!r}), json.load(sys.stdin)
-
-
-def write(word):
-    with (desk / "book").open("a") as book:
-        book.write(json.dumps([word, told["node"], told["id"], told["after"]]) + "\\n")
-
-
-def wait(where):
-    while (desk / where).exists():
-        if os.getppid() != parent:
-            sys.exit("the coordinator is gone")
-        time.sleep(0.01)
-
-
-write("called")
-wait("before")
-state, place = "out" if told["out_of_service"] else "in", desk / told["node"]
-if not place.exists() or place.read_text() != state:
-    place.write_text(state)
-    write("did")
-wait("after")
-print(told["node"], "is", state)
-"""
-
-
-class Desk:
-    """Where the scheduler sits: what it was told and did, and where it waits."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def book(self, word, node, after):
-        """The ids of the transitions about which this was written, once for each time."""
-        text = (self.path / "book").read_text() if (self.path / "book").exists() else ""
-        entries = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
-        return [told for said, about, told, state in entries if (said, about, state) == (word, node, after)]
-
-    def state(self, node):
-        return (self.path / node).read_text()
-
-    @contextlib.contextmanager
-    def waiting(self, where):
-        """The scheduler waits there for as long as the context lasts, or until the coordinator is gone."""
-        (self.path / where).touch()
-        try:
-            yield
-        finally:
-            (self.path / where).unlink()
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +28,6 @@ def desk(tmp_path_factory):
 @pytest.fixture(scope="module")
 def enforced(tmp_path_factory, new_mosquitto, desk):
     """Six agents and a coordinator that may take all but one out, without waiting."""
-    script = desk.path / "scheduler"
-    script.write_text(SCHEDULER.format(python=sys.executable, desk=str(desk.path)))
-    script.chmod(0o755)
     with new_mosquitto() as broker:
         fleet = Fleet(tmp_path_factory.mktemp("enforced"), broker, desk.path, nodes=NODES)
         fleet.coordinator.settings["quarantine"] = {
@@ -92,7 +36,7 @@ def enforced(tmp_path_factory, new_mosquitto, desk):
             "mass_event": {"nodes": 100},
             "returning": {"wait_s": 0.0, "pause_s": 0.0, "passes": 1},
         }
-        fleet.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(script), "can_cordon": True}}}
+        fleet.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         fleet.start_coordinator()
         for agent in fleet.agents.values():
             agent.settings["plugins"]["disabled"] = OF_THIS_HOST
