@@ -37,7 +37,7 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.intake import Intake, Streams, take
+from muster_coordinator.intake import Intake
 from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.places import Places
@@ -48,9 +48,9 @@ from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.quarantining import Quarantining
-from muster_coordinator.quotas import BYTES_OF_A_CHANGE, Quotas
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
+from muster_coordinator.report_intake import ReportIntake
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
@@ -84,8 +84,7 @@ class Fleet:
         self._orders = Orders(epoch)
         self._roster = Roster(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
-        self._streams = Streams()
-        self._quotas = Quotas(bytes_a_day)
+        self._intake = ReportIntake(bytes_a_day)
         self._sweeping = Sweeping(
             self._roster,
             self._orders,
@@ -101,7 +100,7 @@ class Fleet:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
-        self._streams.restore(saved.streams)
+        self._intake.streams.restore(saved.streams)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
         return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
@@ -233,16 +232,14 @@ class Fleet:
         commands = self._hear(message.node, message.id, now)
         commands += self._roster.note_clock(message, now)
         self.counts.reports += 1
-        if not self._quotas.has_room(message.node, now):
+        if not self._intake.has_room(message.node, now):
             self.counts.over_quota += 1
             return [*commands, *self._roster.accuse(message.node, Misconduct.OVER_QUOTA, "", message.id, now)]
-        intake = take(message, self._streams.through(message.node, message.stream))
+        intake, erased = self._intake.take(message, size, self._quarantining.awaits)
         self.counts.gaps += intake.gap
         self.counts.duplicates += intake.duplicates
         if intake.fresh:
-            stored = size * len(intake.fresh) / len(message.runs)
-            self._quotas.charge(message.node, runs=len(intake.fresh), stored_bytes=stored)
-            commands += self._take_runs(message, intake, now)
+            commands += [*self._take_runs(message, intake, now), *erased]
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
@@ -259,7 +256,6 @@ class Fleet:
         self.counts.runs += len(intake.fresh)
         late_s = behind_s(message.sent_at, now)
         commands: list[Command] = [StoreRuns(name, message.stream, intake.through, intake.fresh, late_s)]
-        commands += self._streams.advance(name, message.stream, intake.through)
         for run in intake.fresh:
             commands.append(Announce("run", run))
             self._quarantining.note_run(run)
@@ -267,7 +263,7 @@ class Fleet:
                 self.counts.not_announced += 1
                 commands += self._roster.accuse(name, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
             elif changed := self._roster.add_run(dated(run, late_s, now), now):
-                self._quotas.charge(name, stored_bytes=BYTES_OF_A_CHANGE * len(changed))
+                self._intake.charge(name, len(changed))
                 commands += changed
         return commands
 
@@ -346,15 +342,16 @@ class Fleet:
             commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
             self._sweeping.forget(node)
             commands += self._roster.erase(node)
-            self._streams.forget(node)
-            self._quotas.forget(node)
+            self._intake.forget(node)
         return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
         match request:
-            case RunRequested():
-                return order_run(request, self._roster, self._orders, now)
+            case RunRequested(run, node):
+                commands = order_run(request, self._roster, self._orders, now)
+                self._intake.note_ordered(run, node)
+                return commands
             case SweepRequested():
                 return self._sweeping.begin(request, now)
             case SweepAbortRequested(sweep, reason):

@@ -124,10 +124,14 @@ class Quarantining:
         unheard = self._unheard.pop(node, ())
         self._ended += [TestEnded(node=node, test=it.test, verdict=Verdict.UNKNOWN) for it in unheard]
 
+    def awaits(self, node: str, run: str) -> bool:
+        """Whether this is the test that the node was asked for."""
+        case = self.cases.get(node)
+        return case is not None and case.awaits(run)
+
     def note_run(self, run: Run) -> None:
         """Notes a run, which may be the test that its node was asked for."""
-        case = self.cases.get(run.node)
-        if case is not None and case.awaits(run.id):
+        if self.awaits(run.node, run.id):
             self._ended.append(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
 
     def tick(self, now: float) -> list[fleet.Command]:

@@ -7,7 +7,7 @@ from muster.model import Health, Verdict
 from muster_coordinator.conduct import QUIET_S, SUMMARIES, Misconduct
 from muster_coordinator.events import AgentMisbehaved, EraseStream, ReportSeen, SendAck, StoreRuns, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.intake import MOST_STREAMS
+from muster_coordinator.report_intake import MOST_STREAMS
 
 
 def healthy() -> Fleet:

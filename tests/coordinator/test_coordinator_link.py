@@ -109,7 +109,7 @@ async def test_every_kind_of_message_becomes_its_event(url):
             await node.publish(TOPICS.node("n1", topic), encode(message), qos=1)
         await eventually(lambda: len(events) == len(messages))
         expected = [
-            kind(message, len(encode(message))) if kind is ReportSeen else kind(message)
+            ReportSeen(message, len(encode(message))) if isinstance(message, Report) else kind(message)
             for message, kind in messages.values()
         ]
         assert sorted(events, key=repr) == sorted(expected, key=repr)
