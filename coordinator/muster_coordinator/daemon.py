@@ -202,7 +202,7 @@ class Shell:
 
     async def _tick(self) -> None:
         while True:
-            self.pipeline.feed(Ticked())
+            self.pipeline.offer(Ticked())
             await asyncio.sleep(TICK_S)
 
 

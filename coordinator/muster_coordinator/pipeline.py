@@ -80,17 +80,21 @@ class Pipeline:
         self._arrived.set()
         return self._flushed
 
-    async def take(self, events: Iterable[Event]) -> None:
-        """Feeds what nodes and schedulers have said, and returns when the backlog is small enough for more.
+    def offer(self, event: Event) -> None:
+        """Feeds an event that nobody waits for, such as what a node has said, or the time.
 
         What makes the fleet fail is a bug, and who sends it must not be able to end the coordinator with it: it is
         logged, counted in `failed`, held against its node, and dropped.
         """
+        try:
+            self.feed(event)
+        except Exception as error:
+            self._note_failed(event, error)
+
+    async def take(self, events: Iterable[Event]) -> None:
+        """Offers what nodes and schedulers have said, and returns when the backlog is small enough for more."""
         for event in events:
-            try:
-                self.feed(event)
-            except Exception as error:
-                self._note_failed(event, error)
+            self.offer(event)
             if isinstance(event, ReportSeen):
                 self._waiting_bytes += event.size
         while self.backlog > BACKLOG or self._waiting_bytes > BACKLOG_BYTES:

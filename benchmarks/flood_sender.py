@@ -1,4 +1,4 @@
-"""Floods a broker over one connection, in a process of its own: `python flood.py PORT ACCOUNT PASSWORD TOPIC FILE`.
+"""Floods a broker over one connection: `python flood_sender.py PORT ACCOUNT PASSWORD TOPIC FILE`.
 
 FILE holds the payloads of the messages, one to a line. They are sent at QoS 0 again and again, as fast as the broker
 takes them, until this process is killed.
@@ -10,6 +10,7 @@ from pathlib import Path
 
 
 def field(text: bytes) -> bytes:
+    """A text as MQTT writes it."""
     return len(text).to_bytes(2) + text
 
 
@@ -24,6 +25,7 @@ def packet(kind: int, body: bytes) -> bytes:
 
 
 def flood(port: int, account: str, password: str, topic: str, payloads: list[bytes]) -> None:
+    """Sends until the connection ends."""
     login = field(b"MQTT") + b"\x04\xc2\x00\x00" + field(b"flood") + field(account.encode()) + field(password.encode())
     said = b"".join(packet(0x30, field(topic.encode()) + payload) for payload in payloads)
     with socket.create_connection(("127.0.0.1", port)) as broker:
