@@ -145,16 +145,22 @@ class Runner:
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
     async def _spawn_ranks(self, run: _Current, listener: socket.socket | None) -> None:
-        for place in run.order.places or (None,):
+        places = run.order.places or (None,)
+        for place in places:
             spawned = await self._launcher.spawn(
                 child.RUN,
-                memory_limit_bytes=self.surroundings.memory_limit_bytes,
+                memory_limit_bytes=self._share_of_memory(len(places)),
                 listener=listener if place is not None and place.rank == 0 else None,
             )
             spawned.send({"assignment": self._assignment(run, place).model_dump(mode="json")})
             run.children.append(spawned)
         if run.ending:  # it was stopped while its ranks were being spawned
             run.end(run.ending)
+
+    def _share_of_memory(self, ranks: int) -> int | None:
+        """What each rank may take, so that a peer which makes all of them grow takes no more than one run may."""
+        limit = self.surroundings.memory_limit_bytes
+        return limit // ranks if limit is not None else None
 
     def _assignment(self, run: _Current, place: Place | None) -> Assignment:
         check, around = run.order.check, self.surroundings

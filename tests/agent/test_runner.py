@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -448,6 +449,19 @@ def meets(_params, context):
     variables = " ".join(os.environ[name] for name in names.split())
     listens = meeting.listen_fd is not None
     return Measurement(metrics={"rank": meeting.rank}, facts={"listens": listens, "variables": variables})
+
+
+async def test_the_ranks_of_a_run_share_its_memory(running, check, places):
+    """However many there are, a peer that makes all of them grow takes no more than one run may."""
+    group = check(
+        lambda _params, _context: Measurement(facts={"data": [*resource.getrlimit(resource.RLIMIT_DATA)]}),
+        scope=Scope.GROUP,
+    )
+    async with running(group, memory_limit_bytes=3 << 30) as runs:
+        ended = await runs.run(group, places=places(3), group="group-1")
+        assert [rank.facts["data"] for rank in ended.ranks] == [[1 << 30, 1 << 30]] * 3
+        alone = await runs.run(group)
+        assert alone.run.facts["data"] == [3 << 30, 3 << 30]
 
 
 async def test_the_ranks_of_a_group_wait_for_each_other_and_for_go(running, check, places):
