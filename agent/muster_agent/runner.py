@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.model import Finding, RankResult, Run, Severity, Verdict, verdict_of, worst
+from muster.model import Finding, Json, RankResult, Run, Severity, Verdict, verdict_of, worst
 from muster_agent import child, findings, process
 from muster_agent.launcher import Garbage, Launcher, LauncherLost, Spawned
 from muster_agent.orders import (
@@ -204,11 +204,15 @@ class Runner:
         ending = await spawned.gone()
         if run.stopped or problem or result is None:
             ran_out = process.out_of_memory_kills() > run.kills_before
-            why = problem or run.ending or findings.ended_without_result(ending, memory_ran_out=ran_out)
+            why = (
+                problem
+                or run.ending
+                or findings.ended_without_result(ending, memory_ran_out=ran_out, said=spawned.said)
+            )
             result = _without_measurement(run, place, findings.with_tail(why, spawned.tail))
         if place and result.verdict is Verdict.UNKNOWN and not run.released:
             run.end(findings.preempted(f"rank {result.rank} ended before the rendezvous"))
-        return _with_aftermath(result, ending)
+        return _with_aftermath(_with_company(result, run, place), ending)
 
     def _heard(self, run: _Current, message: dict[str, Any]) -> RankResult | None:
         match message:
@@ -252,6 +256,16 @@ def _without_measurement(run: _Current, place: Place | None, why: Finding) -> Ra
         findings=(why,),
         duration_s=time.monotonic() - run.started,
     )
+
+
+def _with_company(result: RankResult, run: _Current, place: Place | None) -> RankResult:
+    """Adds to what broke a rank whom it had met by then: after that, it may be the doing of ranks on other nodes."""
+    if place is None or not run.released or place.world_size == place.local_world_size:
+        return result
+    rank_0 = f"{place.master_addr}:{place.master_port}"
+    met: Json = {"rank": place.rank, "world_size": place.world_size, "rank_0": rank_0}
+    found = (findings.in_company(finding, met) for finding in result.findings)
+    return result.model_copy(update={"findings": tuple(found)})
 
 
 def _with_aftermath(result: RankResult, ending: process.Exit) -> RankResult:
