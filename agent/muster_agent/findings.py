@@ -16,6 +16,9 @@ from muster_agent.process import Exit
 _TRACEBACK_CHARACTERS = 4096
 _SUMMARY_CHARACTERS = 500
 
+KEPT_TEXT = 200
+"""Characters of each code and summary that are kept of findings which are too large."""
+
 _BROKEN = frozenset({"run.raised", "run.out_of_memory", "run.killed", "run.exited"})
 
 _JSON = TypeAdapter[Json](Json)
@@ -159,6 +162,18 @@ def in_company(finding: Finding, met: Json) -> Finding:
     if finding.code not in _BROKEN:
         return finding
     return finding.model_copy(update={"evidence": {**finding.evidence, "met": met}})
+
+
+def oversized(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
+    """What is told of findings that are too large in `size` bytes of results: that they are, and how each begins."""
+    summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
+    short = (
+        finding.model_copy(
+            update={"evidence": {}, "code": finding.code[:KEPT_TEXT], "summary": finding.summary[:KEPT_TEXT]}
+        )
+        for finding in found
+    )
+    return (_unknown("oversized", summary, {}), *short)
 
 
 def with_tail(finding: Finding, tail: str) -> Finding:

@@ -26,6 +26,7 @@ from muster_agent.delivery import Delivery
 from muster_agent.events import CommandReceived, CoordinatorSeen
 from muster_agent.metrics import Metrics
 from muster_agent.outbox import Outbox
+from muster_agent.reply_size import fitting
 
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next attempts begin with the first delay again."""
@@ -76,9 +77,12 @@ class Link:
     # What others ask it to say
 
     def reply(self, message: AnyGroupReply) -> None:
-        """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten."""
-        self._replies.append(message)
-        self._last_reply = message
+        """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten.
+
+        What is too large for a message is said in short.
+        """
+        self._last_reply = fitting(message)
+        self._replies.append(self._last_reply)
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
