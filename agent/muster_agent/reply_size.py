@@ -1,18 +1,15 @@
 """Replies that fit into a message: a broker hangs up on whoever sends a larger one, again and again.
 
-What a rank found may hold what its peers told it, and a refusal may quote what it refuses. Both can be of any size.
+What one rank found is bounded, but a node may have many ranks.
 """
 
 from muster.model import RankResult
 from muster.wire.codec import MAX_MESSAGE_BYTES, encode
-from muster.wire.messages import AnyGroupReply, Declined, Finished
+from muster.wire.messages import AnyGroupReply, Finished
 from muster_agent.findings import oversized
 
 MOST_BYTES = MAX_MESSAGE_BYTES * 3 // 4
 """The rest is for the topic, and for a broker that counts in another way."""
-
-MOST_DETAIL = 2000
-"""Characters of a sentence for people."""
 
 _MOST_FINDINGS = 64
 """Of a rank; those of sixteen ranks fit."""
@@ -20,8 +17,6 @@ _MOST_FINDINGS = 64
 
 def fitting(reply: AnyGroupReply) -> AnyGroupReply:
     """The reply, shortened where it is too large: of ranks only their verdicts and the start of their findings."""
-    if isinstance(reply, Declined) and len(reply.detail) > MOST_DETAIL:
-        return reply.model_copy(update={"detail": reply.detail[:MOST_DETAIL]})
     if isinstance(reply, Finished) and (size := len(encode(reply))) > MOST_BYTES:
         return reply.model_copy(update={"ranks": tuple(_short(rank, size) for rank in reply.ranks)})
     return reply

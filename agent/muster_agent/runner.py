@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.model import Finding, Json, RankResult, Run, Severity, Verdict, verdict_of, worst
+from muster.model import MOST_NAMES, Finding, Json, RankResult, Run, Severity, Verdict, verdict_of, worst
 from muster_agent import child, findings, process
 from muster_agent.launcher import Garbage, Launcher, LauncherLost, Spawned
 from muster_agent.orders import (
@@ -286,7 +286,7 @@ def _sum(run: _Current, ranks: list[RankResult], node: str) -> Run:
         node=node,
         check=order.check.name,
         verdict=worst([rank.verdict for rank in ranks]),
-        findings=tuple(finding for rank in ranks for finding in rank.findings),
+        findings=tuple(finding for rank in ranks for finding in rank.findings)[:MOST_NAMES],
         metrics=ranks[0].metrics,
         facts=ranks[0].facts,
         params=order.params.model_dump(mode="json"),
