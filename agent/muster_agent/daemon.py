@@ -40,7 +40,7 @@ from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
 from muster_agent.plan import Planned, announced, judged, watched
-from muster_agent.planning import memory_limit_bytes
+from muster_agent.planning import memory_limit_bytes, resident_limit_bytes
 from muster_agent.plugins_run import plugins_run
 from muster_agent.ports import Ports, alone
 from muster_agent.resident import Resident
@@ -119,7 +119,8 @@ class Daemon:
         self._ports = Ports(settings)
         self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
-        self._resident = Resident(launcher, memory_limit, watched(plan), self._alert)
+        resident_limit = resident_limit_bytes(memory_limit)
+        self._resident = Resident(launcher, resident_limit, watched(plan), self._alert)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -128,7 +129,7 @@ class Daemon:
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
-        self._neighbourhood = Resident(launcher, memory_limit)
+        self._neighbourhood = Resident(launcher, resident_limit)
         self._errands = Errands(self._neighbourhood, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()

@@ -151,7 +151,7 @@ class AgentSettings(Section):
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
     memory_limit_gib: float | None = Field(
-        None, gt=0, le=1 << 20, description="Memory one run may take; unset: half of the host's"
+        None, gt=0, le=1 << 20, description="Memory the ranks of one run may take together; unset: half of the host's"
     )
     machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
     block: str | None = Field(None, description="Topology: the block that the node stands in")

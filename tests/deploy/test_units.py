@@ -46,6 +46,13 @@ def test_agent_is_watched():
     assert "\nWatchdogSec=" in text
 
 
+def test_what_runs_ends_before_the_host_runs_out():
+    """All of the agent's processes together are limited, and the agent goes on when one of a run is killed for it."""
+    text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
+    for line in ("MemoryMax=75%", "MemorySwapMax=0", "TasksMax=16384", "OOMPolicy=continue"):
+        assert f"\n{line}\n" in text
+
+
 def test_agent_can_reserve_its_node_and_deletes_nobodys_mark():
     """The directory of the leases guide is there for it, and systemd empties it at no restart."""
     text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
