@@ -5,11 +5,32 @@ Local variables are left out of tracebacks in both: they may hold secrets.
 
 import logging
 import sys
+import time
 
 import structlog
 from structlog.typing import Processor
 
 from muster.config import LogSettings
+from muster.log_limit import LogLimit
+
+LEFT_OUT = "left_out"
+"""The field of a log line that says how many like it were not written in the minute before."""
+
+
+class _Repeats(logging.Filter):
+    """Leaves out what libraries log again and again: peers can make asyncio and aiohttp log as often as they like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limit = LogLimit()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        template, _, _ = str(record.msg).partition("\n")  # asyncio writes what a line is about below it
+        error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+        left_out = self._limit.admit(f"{record.name} {template} {error}", time.monotonic())
+        if left_out:
+            setattr(record, LEFT_OUT, left_out)
+        return left_out is not None
 
 
 def configure(settings: LogSettings, **context: str) -> None:
@@ -44,9 +65,10 @@ _JSON: list[Processor] = [
 
 def _format_standard_logs(shared: list[Processor], rendering: list[Processor]) -> None:
     lines = logging.StreamHandler(sys.stderr)
+    lines.addFilter(_Repeats())
     lines.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder([LEFT_OUT])],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )

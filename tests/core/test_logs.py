@@ -63,3 +63,30 @@ def test_every_line_of_json_logs_is_json(logged):
     assert [line["event"] for line in lines] == ["ready", "from a library", "not_connected", "from a library too"]
     assert all({"level", "timestamp"} <= set(line) and line["component"] == "test" for line in lines)
     assert (lines[0]["port"], lines[1]["logger"]) == (80, "a.library")
+
+
+REPEATING = """
+import asyncio, logging, sys
+from muster import log_limit, logs
+from muster.config import LogSettings
+
+logs.configure(LogSettings(format="json"), component="test")
+loop = asyncio.new_event_loop()
+for number in range(1000):
+    loop.call_exception_handler({"message": "socket.accept() out of system resource", "socket": number})
+    logging.getLogger("aiohttp.server").error("Error handling request from %s", number)
+log_limit.PERIOD_S = 0
+logging.getLogger("aiohttp.server").error("Error handling request from %s", number)
+loop.close()
+"""
+
+
+def test_what_a_library_repeats_is_written_once_a_minute():
+    """The next line says how many were left out; what differs in a line besides its kind does not matter."""
+    done = subprocess.run([sys.executable, "-c", REPEATING], capture_output=True, text=True, timeout=60, check=True)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [(line["logger"], line.get("left_out")) for line in lines] == [
+        ("asyncio", None),
+        ("aiohttp.server", None),
+        ("aiohttp.server", 999),
+    ]
