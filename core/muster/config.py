@@ -99,6 +99,9 @@ class HttpSettings(Section):
 
     listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
     token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
+    trust_loopback: bool = Field(
+        False, description="true: without a token_file, every user of the coordinator's host may change everything"
+    )
 
     @field_validator("listen")
     @classmethod

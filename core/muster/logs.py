@@ -25,12 +25,18 @@ class _Repeats(logging.Filter):
         self._limit = LogLimit()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        template, _, _ = str(record.msg).partition("\n")  # asyncio writes what a line is about below it
-        error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
-        left_out = self._limit.admit(f"{record.name} {template} {error}", time.monotonic())
+        left_out = self._limit.admit(_kind(record), time.monotonic())
         if left_out:
             setattr(record, LEFT_OUT, left_out)
         return left_out is not None
+
+
+def _kind(record: logging.LogRecord) -> str:
+    """Where in the code a line comes from; its text may name the peer, so that no two are alike."""
+    error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+    # All that asyncio tells comes from one place; its first line says what it is, and the others about whom.
+    about = str(record.msg).partition("\n")[0] if record.name == "asyncio" else ""
+    return f"{record.pathname}:{record.lineno} {error} {about}"
 
 
 def configure(settings: LogSettings, **context: str) -> None:

@@ -74,9 +74,9 @@ logs.configure(LogSettings(format="json"), component="test")
 loop = asyncio.new_event_loop()
 for number in range(1000):
     loop.call_exception_handler({"message": "socket.accept() out of system resource", "socket": number})
-    logging.getLogger("aiohttp.server").error("Error handling request from %s", number)
-log_limit.PERIOD_S = 0
-logging.getLogger("aiohttp.server").error("Error handling request from %s", number)
+    if number == 999:
+        log_limit.PERIOD_S = 0
+    logging.getLogger("aiohttp.server").error(f"Error handling request from {number}")
 loop.close()
 """
 
@@ -88,5 +88,5 @@ def test_what_a_library_repeats_is_written_once_a_minute():
     assert [(line["logger"], line.get("left_out")) for line in lines] == [
         ("asyncio", None),
         ("aiohttp.server", None),
-        ("aiohttp.server", 999),
+        ("aiohttp.server", 998),
     ]

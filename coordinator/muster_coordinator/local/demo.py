@@ -27,9 +27,11 @@ from muster_coordinator.local.demo_plan import (
     Plan,
     agent_settings,
     at_once,
+    coordinator_directory,
     coordinator_settings,
     named,
 )
+from muster_coordinator.local_token import find_token
 from muster_coordinator.records import NodeView
 from muster_coordinator.reports.progress import News
 from muster_coordinator.reports.result import sweep_report
@@ -76,6 +78,11 @@ class Demo:
         """Where the demo's API answers."""
         return f"http://{self._addresses.http}"
 
+    @property
+    def data_dir(self) -> Path:
+        """Where the demo's coordinator keeps its data and its token."""
+        return coordinator_directory(self._directory)
+
     async def __aenter__(self) -> "Demo":
         return self
 
@@ -109,6 +116,7 @@ class Demo:
         while not await self._coordinator_answers():
             self._check_parts()
             await asyncio.sleep(POLL_S)
+        self._client = Client(self.url, find_token(self.data_dir, self.url))
         self._step(f"broker and coordinator are up: {self.url}")
 
     async def _start_agents(self) -> None:
