@@ -11,6 +11,7 @@ from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.problems import as_problems
+from muster_coordinator.web.requests import only_text
 
 MOST_BODY_BYTES = 1 << 20
 
@@ -37,6 +38,6 @@ def listen(address: str) -> tuple[socket.socket, str]:
 def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
     """The routes behind the guard; every error is a problem."""
     connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
-    app = http_server.application(connections, [as_problems, guard(access)], most_body_bytes=MOST_BODY_BYTES)
+    app = http_server.application(connections, [as_problems, guard(access), only_text], most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
     return app
