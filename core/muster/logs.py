@@ -3,15 +3,18 @@
 Local variables are left out of tracebacks in both: they may hold secrets.
 """
 
+import io
 import logging
 import sys
 import time
+from typing import Any, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, ExcInfo, Processor
 
 from muster.config import LogSettings
 from muster.log_limit import LogLimit
+from muster.terminal import for_terminal
 
 LEFT_OUT = "left_out"
 """The field of a log line that says how many like it were not written in the minute before."""
@@ -61,7 +64,18 @@ def configure(settings: LogSettings, **context: str) -> None:
     _format_standard_logs(shared, rendering)
 
 
-_CONSOLE: list[Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+def _without_commands(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Texts that a terminal would obey, or that would look like other lines, become literals, as all else is."""
+    return {key: repr(it) if isinstance(it, str) and not it.isprintable() else it for key, it in event.items()}
+
+
+def _traceback(out: TextIO, error: ExcInfo) -> None:
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, error)
+    out.write(for_terminal(text.getvalue()))
+
+
+_CONSOLE: list[Processor] = [_without_commands, structlog.dev.ConsoleRenderer(exception_formatter=_traceback)]
 
 _JSON: list[Processor] = [
     structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),

@@ -1,6 +1,7 @@
 """Logs: on stderr, nothing on stdout, and no local variables in tracebacks."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -90,3 +91,31 @@ def test_what_a_library_repeats_is_written_once_a_minute():
         ("aiohttp.server", None),
         ("aiohttp.server", 998),
     ]
+
+
+HOSTILE = """
+import logging, sys
+import structlog
+from muster import logs
+from muster.config import LogSettings
+
+logs.configure(LogSettings(format=sys.argv[1]))
+bad = chr(27) + "[2J" + chr(0x9b) + "1m" + chr(0x202e) + "x" + chr(10) + "2026-01-01 all is well"
+log = structlog.get_logger()
+log.warning(bad, text=bad, listed=[bad], table={bad: bad})
+logging.getLogger("a").warning("%s", bad)
+try:
+    raise ValueError(bad)
+except ValueError as error:
+    log.exception("failed", error=error)
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_log_commands_no_terminal(form):
+    """Nor do texts of others look like lines of ours, but inside a traceback."""
+    done = subprocess.run([sys.executable, "-c", HOSTILE, form], capture_output=True, text=True, timeout=60, check=True)
+    own = re.sub("\x1b\\[[0-9;]*m", "", done.stderr)  # the colours of the console
+    assert all(line.isprintable() for line in own.split("\n"))
+    lines, _, _ = own.partition("Traceback")
+    assert not any(line.startswith("2026-01-01 all") for line in lines.split("\n"))

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from muster.commands.options import ConfigOption, load_settings
 from muster.errors import Refused
+from muster.terminal import say
 from muster_coordinator.local.demo import Demo
 from muster_coordinator.local.demo_plan import plan
 
@@ -76,6 +77,6 @@ async def _stay(running: Demo) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    print(f"the fleet stays up, its API at {running.url}; Ctrl-C ends it", flush=True)
-    print(f"to change something, set MUSTER_URL={running.url} MUSTER_DATA_DIR={running.data_dir}", flush=True)
+    say(f"the fleet stays up, its API at {running.url}; Ctrl-C ends it")
+    say(f"to change something, set MUSTER_URL={running.url} MUSTER_DATA_DIR={running.data_dir}")
     await stopped.wait()

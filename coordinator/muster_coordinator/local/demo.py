@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from muster.errors import Unavailable
+from muster.terminal import say
 from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
@@ -209,7 +210,7 @@ class Demo:
         self._line(f"{time.monotonic() - self._started:6.1f} s  {text}")
 
     def _line(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        say(text, file=self._out)
 
 
 def _free_address() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,12 +10,12 @@ from yarl import URL
 
 from muster_coordinator.paging import make_cursor
 
-ROUNDS = 6
+ROUNDS = 3
 """Requests with made-up values to each route, beside one for each odd value in each place."""
 
 INTEGERS = [0, -1, 1, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**30, 10**400]
 NUMBERS = [*INTEGERS, 0.5, -0.0, 1e308, 1e-320, 5e-324]
-ODD_NUMBERS = [float("nan"), float("inf"), float("-inf"), True, None]
+ODD_NUMBERS: list[Any] = [float("nan"), float("inf"), float("-inf"), True, None]
 ODD_TEXTS = ["", " ", "\x00", "a\x00b", "\x1b[31m", "\n", "\u202e", "\ud800", "\udfff\ud800", "\u0663", "\U0010ffff"]
 WORDS = [
     "n1",
@@ -49,7 +50,12 @@ QUERIES = ["limit", "cursor", "node", "check", "verdict", "since", "until", "met
 REFERENCE = {"check": "gemm", "metric": "tflops", "warn_below": 1.0, "fail_below": 0.5, "source": "me", "when": {}}
 SWEEP = {"check": "collective", "strategy": "pairs", "nodes": ["n1", "n2"], "params": {}, "max_parallel": 1}
 DECISION = {"by": "me", "reason": "mine", "untested": True}
-BODIES = {"runs": {"check": "gemm", "params": {"size": 1}}, "sweeps": SWEEP, "plan": SWEEP, "references": REFERENCE}
+BODIES: dict[str, dict[str, Any]] = {
+    "runs": {"check": "gemm", "params": {"size": 1}},
+    "sweeps": SWEEP,
+    "plan": SWEEP,
+    "references": REFERENCE,
+}
 """What would do, by the last word of the path; anything else takes a decision."""
 
 RAW = [b"", b"{", b"[]", b"null", b'"', b"\xff\xfe", b"{}", b'{"a":NaN}', b'{"a":1,"a":2}', b"1" * 5000, DEEP]
