@@ -53,7 +53,11 @@ def possible_host(host: str) -> str:
     try:
         host.encode("idna")
     except UnicodeError:
-        raise ValueError(f"{host!r} is neither the name nor the address of a host") from None
+        is_possible = False
+    else:
+        is_possible = not set(host) & set("/@?#")
+    if not is_possible:
+        raise ValueError(f"{host!r} is neither the name nor the address of a host")
     return host
 
 
