@@ -17,6 +17,7 @@ import structlog
 from aiohttp import web
 
 from muster.config import Settings
+from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
 from muster_coordinator.acceptance_settings import require_tests
@@ -47,10 +48,10 @@ from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.thinning import Thinning
 from muster_coordinator.timetable_settings import timetable_of
 from muster_coordinator.topology.file import read_topology
-from muster_coordinator.web.guard import read_token
+from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.routes import Api
-from muster_coordinator.web.server import application, listen, serving
+from muster_coordinator.web.server import application, listen
 
 TICK_S = 0.25
 
@@ -84,13 +85,13 @@ async def run(settings: Settings, plugins: Plugins) -> None:
 
 async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> None:
     """Serves until `stop` is set; errors as in `run`."""
-    token = read_token(settings.http)
     checks = known_checks(plugins)
     policy = policy_of(settings, checks)
     require_tests(settings.quarantine, checks)
     async with AsyncExitStack() as stack:
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
+        access = access_of(settings)  # when the database is ours alone, so is data_dir
         epoch = await store.next_epoch(time.time())
         pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
@@ -115,9 +116,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, surveying.require_an_actor()):
             return
         shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), acting, surveying, thinning)
-        trusted = token is not None or settings.quarantine.trust_loopback
-        routes = shell.routes(store, trusted=trusted)
-        async with shell.running(), serving(application(routes, token), listener):
+        app = application(shell.routes(store), access)
+        async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
             await stop.wait()
             shell.stream.close()  # the server waits for its listeners
@@ -149,8 +149,8 @@ class Shell:
     surveying: Surveying
     thinning: Thinning
 
-    def routes(self, store: Store, *, trusted: bool) -> list[web.RouteDef]:
-        """The whole API; who is not `trusted` may not decide about nodes."""
+    def routes(self, store: Store) -> list[web.RouteDef]:
+        """The whole API."""
         figures = Figures(
             pipeline=self.pipeline,
             link=self.link,
@@ -160,7 +160,7 @@ class Shell:
             surveying=self.surveying,
         )
         api = Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
-        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying, trusted=trusted)
+        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying)
         return [*api.routes(), *quarantine.routes()]
 
     @asynccontextmanager

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from muster_coordinator.web.server import MAX_BODY_BYTES
+from muster_coordinator.web.server import MOST_BODY_BYTES
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
@@ -104,7 +104,7 @@ async def test_wrong_requests_are_told_what_would_be_right(fleet, status, reques
         (400, b'{"check": NaN}', "application/json", "not JSON"),
         (415, b"check=gemm", "application/x-www-form-urlencoded", "application/json"),
         (415, b"{}", "text/plain", "application/json"),
-        (413, b" " * (MAX_BODY_BYTES + 1), "application/json", f"larger than {MAX_BODY_BYTES} bytes"),
+        (413, b" " * (MOST_BODY_BYTES + 1), "application/json", f"larger than {MOST_BODY_BYTES} bytes"),
     ],
 )
 async def test_bodies_that_are_no_json_are_refused(api, status, data, kind, detail):
