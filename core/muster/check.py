@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from muster.errors import Refused
 from muster.explain import explain
-from muster.model import Data, Device, Finding, Json, Measurement, Name
+from muster.model import Data, Device, Finding, Measurement, Name
+from muster.params_schema import FlatSchema
 from muster.references import Reference
 
 
@@ -162,7 +163,7 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 class CheckInfo(Data):
     """A check as others see it: what the agent announces and `muster check show` prints.
 
-    `params` is the JSON schema of its parameters.
+    `params` is the JSON schema of its parameters in its flat form, `{}` where that cannot express it.
     """
 
     name: str
@@ -172,7 +173,7 @@ class CheckInfo(Data):
     cadence_s: float | None
     timeout_s: float
     objective: str | None
-    params: Json
+    params: FlatSchema
     by_rail: str | None = None
     compared: dict[str, Worse] = {}
     judged: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from typing import TypeVar
 from muster.check import CheckInfo, Scope
 from muster.errors import Refused, unknown
 from muster.model import Topology, format_instant
+from muster.params_schema import require_fit
 from muster_coordinator.events import SweepRequested
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
@@ -16,7 +17,7 @@ from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.plan import Limits, Plan
-from muster_coordinator.sweeps.requests import check_limits, check_params, known
+from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
 
@@ -49,7 +50,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
     check = members[0].checks[request.check]
     if check.scope is Scope.NODE and strategy is not Strategy.SINGLE:
         raise Refused(f"check {request.check!r} measures one node by itself: its only valid strategy is single")
-    check_params(check, request.params)
+    require_fit(check.name, check.params, request.params)
     absent = {name: obstacle for name, obstacle in meant.items() if obstacle is not None}
     return _plan(event, strategy, members, absent)
 
