@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muster.model import Data, Finding, Instant, Json, Metric, Name, Seconds, Verdict
+from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, Seconds, Verdict
 
 
 class GroupState(StrEnum):
@@ -147,7 +147,7 @@ class SweepRequest(Data):
     """
 
     check: Name
-    params: Json = {}
+    params: PlainJson = {}
     strategy: str | None = None
     pairing: str | None = None
     passes: int = Field(1, ge=1, le=64)
