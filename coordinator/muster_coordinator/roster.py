@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
+from muster_coordinator.definitions import ComparedMetrics
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
 from muster_coordinator.heartbeats import Heartbeats
@@ -38,6 +39,7 @@ class Roster:
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
+        self._compared = ComparedMetrics()
         self.heartbeats = Heartbeats(heartbeat_s)
         self._orders = orders
         self._places = places
@@ -55,7 +57,8 @@ class Roster:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                self.nodes[record.name] = Node.from_record(record)
+                node = self.nodes[record.name] = Node.from_record(record)
+                self._compared.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
@@ -118,6 +121,7 @@ class Roster:
     def forget(self, name: str, now: float) -> list[Command]:
         """Does without a node that has left; when it is heard of again, it is a new one."""
         node = self.nodes.pop(name)
+        self._compared.replace(node.checks.values(), ())
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
@@ -131,7 +135,8 @@ class Roster:
 
     def erase(self, name: str) -> list[Command]:
         """Does without a node for good."""
-        self.nodes.pop(name, None)
+        if (node := self.nodes.pop(name, None)) is not None:
+            self._compared.replace(node.checks.values(), ())
         self._gone.pop(name, None)
         return self.baselines.forget(name)
 
@@ -147,8 +152,10 @@ class Roster:
         """Takes over what a node says it is made of."""
         node = self.nodes[message.node]
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
+        before = node.checks
         if not node.note_inventory(message):
             return []
+        self._compared.replace(before.values(), node.checks.values())
         told = [
             self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
@@ -247,7 +254,8 @@ class Roster:
 
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
-        return self.baselines.observe(run, node.checks.get(run.check), node.inventory, now)
+        metrics = self._compared.of(run.check) if run.check in node.checks else {}
+        return self.baselines.observe(run, metrics, node.inventory, now)
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
         """What a run has found that did not stand against its node before."""
