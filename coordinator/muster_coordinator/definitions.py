@@ -92,7 +92,7 @@ class ComparedMetrics:
             self._counts[name][announced] += 1
         for name in {name for name, _ in (*gone, *new)}:
             counts = self._counts[name] = +self._counts[name]
-            self._usual[name] = dict(max(counts, key=lambda announced: (counts[announced], announced), default=()))
+            self._usual[name] = dict(max(counts, key=lambda metrics: (counts[metrics], metrics))) if counts else {}
 
     def of(self, check: str) -> Mapping[str, Worse]:
         """What is compared of a check."""

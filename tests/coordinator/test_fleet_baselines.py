@@ -68,13 +68,15 @@ def test_one_node_does_not_say_what_is_compared() -> None:
     lie = {"tflops": Worse.HIGHER, **{f"made_up_{number}": Worse.LOWER for number in range(50)}}
     liar = check("gemm", Scope.NODE).model_copy(update={"compared": lie})
     made.handle(InventorySeen(InventoryReport(**head("liar"), inventory=Inventory(), checks=(liar,))), 0.0)
-    for seq in (1, 2, 3):
+
+    def lies(seq: int) -> None:
         told = speeds("liar", seq, 700.0)
-        told = told.model_copy(update={"metrics": {**told.metrics, **{name: 1.0 for name in lie if name != "tflops"}}})
-        made.handle(report(told, after=seq - 1), float(seq))
-        if seq == 1:
-            joined(made, *NODES)
-    measured(made)
+        metrics = {**dict.fromkeys(lie, 1.0), **told.metrics}
+        made.handle(report(told.model_copy(update={"metrics": metrics}), after=seq - 1), float(seq))
+
+    lies(1)
+    measured(joined(made, *NODES))
+    lies(2)
     assert {baseline.metric for baseline in made.baselines() if baseline.nodes > 1} == {"tflops"}
     assert {baseline.worse for baseline in made.baselines() if baseline.metric == "tflops"} == {Worse.LOWER}
     against = {view.name: [finding.code for finding in view.findings] for view in views(made, 4.0) if view.findings}
