@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from muster.check import CheckInfo, Scope, Worse
 from muster.params_schema import rules_of
-from muster_coordinator.node import Node
+from muster_coordinator.node import Node, runs_by_itself
 
-Announced = tuple[tuple[str, Worse], ...]
+Metrics = tuple[tuple[str, Worse], ...]
 """The metrics that a node has compared."""
 
 
@@ -76,28 +76,41 @@ def _kinds(checks: Iterable[CheckInfo]) -> list[list[CheckInfo]]:
     return kinds
 
 
-class ComparedMetrics:
-    """By check, the metrics that most nodes have compared, with what is worse. Every run asks."""
+class Announcements:
+    """What most nodes announce of each check, kept up to date: every run asks."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, Counter[Announced]] = defaultdict(Counter)
-        self._usual: dict[str, Mapping[str, Worse]] = {}
+        self._metrics: defaultdict[str, Counter[Metrics]] = defaultdict(Counter)
+        self._compared: dict[str, Mapping[str, Worse]] = {}
+        self._running: Counter[str] = Counter()
 
     def replace(self, before: Iterable[CheckInfo], after: Iterable[CheckInfo]) -> None:
         """Notes what a node announces now, and what it announced before."""
-        gone, new = list(map(_announced, before)), list(map(_announced, after))
-        for name, announced in gone:
-            self._counts[name][announced] -= 1
-        for name, announced in new:
-            self._counts[name][announced] += 1
-        for name in {name for name, _ in (*gone, *new)}:
-            counts = self._counts[name] = +self._counts[name]
-            self._usual[name] = dict(max(counts, key=lambda metrics: (counts[metrics], metrics))) if counts else {}
+        gone, new = list(before), list(after)
+        self._running.subtract(check.name for check in gone if runs_by_itself(check))
+        self._running.update(check.name for check in new if runs_by_itself(check))
+        for check in gone:
+            self._metrics[check.name][_metrics(check)] -= 1
+        for check in new:
+            self._metrics[check.name][_metrics(check)] += 1
+        for name in {check.name for check in (*gone, *new)}:
+            self._count(name)
 
-    def of(self, check: str) -> Mapping[str, Worse]:
-        """What is compared of a check."""
-        return self._usual.get(check, {})
+    def compared(self, check: str) -> Mapping[str, Worse]:
+        """The metrics of a check that are compared, with what is worse."""
+        return self._compared.get(check, {})
+
+    def run_by_more_than(self, nodes: float) -> tuple[str, ...]:
+        """The checks that more nodes than so many run by themselves."""
+        return tuple(sorted(name for name, count in self._running.items() if count > nodes))
+
+    def _count(self, name: str) -> None:
+        counts = self._metrics[name] = +self._metrics[name]
+        ranked = sorted(counts, key=lambda metrics: (counts[metrics], metrics))
+        self._compared[name] = dict(ranked[-1]) if ranked else {}
+        if not ranked:
+            del self._metrics[name], self._compared[name], self._running[name]
 
 
-def _announced(check: CheckInfo) -> tuple[str, Announced]:
-    return check.name, tuple(check.compared.items())
+def _metrics(check: CheckInfo) -> Metrics:
+    return tuple(check.compared.items())

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
-from muster_coordinator.definitions import ComparedMetrics
+from muster_coordinator.definitions import Announcements
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
 from muster_coordinator.heartbeats import Heartbeats
@@ -39,7 +39,7 @@ class Roster:
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
-        self._compared = ComparedMetrics()
+        self._announced = Announcements()
         self.heartbeats = Heartbeats(heartbeat_s)
         self._orders = orders
         self._places = places
@@ -58,7 +58,7 @@ class Roster:
                 self._gone[record.name] = record.forgotten_at
             else:
                 node = self.nodes[record.name] = Node.from_record(record)
-                self._compared.replace((), node.checks.values())
+                self._announced.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
@@ -121,7 +121,7 @@ class Roster:
     def forget(self, name: str, now: float) -> list[Command]:
         """Does without a node that has left; when it is heard of again, it is a new one."""
         node = self.nodes.pop(name)
-        self._compared.replace(node.checks.values(), ())
+        self._announced.replace(node.checks.values(), ())
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
@@ -136,7 +136,7 @@ class Roster:
     def erase(self, name: str) -> list[Command]:
         """Does without a node for good."""
         if (node := self.nodes.pop(name, None)) is not None:
-            self._compared.replace(node.checks.values(), ())
+            self._announced.replace(node.checks.values(), ())
         self._gone.pop(name, None)
         return self.baselines.forget(name)
 
@@ -155,7 +155,7 @@ class Roster:
         before = node.checks
         if not node.note_inventory(message):
             return []
-        self._compared.replace(before.values(), node.checks.values())
+        self._announced.replace(before.values(), node.checks.values())
         told = [
             self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
@@ -254,7 +254,7 @@ class Roster:
 
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
-        metrics = self._compared.of(run.check) if run.check in node.checks else {}
+        metrics = self._announced.compared(run.check) if run.check in node.checks else {}
         return self.baselines.observe(run, metrics, node.inventory, now)
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
@@ -321,7 +321,13 @@ class Roster:
 
     def _described(self, node: Node) -> NodeDescribed:
         place = getattr(node.topology, self._domain)
-        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks, patience_s=node.patience_s)
+        return NodeDescribed(
+            node=node.name,
+            place=place,
+            own_checks=node.own_checks,
+            usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
+            patience_s=node.patience_s,
+        )
 
     def _evidence(self, node: Node) -> EvidenceChanged:
         return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)

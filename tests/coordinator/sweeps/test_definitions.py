@@ -8,7 +8,7 @@ from tests.coordinator.sweeps.test_planning import check, fleet, planned
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.errors import Refused
 from muster.model import Health
-from muster_coordinator.definitions import ComparedMetrics, usual_check, usual_scope
+from muster_coordinator.definitions import Announcements, usual_check, usual_scope
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepState
@@ -157,13 +157,13 @@ def announcing(**compared: Worse) -> CheckInfo:
 
 def test_what_is_compared_is_what_most_have_compared() -> None:
     """Counted as nodes come, change and go."""
-    metrics = ComparedMetrics()
-    assert metrics.of("gemm") == {}
+    metrics = Announcements()
+    assert metrics.compared("gemm") == {}
     honest, liar = announcing(tflops=Worse.LOWER), announcing(tflops=Worse.HIGHER, made_up=Worse.LOWER)
     for one in (liar, honest, honest):
         metrics.replace((), [one])
-    assert metrics.of("gemm") == {"tflops": Worse.LOWER}
+    assert metrics.compared("gemm") == {"tflops": Worse.LOWER}
     metrics.replace([honest], [liar])
-    assert metrics.of("gemm") == liar.compared
+    assert metrics.compared("gemm") == liar.compared
     metrics.replace([liar, liar], [])
-    assert metrics.of("gemm") == {"tflops": Worse.LOWER}
+    assert metrics.compared("gemm") == {"tflops": Worse.LOWER}
