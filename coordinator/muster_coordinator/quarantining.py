@@ -12,6 +12,7 @@ from muster.model import Name, Run, ServiceState, Verdict
 from muster_coordinator import events as fleet
 from muster_coordinator.definitions import are_alike, different, usual_scope
 from muster_coordinator.events import Announce, RunRequested, SaveNode, SweepRequested
+from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.orders import Orders
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import OUT, Case
@@ -218,7 +219,8 @@ class Quarantining:
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))
-        sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
+        # The strategy is named because a node that is alone would decide by its own word that it needs nobody else.
+        sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
         begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweeps[wanted.test] = wanted.node
         return begun
