@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -190,3 +191,32 @@ async def test_nobody_waits_for_calm_for_ever(pipeline):
     async with asyncio.timeout(5):
         await pipeline.calm(within_s=0.01)
     assert pipeline.backlog > PRESSING
+
+
+class HangingStore:
+    """A store in which writing goes on only when somebody lets it."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+
+    async def write(self, _commands) -> None:
+        await self.goes_on.wait()
+
+
+@pytest.mark.looptime
+async def test_a_batch_that_is_never_done_with_is_noticed():
+    """Not one that takes a minute, nor silence: then nothing waits to be stored. It is over when storing goes on."""
+    store: Any = HangingStore()
+    pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+    async with running(pipeline, lambda _: None):
+        await asyncio.sleep(1000)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
+        pipeline.feed(Ticked())
+        await asyncio.sleep(60)
+        assert pipeline.stuck_s == pytest.approx(60.0)
+        assert not pipeline.is_stuck
+        await asyncio.sleep(61)
+        assert pipeline.is_stuck
+        store.goes_on.set()
+        await asyncio.sleep(1)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
