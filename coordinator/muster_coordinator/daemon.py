@@ -101,7 +101,14 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         broker_url = settings.broker.url
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
-        link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
+        link = Link(
+            settings,
+            broker_url=broker_url,
+            api_url=api_url,
+            epoch=epoch,
+            deliver=pipeline.take,
+            known=lambda: pipeline.fleet.names,
+        )
         thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         acting = Acting(plugins, pipeline.feed, pipeline.calm)
@@ -125,6 +132,7 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
         epoch=epoch,
         declared=read_topology(settings.topology_file),
         topology_labels=settings.topology_labels,
+        bytes_a_day=settings.store.node_mb_per_day * 1e6,
         after_restart=AfterRestart(settings.sweeps.after_restart),
         timetable=timetable_of(settings),
         rules=settings.quarantine,

@@ -6,10 +6,15 @@ nothing is missing between that number and its first run; `after` tells, because
 still keeps. Runs up to the number are duplicates. Otherwise there is a gap, and the node is to send again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.model import Run
 from muster.wire.messages import Report
+from muster_coordinator.events import EraseStream
+
+MOST_STREAMS = 16
+"""Of one node. An agent begins a new one when its outbox is lost; of a node that does nothing else, the first go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,37 @@ class Intake:
     through: int
     duplicates: int = 0
     gap: bool = False
+
+
+class Streams:
+    """Through which number each stream of each node has been taken."""
+
+    def __init__(self) -> None:
+        self._through: dict[str, dict[str, int]] = {}
+
+    def restore(self, stored: Mapping[tuple[str, str], int]) -> None:
+        """Takes over what is stored, by node and stream."""
+        for (node, stream), through in stored.items():
+            self._through.setdefault(node, {})[stream] = through
+
+    def through(self, node: str, stream: str) -> int:
+        """The number; 0 for a stream that is new."""
+        return self._through.get(node, {}).get(stream, 0)
+
+    def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
+        """Notes what was taken; answers with what is remembered no longer in its place."""
+        streams = self._through.setdefault(node, {})
+        streams.pop(stream, None)
+        streams[stream] = through
+        if len(streams) <= MOST_STREAMS:
+            return []
+        oldest = next(iter(streams))
+        del streams[oldest]
+        return [EraseStream(node, oldest)]
+
+    def forget(self, node: str) -> None:
+        """Remembers nothing of a node that has left."""
+        self._through.pop(node, None)
 
 
 def take(report: Report, through: int) -> Intake:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from muster.check import CheckInfo, Needs, Scope
+from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
@@ -85,6 +85,10 @@ class Node:
         """Whether each check that runs by itself and waits for no idle node has had its say."""
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
+
+    def has_announced(self, check: str) -> bool:
+        """Whether the node has said that it runs this check; every agent reports how its plugins were loaded."""
+        return check in self.checks or check == PLUGINS_LOADED
 
     @property
     def is_fit(self) -> bool:

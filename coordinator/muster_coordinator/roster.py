@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
+from muster_coordinator.conduct import Conduct, Misconduct, finding_of
 from muster_coordinator.definitions import Announcements
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
@@ -41,6 +42,7 @@ class Roster:
         self.baselines = Baselines()
         self._announced = Announcements()
         self.heartbeats = Heartbeats(heartbeat_s)
+        self._conduct = Conduct()
         self._orders = orders
         self._places = places
         self._domain = domain
@@ -122,6 +124,7 @@ class Roster:
         """Does without a node that has left; when it is heard of again, it is a new one."""
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
@@ -129,6 +132,7 @@ class Roster:
         """Takes a node that had left, and is heard of again, as a new one."""
         node = self.nodes[name]
         node.begin_anew(now)
+        self._conduct.forget(name)
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         told = self.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
@@ -137,6 +141,7 @@ class Roster:
         """Does without a node for good."""
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
         self._gone.pop(name, None)
         return self.baselines.forget(name)
 
@@ -180,6 +185,24 @@ class Roster:
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
         return [] if text is None else [self.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+
+    def accuse(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
+        """Notes what a node's agent does wrong; tells it once, until the agent has behaved for a while."""
+        if name not in self.nodes or not self._conduct.note(name, kind, now):
+            return []
+        finding = finding_of(kind, detail, cause, now)
+        node = self.nodes[name]
+        node.evidence.accuse(finding)
+        return [self.tell(name, "misconduct", _named(finding), cause, now), *self._judge(node, cause, now)]
+
+    def excuse(self, cause: str, now: float) -> list[Command]:
+        """Holds nothing against agents any longer that have behaved for a while."""
+        commands: list[Command] = []
+        for name, kind in self._conduct.take_quiet(now):
+            node = self.nodes[name]
+            node.evidence.excuse(kind)
+            commands += [self.tell(name, "no_longer", f"no longer: {kind}", cause, now), *self._judge(node, cause, now)]
+        return commands
 
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Takes a run as evidence about its node, and about others as far as they are compared with it.

@@ -24,6 +24,9 @@ from muster.model import (
 from muster.params_schema import FlatSchema
 from muster.references import Reference
 
+PLUGINS_LOADED = "plugins"
+"""The name under which every agent reports how its plugins were loaded, as if that were a check."""
+
 
 class Params(BaseModel):
     """Base of every check's parameters: frozen, and an unknown parameter is an error."""

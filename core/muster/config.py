@@ -117,6 +117,12 @@ class StoreSettings(Section):
     """The coordinator's database."""
 
     url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
+    node_mb_per_day: float = Field(
+        128.0,
+        ge=1,
+        le=1_000_000,
+        description="How many MB of reports are stored of a node in a day; the rest waits in the outbox of its agent",
+    )
     keep_days: float = Field(
         30.0,
         ge=1,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.faults.desk import Desk
-from tests.hostile.world import HONEST, HOSTILE, Attacker, World, password_of
+from tests.hostile.world import HONEST, HOSTILE, PROBE, Attacker, World, password_of
 
 DOCKER = Path(__file__).parent.parent.parent / "docker"
 
@@ -27,7 +27,7 @@ def shipped_broker(
 ) -> Iterator[Any]:
     """Mosquitto with the settings that docker/ ships, and an account for the coordinator and every node."""
     passwords = tmp_path_factory.mktemp("accounts") / "passwords"
-    accounts = ("coordinator", HOSTILE, *HONEST)
+    accounts = ("coordinator", HOSTILE, PROBE, *HONEST)
     passwords.write_text("".join(f"{name}:{password_of(name)}\n" for name in accounts))
     subprocess.run(["mosquitto_passwd", "-U", passwords], check=True, timeout=60)
     with new_mosquitto(shipped_settings(passwords)) as broker:

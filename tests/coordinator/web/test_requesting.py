@@ -6,7 +6,7 @@ import pytest
 
 from muster_coordinator.web.server import MAX_BODY_BYTES
 
-MANY = [0] * 30_000
+MANY = [0] * 110_000
 """More than an order to a node may hold."""
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
