@@ -73,6 +73,16 @@ def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
         made.handle(RunRequested("r", "a", "gemm", {"size": "x"}), 0.0)
 
 
+def test_a_deadline_of_a_year_is_no_reason_to_wait_for_a_week() -> None:
+    """A node announces its checks itself, and what is derived from the longest deadline can be written down."""
+    made = Fleet(name="test", epoch=7)
+    endless = check("gemm", Scope.NODE).model_copy(update={"timeout_s": 366 * 86_400.0})
+    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(endless,))), 0.0)
+    case = made.case("a")
+    assert case is not None
+    assert case.patience_s == {"gemm": 7 * 86_400.0}
+
+
 @pytest.mark.parametrize(
     "size",
     [{"$ref": "http://127.0.0.1:1/schema"}, {"type": "string", "pattern": "^(a+)+$"}, {"allOf": [{"type": "string"}]}],
