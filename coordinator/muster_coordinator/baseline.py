@@ -59,7 +59,7 @@ class Baseline:
         self.check = check
         self.metric = metric
         self.devices = 0
-        self._worse = worse
+        self.worse = worse
         self._when = when
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
@@ -134,7 +134,7 @@ class Baseline:
             id=self.id,
             check=self.check,
             metric=self.metric,
-            worse=self._worse,
+            worse=self.worse,
             when=self._when,
             devices=self.devices,
             nodes=len(self._nodes),
@@ -148,7 +148,7 @@ class Baseline:
         """That the fleet has become worse, if it has."""
         if self._suspects.since is None or self._anchor is None or self._centre is None:
             return None
-        share = share_worse(self._centre, self._anchor.centre, self._worse)
+        share = share_worse(self._centre, self._anchor.centre, self.worse)
         out, nodes = len(self._suspects.out_of_line), len(self._nodes)
         return FleetFinding(
             code="baseline.shift",
@@ -190,7 +190,7 @@ class Baseline:
         if self._centre is None or count <= LEAST_PEERS:
             return False
         if self._anchor is not None:
-            share = share_worse(self._centre, self._anchor.centre, self._worse)
+            share = share_worse(self._centre, self._anchor.centre, self.worse)
             shift = self._shift(self._anchor)
             doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
             better = count >= self._anchor.devices and share < -shift  # those that are back first are not the fleet
@@ -208,7 +208,7 @@ class Baseline:
     def _has_shifted(self) -> bool:
         if self._anchor is None or self._centre is None or len(self._typical) <= LEAST_PEERS:
             return False
-        return share_worse(self._centre, self._anchor.centre, self._worse) > self._shift(self._anchor)
+        return share_worse(self._centre, self._anchor.centre, self.worse) > self._shift(self._anchor)
 
     @property
     def _judged(self) -> int:
@@ -228,15 +228,15 @@ class Baseline:
         if self._anchor is not None:
             floor = max(FLEET_FLOOR, TYPICAL_ERROR * noise)
             fleet = fleet_level(Level(self._anchor.centre, self._anchor.spread), floor, self._anchor.devices)
-            if too_bad(value, fleet, self._worse, floor):
+            if too_bad(value, fleet, self.worse, floor):
                 others = f"that is normal for {len(self._typical)} devices"
                 found.append(self._finding("outlier", value, fleet, others, device=device))
-        if track.own is not None and too_bad(value, track.own, self._worse, max(OWN_FLOOR, noise)):
+        if track.own is not None and too_bad(value, track.own, self.worse, max(OWN_FLOOR, noise)):
             found.append(self._finding("drift", value, track.own, "that it began with", device=device))
         return found
 
     def _finding(self, what: str, value: float, level: Level, whose: str, *, device: Device) -> Finding:
-        share = share_worse(value, level.centre, self._worse)
+        share = share_worse(value, level.centre, self.worse)
         return Finding(
             code=f"baseline.{what}",
             summary=f"{self.metric} {value:.4g} is {share:.1%} worse than the {level.centre:.4g} {whose} "
@@ -259,7 +259,7 @@ class Baseline:
             id=self.id,
             check=self.check,
             metric=self.metric,
-            worse=self._worse,
+            worse=self.worse,
             when=self._when,
             anchor=self._anchor,
             reset_at=self._reset_at,

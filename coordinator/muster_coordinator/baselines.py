@@ -13,8 +13,9 @@ import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
-from muster.check import CheckInfo, Worse
+from muster.check import Worse
 from muster.errors import Refused, unknown
 from muster.model import Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.baseline import Baseline, Learned, Reading
@@ -44,6 +45,9 @@ MAX_DEVICES = 2_000_000
 """Counted in every baseline that they are in."""
 
 MAX_CONDITION_CHARS = 4_096
+MAX_RESULTS = 64
+"""Of one run; a matrix product has one for each number format."""
+
 MAX_RESULT_CHARS = 256
 """Longer ones are no conditions and no fingerprints; nobody can make the coordinator keep them."""
 
@@ -84,13 +88,14 @@ class Baselines:
         records = {record.id: record for record in baselines}
         self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
 
-    def observe(self, run: Run, check: CheckInfo | None, inventory: Inventory, now: float) -> Compared:
-        """Learns from a run and compares it."""
-        metrics = check.compared if check is not None else {}
+    def observe(self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float) -> Compared:
+        """Learns from a run and compares it by these metrics."""
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
             return NOTHING
+        if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
+            return NOTHING  # seen here once: it is a part of the condition of every metric and result
         compared = Compared()
         self._compare_numbers(run, metrics, inventory, now, compared)
         self._compare_results(run, inventory, now, compared)
@@ -145,6 +150,9 @@ class Baselines:
                 Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             if readings and (key := _key(run.check, metric, when)) is not None:
+                known = self._kept.get(key)
+                if isinstance(known, Baseline) and known.worse is not worse:
+                    self._drop(key, compared)  # who measured first was wrong about it, or most say otherwise now
                 baseline = self._baseline(key, run, metric, worse, when)
                 before = baseline.devices
                 self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now), compared)
@@ -173,7 +181,7 @@ class Baselines:
         if run.facts.get("backend") == "cpu":
             return  # with which bits it multiplies depends on the processor, about which facts say nothing
         present: set[Device] = {device.index for device in inventory.devices}
-        for model, name, results in _results(run):
+        for model, name, results in islice(_results(run), MAX_RESULTS):
             when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
             what = f"fingerprint of {name}"
             key = _key(run.check, what, when)
@@ -189,10 +197,13 @@ class Baselines:
 
     def _forget_the_oldest(self, compared: Compared) -> None:
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
-            key, kept = self._kept.popitem(last=False)
-            self._devices -= kept.devices
-            compared.hold(kept.subject, kept.release())
-            compared.commands.append(EraseBaseline(key))
+            self._drop(next(iter(self._kept)), compared)
+
+    def _drop(self, key: str, compared: Compared) -> None:
+        kept = self._kept.pop(key)
+        self._devices -= kept.devices
+        compared.hold(kept.subject, kept.release())
+        compared.commands.append(EraseBaseline(key))
 
 
 def _condition(run: Run) -> Json:

@@ -20,6 +20,7 @@ from muster.config import Settings
 from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
+from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.acceptance_settings import require_tests
 from muster_coordinator.acting import Acting
 from muster_coordinator.broker import embedded_broker
@@ -119,7 +120,9 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
+            notify(READY)
             await stop.wait()
+            notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
 
 
@@ -175,6 +178,7 @@ class Shell:
                 group.create_task(self.thinning.run(), name="thinning"),
                 group.create_task(self.surveying.run(), name="surveying"),
                 group.create_task(self.acting.run(), name="acting"),
+                group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
             ]
             try:
                 yield

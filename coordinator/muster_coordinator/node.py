@@ -13,6 +13,11 @@ from muster_coordinator.records import NodeRecord, NodeView
 NOWHERE = Topology()
 
 
+def runs_by_itself(check: CheckInfo) -> bool:
+    """Whether a node that announces the check so runs it in the background."""
+    return bool(check.cadence_s) and check.scope is Scope.NODE
+
+
 @dataclass(slots=True)
 class Node:
     """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
@@ -93,7 +98,7 @@ class Node:
     @property
     def own_checks(self) -> tuple[str, ...]:
         """The checks that it runs by itself."""
-        return tuple(check.name for check in self.checks.values() if check.cadence_s and check.scope is Scope.NODE)
+        return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
     def patience_s(self) -> dict[str, float]:

@@ -41,6 +41,9 @@ BACKLOG_BYTES = 8 << 20
 PRESSING = 500
 """Commands that may wait to be stored before who only needs a turn now and then lets them go first."""
 
+STUCK_S = 120.0
+"""After so long in one batch, storing hangs. A database that fails over or a busy disk takes up to a minute."""
+
 Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
 
 
@@ -62,6 +65,17 @@ class Pipeline:
         self._flushed = asyncio.Event()
         self._calm = asyncio.Event()
         self._calm.set()
+        self._batch_begun: float | None = None  # by the clock of the event loop
+
+    @property
+    def stuck_s(self) -> float:
+        """For how long the batch that is being stored and said has not been done with; 0 when there is none."""
+        return 0.0 if self._batch_begun is None else asyncio.get_running_loop().time() - self._batch_begun
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it goes on no more: neither a slow database nor a broker that is away is the reason."""
+        return self.stuck_s > STUCK_S
 
     @property
     def backlog(self) -> int:
@@ -126,10 +140,12 @@ class Pipeline:
             self._arrived.clear()
             commands, self._waiting, self._waiting_bytes = self._waiting, [], 0
             flushed, self._flushed = self._flushed, asyncio.Event()
+            self._batch_begun = asyncio.get_running_loop().time()
             await self._store.write(commands)
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()
+            self._batch_begun = None
             if self.backlog <= PRESSING:
                 self._calm.set()
 

@@ -10,6 +10,7 @@ from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.conduct import Conduct, Misconduct, finding_of
+from muster_coordinator.definitions import Announcements
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
 from muster_coordinator.heartbeats import Heartbeats
@@ -39,6 +40,7 @@ class Roster:
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
+        self._announced = Announcements()
         self.heartbeats = Heartbeats(heartbeat_s)
         self._conduct = Conduct()
         self._orders = orders
@@ -57,7 +59,8 @@ class Roster:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                self.nodes[record.name] = Node.from_record(record)
+                node = self.nodes[record.name] = Node.from_record(record)
+                self._announced.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
@@ -120,6 +123,7 @@ class Roster:
     def forget(self, name: str, now: float) -> list[Command]:
         """Does without a node that has left; when it is heard of again, it is a new one."""
         node = self.nodes.pop(name)
+        self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
@@ -135,7 +139,8 @@ class Roster:
 
     def erase(self, name: str) -> list[Command]:
         """Does without a node for good."""
-        self.nodes.pop(name, None)
+        if (node := self.nodes.pop(name, None)) is not None:
+            self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
         self._gone.pop(name, None)
         return self.baselines.forget(name)
@@ -152,8 +157,10 @@ class Roster:
         """Takes over what a node says it is made of."""
         node = self.nodes[message.node]
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
+        before = node.checks
         if not node.note_inventory(message):
             return []
+        self._announced.replace(before.values(), node.checks.values())
         told = [
             self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
@@ -270,7 +277,8 @@ class Roster:
 
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
-        return self.baselines.observe(run, node.checks.get(run.check), node.inventory, now)
+        metrics = self._announced.compared(run.check) if run.check in node.checks else {}
+        return self.baselines.observe(run, metrics, node.inventory, now)
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
         """What a run has found that did not stand against its node before."""
@@ -336,7 +344,13 @@ class Roster:
 
     def _described(self, node: Node) -> NodeDescribed:
         place = getattr(node.topology, self._domain)
-        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks, patience_s=node.patience_s)
+        return NodeDescribed(
+            node=node.name,
+            place=place,
+            own_checks=node.own_checks,
+            usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
+            patience_s=node.patience_s,
+        )
 
     def _evidence(self, node: Node) -> EvidenceChanged:
         return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)

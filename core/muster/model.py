@@ -41,6 +41,9 @@ Instant = Annotated[
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
 """A duration of at most a year, so that a time plus a duration is a time."""
 
+TotalSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""Durations of several steps, rounds or nodes together: of these there may be more than a year has."""
+
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """The name of a node, fleet or check, or an id: safe as one MQTT topic level, one URL segment and one file name."""
 

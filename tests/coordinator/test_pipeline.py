@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import sqlite3
+from typing import Any
 
 import pytest
 import structlog
@@ -222,10 +223,7 @@ async def test_a_message_that_makes_the_fleet_fail_ends_nothing(store, pipeline,
             await pipeline.take([PresenceSeen(Presence(sent_at=1.0, node=node, online=True))])
         with structlog.testing.capture_logs() as logs:
             for seq in (1, 2):
-                reports = [
-                    Report(sent_at=1.0, node=it, stream="s", after=0, runs=(run(seq, it),)) for it in ("n1", "n2")
-                ]
-                await pipeline.take(ReportSeen(it, 100) for it in reports)
+                await pipeline.take(reported(seq, node) for node in ("n1", "n2"))
         await pipeline.submit(()).wait()
     assert pipeline.failed == 2
     assert [(line["log_level"], line["event"]) for line in logs] == [("error", "message_failed")]
@@ -256,3 +254,32 @@ async def test_bytes_that_wait_to_be_stored_hold_back_what_comes(pipeline):
     assert not taking.done()
     async with running(pipeline, lambda _: None):
         await asyncio.wait_for(taking, 10)
+
+
+class HangingStore:
+    """A store in which writing goes on only when somebody lets it."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+
+    async def write(self, _commands) -> None:
+        await self.goes_on.wait()
+
+
+@pytest.mark.looptime
+async def test_a_batch_that_is_never_done_with_is_noticed():
+    """Not one that takes a minute, nor silence: then nothing waits to be stored. It is over when storing goes on."""
+    store: Any = HangingStore()
+    pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+    async with running(pipeline, lambda _: None):
+        await asyncio.sleep(1000)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
+        pipeline.feed(Ticked())
+        await asyncio.sleep(60)
+        assert pipeline.stuck_s == pytest.approx(60.0)
+        assert not pipeline.is_stuck
+        await asyncio.sleep(61)
+        assert pipeline.is_stuck
+        store.goes_on.set()
+        await asyncio.sleep(1)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
