@@ -1,7 +1,7 @@
 """Who is at fault, by the evidence of a sweep: nodes, rails, links of nodes, leaves, paths between them.
 
-- A node is at fault when it was bad alone, and in another run too, or when the verdict on it alone was FAIL. Nobody else
-  can have brought that about. Where it was good at other times, a run that another member explains does not count.
+- A node is at fault when it was bad alone, and in another run too, or when the verdict on it alone was FAIL. Nobody
+  else can have brought that about. Where it was good at other times, a run that another member explains does not count.
 - So is a node whose own ranks crashed with several partners that were drawn by lot.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.

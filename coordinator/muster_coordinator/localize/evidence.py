@@ -58,8 +58,8 @@ class History:
 
     @property
     def failed_alone(self) -> bool:
-        """Whether the verdict on the node by itself was FAIL."""
-        return any(trial.hard and len(trial.members) == 1 for trial in self.own)
+        """Whether the verdict on the node by itself was FAIL, rather than that its ranks were ended."""
+        return any(trial.hard and not trial.crashed and len(trial.members) == 1 for trial in self.own)
 
     @property
     def best_together(self) -> float:

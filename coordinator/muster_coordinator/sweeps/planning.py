@@ -26,6 +26,9 @@ START_UP_S = 20.0
 USUAL_RUN_S = 15.0
 """What a run takes whose check does not say it."""
 
+MOST_RANKS = 128
+"""Of one node: sixteen GPUs, each cut into seven instances, are 112. To announce more shall not cost others more."""
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -46,7 +49,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
             f"strategy {strategy} needs at least {least_nodes(strategy)} nodes that are online and have the check"
             f" {request.check!r}; there are {len(members)}"
         )
-    check = members[0].checks[request.check]
+    check = announced(node.checks[request.check] for node in members)
     if check.scope is Scope.NODE and strategy is not Strategy.SINGLE:
         raise Refused(f"check {request.check!r} measures one node by itself: its only valid strategy is single")
     check_params(check, request.params)
@@ -67,9 +70,9 @@ def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
 
 def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent: Mapping[str, str]) -> Plan:
     request = event.request
-    checks = [node.checks[request.check] for node in members]
-    abilities = _abilities(members, by_rail=all(check.by_rail for check in checks))
-    group_s = expected_s(checks[0])
+    check = announced(node.checks[request.check] for node in members)
+    abilities = _abilities(members, by_rail=check.by_rail is not None)
+    group_s = expected_s(check)
     return Plan(
         id=event.sweep,
         asked=request,
@@ -80,19 +83,32 @@ def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent
         task=Task(
             check=request.check,
             params=request.params,
-            timeout_s=max(check.timeout_s for check in checks),
-            objective=checks[0].objective,
-            rail_metric=checks[0].by_rail,
+            timeout_s=check.timeout_s,
+            objective=check.objective,
+            rail_metric=check.by_rail,
             expected_s=group_s,
+            scope=check.scope,
             cause=event.sweep,
         ),
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
+        most_ranks={node.name: min(max(len(node.inventory.devices), 1), MOST_RANKS) for node in members},
         abilities=abilities,
         limits=_limits(request, strategy, len(members), group_s),
         priority=request.priority,
     )
+
+
+def announced(checks: Iterable[CheckInfo]) -> CheckInfo:
+    """A check as most nodes announce it, of at least one.
+
+    One that says that its check takes a week, that nothing is measured by it or that it has no parameters would
+    otherwise decide for all: it only has to call its block `a` to be the first of them.
+    """
+    kinds = [*checks]
+    usual = statistics.mode(check.model_dump_json() for check in kinds)
+    return next(check for check in kinds if check.model_dump_json() == usual)
 
 
 def expected_s(check: CheckInfo) -> float:
@@ -112,8 +128,8 @@ def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
 def _strategy(request: SweepRequest, nodes: Iterable[Node]) -> Strategy:
     if request.strategy is not None:
         return _choice(Strategy, "strategy", request.strategy)
-    alone = all(node.checks[request.check].scope is Scope.NODE for node in nodes if request.check in node.checks)
-    return Strategy.SINGLE if alone else Strategy.ADAPTIVE
+    check = announced(node.checks[request.check] for node in nodes if request.check in node.checks)
+    return Strategy.SINGLE if check.scope is Scope.NODE else Strategy.ADAPTIVE
 
 
 def least_nodes(strategy: Strategy) -> int:
