@@ -13,7 +13,8 @@ from few: at a leaf of 8 honest nodes and 12 liars, every second partner lies.
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.localize.chance import MISTAKES_ABOUT_PATHS, liars_among, may_be_lies
+from muster_coordinator.liars import liars_among
+from muster_coordinator.localize.chance import MISTAKES_ABOUT_PATHS, may_be_lies
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.trial import Trial
 

@@ -11,6 +11,7 @@ three more in a row, happens in one of 1,400 such sweeps: 12 x 11 / 254 x 10 / 2
 import math
 from collections.abc import Iterable, Sequence
 
+from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.trial import Trial
 
 SPOILT = 0.015
@@ -27,9 +28,6 @@ CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
 ALIKE = 1.5
 """What one fault that stays leaves differs by noise only; as much lies between 20 % too high and 20 % too low."""
 
-LYING = 0.05
-"""Share of the nodes that may lie, and at least one: more of them would have to be broken into one by one."""
-
 
 def partners_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
     """With how many partners a node has to fail as in its `bad` runs, in a fleet of so many, until it is to blame."""
@@ -39,11 +37,6 @@ def partners_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
 def runs_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
     """How often a path has to be as in its `bad` runs, in a fleet of so many `nodes`, until it is to blame."""
     return _beyond(nodes, 2 * SPOILT, MISTAKES_ABOUT_PATHS, bad)
-
-
-def liars_among(nodes: int) -> int:
-    """How many of so many nodes may lie."""
-    return max(1, int(LYING * nodes))
 
 
 def may_be_lies(nodes: int, drawn: Iterable[tuple[int, int]], mistakes: float = MISTAKES) -> bool:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
-from muster_coordinator.localize.chance import liars_among
+from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.probe import Site
 
 REACH = 4

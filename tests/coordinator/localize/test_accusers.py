@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.accusers import accusers, accusers_missing, may_be_of_liars
-from muster_coordinator.localize.chance import MISTAKES, liars_among, may_be_lies, measures_beyond_lies
+from muster_coordinator.localize.chance import MISTAKES, may_be_lies, measures_beyond_lies
 from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.evidence import Evidence
