@@ -4,6 +4,7 @@ Whatever changes here is answered with commands: the node's record to store, its
 story with the id of what caused it.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
@@ -48,6 +49,7 @@ class Roster:
         self._domain = domain
         self._news: list[Event] = []
         self._kept: dict[str, InventoryReport] = {}  # what nodes said that were not heard of since
+        self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
@@ -103,6 +105,7 @@ class Roster:
             return []
         if node is None:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
+            self._types = None
             self._places.locate(node)
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
@@ -125,6 +128,7 @@ class Roster:
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
+        self._types = None
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
@@ -142,6 +146,7 @@ class Roster:
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
+        self._types = None
         self._gone.pop(name, None)
         return self.baselines.forget(name)
 
@@ -161,6 +166,7 @@ class Roster:
         if not node.note_inventory(message):
             return []
         self._announced.replace(before.values(), node.checks.values())
+        self._types = None
         told = [
             self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
@@ -278,7 +284,15 @@ class Roster:
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
-        return self.baselines.observe(run, metrics, node.inventory, now)
+        alike = self._machine_types[node.inventory.machine_type]
+        return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+
+    @property
+    def _machine_types(self) -> Counter[str | None]:
+        """How many nodes there are of each machine type, counted again when that may have changed."""
+        if self._types is None:
+            self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
+        return self._types
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
         """What a run has found that did not stand against its node before."""

@@ -185,8 +185,8 @@ class ServiceState(StrEnum):
     PROBATION = "PROBATION"
 
 
-MOST_DEVICES = 256
-"""On one node. The largest have 16 GPUs, of which each can be cut into 7 instances."""
+MOST_DEVICES = 128
+"""On one node: sixteen GPUs, each cut into seven instances, are 112."""
 
 
 class Device(Data):

@@ -72,6 +72,7 @@ class Members:
         self.orders: list[SendCommand] = []
         self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveCase: {}, SaveSweep: {}}
         self._groups: dict[str, set[str]] = {}
+        self._ranks: dict[str, int] = {}
         self.fleet = Fleet(
             name="f", epoch=epoch, rules=RULES.model_copy(update={"mode": mode}), policy=Policy(shipped_rows())
         )
@@ -157,11 +158,13 @@ class Members:
             case Join(group=group):
                 self._groups.setdefault(group, set()).add(sent.node)
                 return Accepted(**head, address=sent.node, port=1, ranks=1)
-            case Prepare():
+            case Prepare(first_rank=rank):
+                self._ranks[sent.node] = rank
                 return Ready(**head)
             case Start(group=group) if not self.stuck:
+                rank = self._ranks[sent.node]
                 reached = {"gbps": min(self.gbps[node] for node in self._groups[group])}
-                ranks = (RankResult(rank=0, verdict=Verdict.PASS, metrics={**reached}, duration_s=1.0),)
+                ranks = (RankResult(rank=rank, verdict=Verdict.PASS, metrics={**reached}, duration_s=1.0),)
                 return Finished(**head, ranks=ranks)
         return None
 

@@ -28,6 +28,9 @@ START_UP_S = 20.0
 USUAL_RUN_S = 15.0
 """What a run takes whose check does not say it."""
 
+MOST_RANKS = 128
+"""Of one node: sixteen GPUs, each cut into seven instances, are 112. To announce more shall not cost others more."""
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -99,11 +102,13 @@ def _plan(
             objective=check.objective,
             rail_metric=check.by_rail,
             expected_s=group_s,
+            scope=check.scope,
             cause=event.sweep,
         ),
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
+        most_ranks={node.name: min(max(len(node.inventory.devices), 1), MOST_RANKS) for node in members},
         abilities=abilities,
         limits=_limits(request, strategy, len(members), group_s),
         priority=request.priority,
@@ -200,7 +205,8 @@ def _place(node: Node) -> tuple[str, ...]:
 
 def _site(node: Node) -> Site:
     where, has = node.topology, node.inventory
-    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices))
+    places_itself = where.leaf not in (node.declared.leaf, node.scheduled.leaf, node.learned_leaf)
+    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices), places_itself)
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
