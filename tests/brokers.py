@@ -53,9 +53,7 @@ def kubernetes_settings(tls: Path) -> str:
     """What the broker in Kubernetes is started with, without its listener; `tls` has the files of its Secret."""
     component = ROOT / "daemonset" / "components" / "broker"
     text = (component / "mosquitto.conf").read_text(encoding="utf-8")
-    return _replaced(
-        text, {"listener 8883\n": "", "/mosquitto/tls": str(tls), "/mosquitto/config": str(component)}
-    )
+    return _replaced(text, {"listener 8883\n": "", "/mosquitto/tls": str(tls), "/mosquitto/config": str(component)})
 
 
 def _replaced(text: str, changes: Mapping[str, str]) -> str:
