@@ -10,7 +10,7 @@ PATIENCE_S = 30.0
 
 def header(kind: int, length: int) -> bytes:
     """A packet's first bytes: its kind, and the length of the rest in digits of seven bits."""
-    digits = []
+    digits: list[int] = []
     while length or not digits:
         length, digit = divmod(length, 128)
         digits.append(digit | (0x80 if length else 0))

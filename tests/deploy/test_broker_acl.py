@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import aiomqtt
 import pytest
@@ -97,7 +98,8 @@ async def test_a_last_will_is_said_under_the_own_name_only(broker, topic):
         await coordinator.subscribe([("#", 1), ("$SYS/broker/version", 1)])
         with suppress(aiomqtt.MqttError):
             async with client(broker, "n1", will=will) as dying:
-                dying._client.socket().shutdown(socket.SHUT_RDWR)
+                connection: Any = dying._client.socket()
+                connection.shutdown(socket.SHUT_RDWR)
         async with client(broker, "n1") as node:
             assert await heard(coordinator, node, []) == set()
 
