@@ -26,7 +26,7 @@ MINE = "daemonset/overlays/mine"
 APPLIED = re.findall(r"^\$ kubectl apply -k (\S+)$", GUIDE, re.MULTILINE)
 FILES = sorted({*re.findall(r"^\$ kubectl \w+ -[fk] (\S+?)\)?$", GUIDE.replace("<(", ""), re.MULTILINE)} - {MINE})
 BASES = sorted({*re.findall(r"`(\.\./[a-z-]+)`", GUIDE)})
-RIGHT = re.compile(r"^\| (agent|coordinator)[^|]* \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
+RIGHT = re.compile(r"^\| (agent|coordinator|signer)[^|]* \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 VARIABLE = re.compile(r"\b(MUSTER_\w+)=(\S+)")
 COMPONENT = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 
@@ -43,7 +43,7 @@ def test_overlay_can_be_built(overlay, base, kustomize):
     made = kustomize({**overlay, "resources": [base]})
     specs = [document.get("spec", {}) for document in made.values()]
     pods = [spec["template"]["spec"] for spec in specs if "template" in spec]
-    images = {container["image"] for pod in pods for container in pod["containers"]}
+    images = {it["image"] for pod in pods for it in (*pod.get("initContainers", ()), *pod["containers"])}
     assert {image["newName"] + ":" + image["newTag"] for image in overlay["images"]} == images
     assert made["ConfigMap", "muster-environment"]["data"]["MUSTER_FLEET"] == "training"
 

@@ -27,7 +27,7 @@ def name_of(certificate) -> str:
 
 @pytest.fixture
 async def ask(signer, authority_files):
-    """Status and text of what the signer answers to anything: `await ask(token, body)`."""
+    """Status and text of what the signer answers, whatever it is sent."""
     context = ssl.create_default_context(cafile=authority_files / "tls.crt")
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context, limit=0, force_close=True)) as session:
 
