@@ -16,8 +16,9 @@ import structlog
 from paho.mqtt.reasoncodes import ReasonCode
 
 from muster.config import Settings
-from muster.errors import RemoteError
+from muster.errors import RemoteError, SettingsError
 from muster.mqtt import connection_options, pause_s, publish
+from muster.wire import codec
 from muster.wire.codec import decode_from_node, encode
 from muster.wire.messages import CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report, new_id
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
@@ -53,6 +54,11 @@ ANSWERED_WITHIN_S = 300.0
 """The broker's answers come behind what it has kept for us: of ten thousand new nodes, a minute of work. That it
 is gone shows earlier, by KEEPALIVE_S of reading in vain."""
 
+SUPERSEDED = (
+    "another coordinator leads this fleet: stop this one, or, if there is no other, clear what the broker has retained "
+    "on the topic of the coordinator and restart this one"
+)
+
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
 _EVENTS: dict[type[NodeMessage], Callable[[Any], Event]] = {
@@ -82,8 +88,12 @@ class Spoken(NamedTuple):
     retain: bool = False
 
 
+class _Superseded(Exception):
+    """A coordinator with a newer epoch speaks for the fleet."""
+
+
 class Link:
-    """The connection to the broker, kept up for ever.
+    """The connection to the broker, kept up until a coordinator with a newer epoch speaks for the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; nothing more is decoded meanwhile. `received` counts
     messages, `refused` those that were dropped, by kind. `connected` says whether all that nodes say comes in.
@@ -101,11 +111,13 @@ class Link:
         self.connected = False
         self.received = 0
         self.refused: Counter[str] = Counter()
-        self._options = connection_options(settings.broker, broker_url)
+        connection_options(settings.broker, broker_url)  # what is wrong with them is said at the start
+        self._settings = settings.broker
         self._topics = Topics(settings.fleet)
         self._broker_url = broker_url
         self._api_url = api_url
         self._epoch = epoch
+        self._newer_epoch: int | None = None
         self._deliver = deliver
         self._outbox: asyncio.Queue[Spoken] | None = None
         self._references: Spoken | None = None
@@ -123,22 +135,29 @@ class Link:
             self._outbox.put_nowait(spoken)
 
     async def run(self) -> None:
-        """Connects, and connects again whenever the connection is lost, until it is cancelled."""
+        """Connects, and connects again whenever the connection is lost, until it is cancelled or superseded.
+
+        Two coordinators under one account would otherwise end each other's connection for ever.
+        """
         attempt = 0
         while True:
             try:
                 async with self._client() as client:
                     attempt = 0
                     await self._serve(client)
-            except* aiomqtt.MqttError as group:
+            except* (aiomqtt.MqttError, SettingsError) as group:
                 log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
+            except* _Superseded:
+                log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
+            if self._newer_epoch is not None:
+                return
             await asyncio.sleep(pause_s(attempt))
             attempt += 1
 
     def _client(self) -> aiomqtt.Client:
         will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
         client = aiomqtt.Client(
-            **self._options,
+            **connection_options(self._settings, self._broker_url),
             identifier=f"muster-coordinator-{new_id()[:8]}",
             keepalive=KEEPALIVE_S,
             will=will,
@@ -159,12 +178,14 @@ class Link:
                 tasks.create_task(self._listen(client), name="link-listen")
         finally:
             self.connected, self._outbox = False, None
-            with suppress(aiomqtt.MqttError):
-                offline = self._presence(online=False)
-                await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
+            if self._newer_epoch is None:
+                with suppress(aiomqtt.MqttError):
+                    offline = self._presence(online=False)
+                    await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _listen(self, client: aiomqtt.Client) -> None:
-        """Subscribes, and from then on says that we are there."""
+        """Subscribes, and from then on says that we are there, unless somebody newer has done so already."""
+        await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
         patterns = [self._topics.every_node(topic) for topic in FROM_NODE]
         wanted = [(pattern, SUBSCRIBED_QOS) for pattern in patterns]
         codes = await client.subscribe(wanted, timeout=ANSWERED_WITHIN_S)
@@ -178,14 +199,18 @@ class Link:
     async def _receive(self, client: aiomqtt.Client) -> None:
         batch: list[aiomqtt.Message]
         async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
-            self.received += len(batch)
             for start in range(0, len(batch), CHUNK):
                 found = map(self._event, batch[start : start + CHUNK])
-                await self._deliver([event for event in found if event is not None])
+                if events := [event for event in found if event is not None]:
+                    await self._deliver(events)
                 await asyncio.sleep(0)
 
     def _event(self, message: aiomqtt.Message) -> Event | None:
         try:
+            if str(message.topic) == self._topics.coordinator:
+                self._hear_coordinator(message.payload)
+                return None
+            self.received += 1
             node, topic = self._topics.parse_node(str(message.topic))
             if not message.payload and topic in RETAINED:
                 return None  # somebody has cleared what the broker kept
@@ -196,6 +221,16 @@ class Link:
         if isinstance(decoded, InventoryReport):
             return InventorySeen(decoded, kept=message.retain)
         return _EVENTS.get(type(decoded), GroupReplySeen)(decoded)
+
+    def _hear_coordinator(self, payload: object) -> None:
+        """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place."""
+        assert isinstance(payload, bytes)
+        if not payload:
+            return
+        epoch = codec.decode(payload, codec.COORDINATOR).epoch
+        if epoch > self._epoch:
+            self._newer_epoch = epoch
+            raise _Superseded
 
     def _refuse(self, error: RemoteError, topic: str) -> None:
         self.refused[error.kind] += 1

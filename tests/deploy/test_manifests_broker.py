@@ -149,7 +149,7 @@ def test_servers_are_who_the_settings_say(secrets, server):
 def test_both_acl_files_are_the_same_but_for_comments():
     """The one of docker/ and the one in Kubernetes."""
     files = (ROOT / "docker" / "mosquitto.acl", ROOT / "daemonset" / "components" / "broker" / "mosquitto.acl")
-    lines = [[it for it in path.read_text(encoding="utf-8").splitlines() if it[:1] not in "#"] for path in files]
+    lines = [[it for it in path.read_text(encoding="utf-8").splitlines() if it[:1] != "#"] for path in files]
     assert lines[0] == lines[1] != []
 
 

@@ -1,4 +1,4 @@
-"""How an agent's pod gets its certificate: the programs find what the manifests mount, and no node gets what is not its."""
+"""How an agent's pod gets its certificate: programs find what is mounted, and no node gets what is not its."""
 
 import inspect
 from typing import Any
