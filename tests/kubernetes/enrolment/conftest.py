@@ -37,16 +37,30 @@ def pause_s() -> float:
 
 
 @pytest.fixture
-async def signer(pause_s, standin, authority, authority_files, tmp_path):
-    """The URL of a signer that has the permissions of its manifest and no others."""
+def signer_account(standin) -> Path:
+    """The service account of a signer that has the permissions of its manifest and no others."""
     roles = [it for it in rbac.signer_manifests() if it["kind"] == "ClusterRole"]
     standin.add_user(SIGNER, *roles)
-    server = ApiServer(ServiceAccount(standin.url, standin.service_account(SIGNER)), 10.0)
-    tls = tmp_path / "signer"
-    tls.mkdir()
+    directory: Path = standin.service_account(SIGNER)
+    return directory
+
+
+@pytest.fixture
+def signer_tls(authority_files, tmp_path) -> Path:
+    """The directory of the signer's own certificate and key."""
+    directory: Path = tmp_path / "signer"
+    directory.mkdir()
     for end in ("crt", "key"):
-        (tls / f"tls.{end}").write_bytes((authority_files / f"server.{end}").read_bytes())
-    async with serving(Signer(authority, token_review(server), pause_s=pause_s), "127.0.0.1:0", tls) as url:
+        (directory / f"tls.{end}").write_bytes((authority_files / f"server.{end}").read_bytes())
+    return directory
+
+
+@pytest.fixture
+async def signer(pause_s, standin, signer_account, signer_tls, authority):
+    """The URL of a signer."""
+    server = ApiServer(ServiceAccount(standin.url, signer_account), 10.0)
+    signer = Signer(authority, token_review(server), pause_s=pause_s)
+    async with serving(signer, "127.0.0.1:0", signer_tls) as url:
         yield url
 
 
