@@ -223,13 +223,16 @@ class Link:
         return _EVENTS.get(type(decoded), GroupReplySeen)(decoded)
 
     def _hear_coordinator(self, payload: object) -> None:
-        """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place."""
+        """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place.
+
+        Of two that started in the same second, the URL decides, so that not both go on.
+        """
         assert isinstance(payload, bytes)
         if not payload:
             return
-        epoch = codec.decode(payload, codec.COORDINATOR).epoch
-        if epoch > self._epoch:
-            self._newer_epoch = epoch
+        said = codec.decode(payload, codec.COORDINATOR)
+        if (said.epoch, said.url) > (self._epoch, self._api_url):
+            self._newer_epoch = said.epoch
             raise _Superseded
 
     def _refuse(self, error: RemoteError, topic: str) -> None:

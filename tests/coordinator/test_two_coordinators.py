@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+import http.client
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import aiomqtt
 import pytest
 import structlog
 from tests.brokers import docker_settings, write_passwords
+from tests.faults.parts import Part
+from tests.waiting import wait_for
 
 from muster.config import BrokerSettings, Settings
 from muster.wire.codec import COORDINATOR, decode
@@ -31,12 +35,12 @@ def broker(tmp_path_factory, new_mosquitto, mosquitto_program):
 class Coordinator:
     """One of them, as its link."""
 
-    def __init__(self, broker: BrokerSettings, epoch: int) -> None:
+    def __init__(self, broker: BrokerSettings, epoch: int, api_url: str = "http://a") -> None:
         async def ignore(_events):
             pass
 
         url = broker.url or ""
-        self.link = Link(Settings(broker=broker), broker_url=url, api_url="http://x", epoch=epoch, deliver=ignore)
+        self.link = Link(Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore)
         self.task = asyncio.create_task(self.link.run())
 
 
@@ -69,7 +73,7 @@ async def said(broker: BrokerSettings, count: int) -> list[tuple[int, bool]]:
     port = int((broker.url or "").rpartition(":")[2])
     async with aiomqtt.Client("127.0.0.1", port, username="n1", password="c") as agent:
         await agent.subscribe(TOPIC, qos=1)
-        heard = [decode((await anext(agent.messages)).payload, COORDINATOR) for _ in range(count)]  # type: ignore[arg-type]
+        heard = [decode((await anext(agent.messages)).payload, COORDINATOR) for _ in range(count)]
     return [(it.epoch, it.online) for it in heard]
 
 
@@ -92,6 +96,16 @@ async def test_under_one_account_the_newer_one_stays(broker, epochs):
     assert len([it for it in lines if it["event"] == "broker_away"]) <= 3
 
 
+async def test_of_two_from_the_same_second_one_stays(broker):
+    """Whichever it is."""
+    async with started(broker) as coordinators:
+        for api_url in ("http://a", "http://b"):
+            coordinators.append(Coordinator(broker, NEWER, api_url))
+            await eventually(lambda: coordinators[-1].link.connected or coordinators[-1].task.done())
+        await eventually(coordinators[0].task.done)
+        await eventually(lambda: coordinators[1].link.connected)
+
+
 async def test_without_accounts_the_older_one_falls_silent_too(mosquitto):
     """Its last word is not that the fleet has no coordinator."""
     broker = BrokerSettings(url=mosquitto.url)
@@ -102,3 +116,35 @@ async def test_without_accounts_the_older_one_falls_silent_too(mosquitto):
         await eventually(coordinators[0].task.done)
         assert await said(broker, 1) == [(NEWER, True)]
         assert coordinators[1].link.connected
+
+
+def is_ready(coordinator: Part) -> bool:
+    api = urlsplit(coordinator.logged("coordinator_ready")["api"]).netloc
+    with contextlib.closing(http.client.HTTPConnection(api, timeout=20)) as connection:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+
+
+def test_of_two_processes_the_later_one_leads(broker, tmp_path):
+    """The earlier one stays up, says that it is not ready, and can still be stopped."""
+    parts = []
+    try:
+        for name in ("earlier", "later"):
+            settings = {
+                "data_dir": str(tmp_path / name),
+                "broker": {**broker.model_dump(mode="json", include={"url", "username", "password_file"})},
+                "http": {"listen": "127.0.0.1:0"},
+            }
+            parts.append(Part("coordinator", tmp_path / f"{name}.log", settings, {}))
+            parts[-1].start()
+            wait_for(lambda: is_ready(parts[-1]), f"the {name} one to be ready")
+        earlier, later = parts
+        earlier.logged("coordinator_superseded")
+        wait_for(lambda: not is_ready(earlier), "the earlier one to say so")
+        wait_for(lambda: is_ready(later), "the later one to be ready")
+        assert later.log("coordinator_superseded") == []
+        assert earlier.stop() == 0
+    finally:
+        for part in parts:
+            if part.runs:
+                part.kill()

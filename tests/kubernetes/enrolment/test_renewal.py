@@ -58,8 +58,8 @@ def live(monkeypatch):
         days = Days(*answers)
         monkeypatch.setattr(enrolling, "enrol", days.enrol)
         monkeypatch.setattr(enrolling, "utc_now", lambda: days.now)
-        monkeypatch.setattr(enrolling.time, "sleep", days.sleep)
-        monkeypatch.setattr(enrolling.signal, "signal", lambda *_: None)
+        monkeypatch.setattr("time.sleep", days.sleep)
+        monkeypatch.setattr("signal.signal", lambda *_: None)
         with pytest.raises(Enough):
             keep_enrolled(Enrolment("https://x", *[None] * 3))  # type: ignore[arg-type]
         return days.asked
