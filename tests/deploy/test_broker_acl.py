@@ -134,14 +134,15 @@ async def test_an_odd_account_speaks_for_no_node(broker, name):
         assert await heard(coordinator, node, []) == set()
 
 
-async def test_an_account_is_one_client(broker):
+@pytest.mark.parametrize("identifier", ["n2", "muster-default-n2", "", "+"])
+async def test_an_account_is_one_client(broker, identifier):
     """Whatever id it comes with, it takes the place of its own connection and of nobody else's."""
     async with client(broker, "n2", identifier="n2") as victim, client(broker, "n1") as node:
         with pytest.raises(aiomqtt.MqttError):
-            async with client(broker, "n1", identifier="n2"), asyncio.timeout(20):
+            async with client(broker, "n1", identifier=identifier), asyncio.timeout(20):
                 async for _ in node.messages:
                     pass
-        await victim.publish(LAST, b"x", qos=1)
+        await victim.publish(TOPICS.node("n2", FROM_NODE[0]), b"x", qos=1)  # would fail on a connection that has ended
 
 
 async def test_nobody_comes_in_without_an_account(broker):

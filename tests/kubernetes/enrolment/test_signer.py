@@ -106,6 +106,19 @@ async def test_large_requests_are_refused(standin, ask):
     assert [it for it in standin.requests if it.path.endswith("tokenreviews")] == []
 
 
+async def test_who_sends_slowly_keeps_no_place(signer, authority_files, ask, monkeypatch):
+    """A request that does not end is answered in time, and then others of that address are."""
+    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.ANSWERED_WITHIN_S", 0.2)
+    context = ssl.create_default_context(cafile=authority_files / "tls.crt")
+    port = int(signer.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    writer.write(f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: 9\r\n\r\n".encode())
+    async with asyncio.timeout(20):
+        assert (await reader.readline()).split()[1] == b"503"
+    writer.close()
+    assert (await ask("made-up"))[0] == 403
+
+
 async def test_other_paths_and_methods_are_not_there(ask):
     """The signer does one thing."""
     assert [(await ask("token", path="/"))[0], (await ask("token", method="GET"))[0]] == [404, 405]
