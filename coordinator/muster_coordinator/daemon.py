@@ -8,7 +8,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -172,13 +172,16 @@ class Shell:
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
             notices = group.create_task(self.notices.run(), name="notices")
-            sources = [
-                group.create_task(self.link.run(), name="link"),
-                group.create_task(self._tick(), name="ticks"),
-                group.create_task(self.thinning.run(), name="thinning"),
+            hands = [
                 group.create_task(self.surveying.run(), name="surveying"),
                 group.create_task(self.acting.run(), name="acting"),
                 group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
+            ]
+            sources = [
+                group.create_task(self._lead(hands), name="link"),
+                group.create_task(self._tick(), name="ticks"),
+                group.create_task(self.thinning.run(), name="thinning"),
+                *hands,
             ]
             try:
                 yield
@@ -203,6 +206,11 @@ class Shell:
                 log.error("quarantine_alarm", text=text)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
+
+    async def _lead(self, hands: Sequence[asyncio.Task[None]]) -> None:
+        """Speaks for the fleet. When a newer coordinator does so, we act on no node any more."""
+        await self.link.run()
+        await _end(hands)
 
     async def _tick(self) -> None:
         while True:

@@ -18,8 +18,9 @@ import structlog
 from paho.mqtt.reasoncodes import ReasonCode
 
 from muster.config import Settings
-from muster.errors import RemoteError
+from muster.errors import RemoteError, SettingsError
 from muster.mqtt import connection_options, pause_s, publish
+from muster.wire import codec
 from muster.wire.codec import decode_from_node, encode
 from muster.wire.messages import (
     Accepted,
@@ -75,6 +76,10 @@ is gone shows earlier, by KEEPALIVE_S of reading in vain."""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """What no agent sends, of whatever version."""
+SUPERSEDED = (
+    "another coordinator leads this fleet: stop this one, or, if there is no other, clear what the broker has retained "
+    "on the topic of the coordinator and restart this one"
+)
 
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
@@ -89,8 +94,12 @@ class Spoken(NamedTuple):
     retain: bool = False
 
 
+class _Superseded(Exception):
+    """A coordinator with a newer epoch speaks for the fleet."""
+
+
 class Link:
-    """The connection to the broker, kept up for ever.
+    """The connection to the broker, kept up until a coordinator with a newer epoch speaks for the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; nothing more is decoded meanwhile. `known` gives the
     names of the nodes. `received` counts messages, `refused` those that were dropped, by kind. `connected` says whether
@@ -111,11 +120,13 @@ class Link:
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
-        self._options = connection_options(settings.broker, broker_url)
+        connection_options(settings.broker, broker_url)  # what is wrong with them is said at the start
+        self._settings = settings.broker
         self._topics = Topics(settings.fleet)
         self._broker_url = broker_url
         self._api_url = api_url
         self._epoch = epoch
+        self._newer_epoch: int | None = None
         self._deliver = deliver
         self._known = known
         self._allowances = Allowances()
@@ -137,7 +148,10 @@ class Link:
             self._outbox.put_nowait(spoken)
 
     async def run(self) -> None:
-        """Connects, and connects again whenever the connection is lost, until it is cancelled."""
+        """Connects, and connects again whenever the connection is lost, until it is cancelled or superseded.
+
+        Two coordinators under one account would otherwise end each other's connection for ever.
+        """
         attempt = 0
         while True:
             try:
@@ -146,15 +160,19 @@ class Link:
                 async with client:
                     attempt = 0
                     await self._serve(client, inbox)
-            except* aiomqtt.MqttError as group:
+            except* (aiomqtt.MqttError, SettingsError) as group:
                 log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
+            except* _Superseded:
+                log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
+            if self._newer_epoch is not None:
+                return
             await asyncio.sleep(pause_s(attempt))
             attempt += 1
 
     def _client(self) -> aiomqtt.Client:
         will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
         return aiomqtt.Client(
-            **self._options,
+            **connection_options(self._settings, self._broker_url),
             identifier=f"muster-coordinator-{new_id()[:8]}",
             keepalive=KEEPALIVE_S,
             will=will,
@@ -173,9 +191,10 @@ class Link:
                 tasks.create_task(self._watch(inbox), name="link-watch")
         finally:
             self.connected, self._outbox = False, None
-            with suppress(aiomqtt.MqttError):
-                offline = self._presence(online=False)
-                await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
+            if self._newer_epoch is None:
+                with suppress(aiomqtt.MqttError):
+                    offline = self._presence(online=False)
+                    await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
         """Subscribes to what all nodes say, but for those that flood, and says every HEARTBEAT_S that we are there."""
@@ -185,6 +204,7 @@ class Link:
             floods = self._muting.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known())
             if not subscribed:
+                await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
                 self.connected = await self._subscribe(client, wanted)
                 log.info("broker_connected", broker=self._broker_url)
             elif wanted != subscribed:
@@ -240,12 +260,16 @@ class Link:
     async def _receive(self, client: aiomqtt.Client) -> None:
         batch: list[aiomqtt.Message]
         async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
-            self.received += len(batch)
-            await self._deliver([event for event in map(self._event, batch) if event is not None])
+            if events := [event for event in map(self._event, batch) if event is not None]:
+                await self._deliver(events)
             await asyncio.sleep(0)
 
     def _event(self, message: aiomqtt.Message) -> Event | None:
         try:
+            if message.topic.value == self._topics.coordinator:
+                self._hear_coordinator(message.payload)
+                return None
+            self.received += 1
             node, topic = self._topics.parse_node(message.topic.value)
             if not message.payload and topic in RETAINED:
                 return None  # somebody has cleared what the broker kept
@@ -263,6 +287,19 @@ class Link:
             case Accepted() | Declined() | Ready() | Progress() | Finished():
                 return GroupReplySeen(decoded)
         raise TypeError(f"{type(decoded).__name__} comes from no node")
+
+    def _hear_coordinator(self, payload: object) -> None:
+        """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place.
+
+        Of two that started in the same second, the URL decides, so that not both go on.
+        """
+        assert isinstance(payload, bytes)
+        if not payload:
+            return
+        said = codec.decode(payload, codec.COORDINATOR)
+        if (said.epoch, said.url) > (self._epoch, self._api_url):
+            self._newer_epoch = said.epoch
+            raise _Superseded
 
     def _refuse(self, error: RemoteError, topic: str) -> None:
         self.refused[error.kind] += 1

@@ -37,7 +37,7 @@ def number(container, port):
     return next(each["containerPort"] for each in container["ports"] if each["name"] == port)
 
 
-@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker"])
+@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker", "muster-signer"])
 def test_service_leads_to_the_pods(manifests, container, name):
     """Its selector is their label, and its port the one that they have open."""
     service = manifests["Service", name]["spec"]
@@ -87,6 +87,12 @@ def test_coordinator_gets_out_no_further_than_it_must(variant, allowed):
     api = {443, 6443} if variant in ("dry-run", "enforce", "everything") else set()
     assert allowed("muster-coordinator", "egress") == {53, 8883} | api
     assert allowed("muster-broker", "egress") == set()
+
+
+def test_signer_is_reached_by_agents_and_reaches_the_api_server(container, allowed):
+    """And nobody else."""
+    assert allowed("muster-signer", "ingress") == {"https"}
+    assert allowed("muster-signer", "egress") == {443, 6443}
 
 
 def test_nothing_else_is_open(manifests):
