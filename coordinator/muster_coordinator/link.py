@@ -1,6 +1,6 @@
 """The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
 
-Whatever a peer sends either becomes an event or is counted by kind, logged once per kind, held against its node, and
+Whatever a peer sends either becomes an event or is counted by kind, logged once a minute, held against its node, and
 dropped. So is what a node sends beyond its allowance. What cannot be sent while the broker is away is dropped too:
 agents send again what was not acknowledged, and commands expire.
 """
@@ -19,37 +19,17 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
+from muster.log_limit import LogLimit
 from muster.mqtt import connection_options, pause_s, publish
-from muster.wire import codec
-from muster.wire.codec import decode_from_node, encode
-from muster.wire.messages import (
-    Accepted,
-    CoordinatorPresence,
-    Declined,
-    Finished,
-    InventoryReport,
-    Presence,
-    Progress,
-    Ready,
-    Report,
-    new_id,
-)
+from muster.wire.codec import encode
+from muster.wire.messages import CoordinatorPresence, new_id
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.allowance import Allowances
 from muster_coordinator.conduct import Misconduct
-from muster_coordinator.events import (
-    AgentMisbehaved,
-    Event,
-    GroupReplySeen,
-    InventorySeen,
-    PresenceSeen,
-    PublishReferences,
-    ReportSeen,
-    SendAck,
-    SendCommand,
-)
+from muster_coordinator.events import AgentMisbehaved, Event, PublishReferences, SendAck, SendCommand
 from muster_coordinator.inbox import Inbox
 from muster_coordinator.muting import Muting, subscriptions
+from muster_coordinator.node_events import event_of
 
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15
@@ -131,6 +111,7 @@ class Link:
         self._known = known
         self._allowances = Allowances()
         self._muting = Muting()
+        self._log_limit = LogLimit()
         self._misconduct: dict[tuple[str, Misconduct], str] = {}
         self._outbox: asyncio.Queue[Spoken] | None = None
         self._references: Spoken | None = None
@@ -273,27 +254,16 @@ class Link:
             node, topic = self._topics.parse_node(message.topic.value)
             if not message.payload and topic in RETAINED:
                 return None  # somebody has cleared what the broker kept
-            decoded = decode_from_node(topic, node, message.payload)
+            return event_of(topic, node, message.payload, kept=message.retain)
         except RemoteError as error:
             self._refuse(error, message.topic.value)
             return None
-        match decoded:
-            case InventoryReport():
-                return InventorySeen(decoded, kept=message.retain)
-            case Presence():
-                return PresenceSeen(decoded)
-            case Report():
-                return ReportSeen(decoded, len(message.payload))
-            case Accepted() | Declined() | Ready() | Progress() | Finished():
-                return GroupReplySeen(decoded)
-        raise TypeError(f"{type(decoded).__name__} comes from no node")
 
-    def _hear_coordinator(self, payload: object) -> None:
+    def _hear_coordinator(self, payload: bytes) -> None:
         """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place.
 
         Of two that started in the same second, the URL decides, so that not both go on.
         """
-        assert isinstance(payload, bytes)
         if not payload:
             return
         said = codec.decode(payload, codec.COORDINATOR)
@@ -303,8 +273,9 @@ class Link:
 
     def _refuse(self, error: RemoteError, topic: str) -> None:
         self.refused[error.kind] += 1
-        if self.refused[error.kind] == 1:
-            log.warning("message_refused", kind=error.kind, detail=error.detail[:500], topic=topic[:500])
+        if (left_out := self._log_limit.admit(error.kind, time.monotonic())) is not None:
+            detail = error.detail[:500]
+            log.warning("message_refused", kind=error.kind, detail=detail, topic=topic[:500], left_out=left_out)
         if error.kind in WRONG:
             with suppress(RemoteError):
                 self._accuse(self._topics.parse_node(topic)[0], Misconduct.REFUSED, error.kind)

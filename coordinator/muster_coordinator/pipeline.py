@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import structlog
 
+from muster.log_limit import LogLimit
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.events import (
     AgentMisbehaved,
@@ -60,7 +61,7 @@ class Pipeline:
         self._waiting: list[Command] = []
         self._waiting_bytes = 0
         self.failed = 0
-        self._failed_kinds: set[str] = set()
+        self._log_limit = LogLimit()
         self._arrived = asyncio.Event()
         self._flushed = asyncio.Event()
         self._calm = asyncio.Event()
@@ -117,9 +118,8 @@ class Pipeline:
     def _note_failed(self, event: Event, error: Exception) -> None:
         self.failed += 1
         kind = type(error).__name__
-        if kind not in self._failed_kinds:
-            self._failed_kinds.add(kind)
-            log.exception("message_failed", event_kind=type(event).__name__, note="logged once for each kind of error")
+        if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
+            log.exception("message_failed", event_kind=type(event).__name__, left_out=left_out)
         if isinstance(event, PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen):
             with suppress(Exception):  # the same bug may be in the way of saying so
                 self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))

@@ -40,7 +40,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 instants = st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
 hosts = names | st.ip_addresses().map(str)
 counts = st.integers(0, 1000)
-few = st.integers(1, 255)
+few = st.integers(1, 127)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.booleans() | st.integers(-(1 << 60), 1 << 60) | numbers | texts
 values = st.recursive(
@@ -250,7 +250,6 @@ CHECK = {
     "name": "c", "summary": "", "scope": "NODE", "needs": "NOTHING", "cadence_s": 1, "timeout_s": 1, "objective": None,
     "params": {},
 }  # fmt: skip
-DEEP = json.loads("[" * 40 + "]" * 40)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +262,7 @@ DEEP = json.loads("[" * 40 + "]" * 40)
             (NodeTopic.INVENTORY, {"inventory": {}, "checks": [{**CHECK, **change}]})
             for change in (
                 {"name": "odd name"}, {"timeout_s": 1e300}, {"cadence_s": 1e9}, {"cadence_s": -1}, {"cost_s": 1e300},
-                {"params": {"a": DEEP}}, {"params": {"a": 1 << 70}}, {"objective": "a\nb"},
+                {"objective": "a\nb"},
                 {"compared": {f"m{n}": "LOWER" for n in range(300)}},
             )
         ),

@@ -22,21 +22,20 @@ from muster.config import Settings
 from muster.errors import Refused, RemoteError
 from muster.model import Inventory
 from muster.quarantine_settings import QuarantineSettings
-from muster.wire.codec import GROUP_REPLY, INVENTORY, PRESENCE, REPORT, decode_from_node
-from muster.wire.messages import Accepted, Declined, Finished, InventoryReport, Presence, Progress, Ready, Report
+from muster.wire.codec import GROUP_REPLY, INVENTORY, PRESENCE, REPORT
+from muster.wire.messages import InventoryReport, Presence
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.events import (
     Announce,
     Command,
     Event,
-    GroupReplySeen,
     InventorySeen,
     PresenceSeen,
-    ReportSeen,
     SendCommand,
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.node_events import event_of
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.policy_file import shipped_rows
 from muster_coordinator.store import Store
@@ -101,20 +100,6 @@ class Hostile:
         return self._random.choice(self._groups)
 
 
-def event_of(topic: NodeTopic, payload: bytes) -> Event:
-    message = decode_from_node(topic, "n1", payload)
-    match message:
-        case Presence():
-            return PresenceSeen(message)
-        case InventoryReport():
-            return InventorySeen(message)
-        case Report():
-            return ReportSeen(message, len(payload))
-        case Accepted() | Declined() | Ready() | Progress() | Finished():
-            return GroupReplySeen(message)
-    raise TypeError(type(message).__name__)
-
-
 def honest(now: float) -> list[Event]:
     """The others are there, and each begins anew what the hostile one may have spoilt."""
     online: list[Event] = [PresenceSeen(Presence(**head(node), online=True)) for node in NODES]
@@ -136,7 +121,7 @@ async def test_no_message_is_more_than_refused(tmp_path, record_property):
             topic, payload = hostile.say()
             at = time.perf_counter()
             try:
-                commands += fleet.handle(event_of(topic, payload), now)
+                commands += fleet.handle(event_of(topic, "n1", payload), now)
             except RemoteError as error:
                 refused[error.kind] += 1
             slowest = max(slowest, time.perf_counter() - at)
