@@ -32,6 +32,10 @@ def password_of(node: str) -> str:
     return f"password of {node}"
 
 
+RUN_GIB = 3
+"""What a run may take: less than a liar announces, and more than torch takes."""
+
+
 class Attacker:
     """A client with the valid credentials of one node. It says whatever a test wants, and answers what it likes."""
 
@@ -93,10 +97,15 @@ class World(Fleet):
         self._log_in(self.coordinator, "coordinator")
         for node, agent in self.agents.items():
             agent.settings["plugins"]["disabled"] = OF_THIS_HOST
+            agent.settings["agent"].setdefault("memory_limit_gib", RUN_GIB)
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:
         return Attacker(self.broker.port, account, client_id)
+
+    def wait_until_there(self, node: str) -> None:
+        """Returns when the coordinator has heard of the node and what it can do."""
+        wait_for(lambda: any(it["name"] == node and not it["lost"] for it in self.api.pages("nodes")["items"]), node)
 
     def health_of(self, node: str) -> tuple[str, str]:
         """Health and service state."""
