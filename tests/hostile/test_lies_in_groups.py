@@ -16,7 +16,7 @@ import pytest
 from tests.faults import muster_mischief
 from tests.hostile.liar import Gone, Guest, Lie, LyingStore
 from tests.hostile.member import LyingMember, Story
-from tests.hostile.world import HONEST, HOSTILE, Attacker, World
+from tests.hostile.world import HONEST, HOSTILE, MEETING_S, Attacker, World
 
 from muster.check import Scope, describe
 from muster.config import Config, Settings
@@ -101,7 +101,14 @@ def closed(_connection: socket.socket) -> None:
 
 
 def store(lie: Lie | None = None, greet: Callable[[socket.socket], None] | None = None) -> Callable[[], LyingStore]:
-    return lambda: LyingStore(lie, greet)
+    """Makes a rank 0 that has introduced itself, as something else."""
+
+    def serve() -> LyingStore:
+        served = LyingStore(lie, greet)
+        served.kept["rank/0"] = b"[]"
+        return served
+
+    return serve
 
 
 def finding(code: str, severity: Severity = Severity.UNKNOWN) -> Finding:
@@ -153,7 +160,9 @@ def test_lies_in_sweep_after_sweep_harm_no_node(world, attacker, tmp_path):
 def lying(world: World, attacker: Attacker, story: Story, serve: Callable[[], LyingStore]) -> Iterator[LyingMember]:
     """The hostile node takes part in groups while the context lasts, with the checks of an honest one."""
     known = muster_mischief.muster_checks(Config(Settings()))
-    checks = tuple(describe(check) for check in known if check.scope is Scope.GROUP)
+    checks = tuple(
+        describe(check).model_copy(update={"timeout_s": MEETING_S}) for check in known if check.scope is Scope.GROUP
+    )
     with serve() as own_store, LyingMember(attacker, story, own_store.port, checks) as liar:
         world.wait_until_there(HOSTILE)
         yield liar
@@ -169,15 +178,6 @@ def lied_to(world: World, check: str, book: Path) -> dict[str, Any]:
 def members(sweep: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for each in sweep["rounds"]:
         for group in each["groups"]:
-            print(
-                each.get("number"),
-                group["members"],
-                group["ending"],
-                group["verdict"],
-                group["started_at"][14:23],
-                (group["ended_at"] or "")[14:23],
-                [(b["node"], b["reason"], b["detail"][:150]) for b in group["blamed"]],
-            )
             yield from group["places"]
 
 

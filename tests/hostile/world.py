@@ -36,6 +36,10 @@ RUN_GIB = 3
 """What a run may take: less than a liar announces, and more than torch takes."""
 
 
+MEETING_S = 20.0
+"""How long a run with the liar may take: several times what torch needs to be loaded."""
+
+
 class Attacker:
     """A client with the valid credentials of one node. It says whatever a test wants, and answers what it likes."""
 
@@ -98,6 +102,7 @@ class World(Fleet):
         for node, agent in self.agents.items():
             agent.settings["plugins"]["disabled"] = OF_THIS_HOST
             agent.settings["agent"].setdefault("memory_limit_gib", RUN_GIB)
+            agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:
