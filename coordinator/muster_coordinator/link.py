@@ -21,6 +21,7 @@ from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
 from muster.mqtt import connection_options, pause_s, publish
+from muster.wire import codec
 from muster.wire.codec import encode
 from muster.wire.messages import CoordinatorPresence, new_id
 from muster.wire.topics import NodeTopic, Topics

@@ -94,7 +94,7 @@ async def test_a_rank_0_that_is_no_store_ends_the_rank(victim, greet: Callable[[
 async def test_a_store_that_lies_ends_the_rank(victim, lie: Lie):
     """Whatever it sends and however much: the rank has raised, and has not run out of memory."""
     with LyingStore(lie) as store:
-        store.put("rank/0", INTRODUCTION)
+        store.kept["rank/0"] = INTRODUCTION
         rank = await victim(store.port)
     check_is_blamed_on_rank_0(rank, store.port)
 

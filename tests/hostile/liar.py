@@ -5,14 +5,14 @@ are a length of eight bytes and so many bytes.
 """
 
 import contextlib
-import json
+import select
 import socket
 import struct
 from collections.abc import Callable
 from enum import IntEnum
-from threading import Condition, Thread
+from threading import Thread
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 
 class Query(IntEnum):
@@ -38,6 +38,8 @@ class Gone(Exception):
     """The other side has closed its end."""
 
 
+_LOOK_AGAIN_S = 0.02
+
 Lie = Callable[["Guest", str], bytes | None]
 """What stands in place of the value of a key: its bytes on the wire with their length; None for what is true."""
 
@@ -59,7 +61,6 @@ class LyingStore:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.kept: dict[str, bytes] = {}
-        self.changed = Condition()
         self.closed = False
         self._connections: list[socket.socket] = []
 
@@ -72,23 +73,12 @@ class LyingStore:
 
     def close(self) -> None:
         """Ends every connection."""
-        with self.changed:
-            self.closed = True
-            self.changed.notify_all()
+        self.closed = True
         self._listener.close()
         for connection in self._connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
-
-    def tell(self, key: str, content: Any) -> None:
-        """Sets a key as a rank would: to JSON."""
-        self.put(key, json.dumps(content).encode())
-
-    def put(self, key: str, content: bytes) -> None:
-        with self.changed:
-            self.kept[key] = content
-            self.changed.notify_all()
 
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
@@ -98,7 +88,7 @@ class LyingStore:
                 Thread(target=self._attend, args=(connection,), daemon=True).start()
 
     def _attend(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError, Gone), connection:
+        with contextlib.suppress(OSError, ValueError, Gone), connection:  # ValueError: we have closed it
             self._greet(connection)
             Guest(self, connection, self._lie).attend()
 
@@ -115,12 +105,12 @@ class Guest:
         answers: dict[Query, Callable[[], None]] = {
             Query.VALIDATE: self._validate,
             Query.PING: lambda: self.connection.sendall(self._read(4)),
-            Query.SET: lambda: self.store.put(self._key(), self._value()),
+            Query.SET: self._set,
             Query.ADD: self._add,
             Query.CHECK: lambda: self.connection.sendall(bytes([0 if self._there(self._keys()) else 1])),
             Query.WAIT: self._wait,
+            Query.CANCEL_WAIT: self._cancel,
             Query.GET: lambda: self._give([self._key()]),
-            Query.CANCEL_WAIT: lambda: self.connection.sendall(b"\1"),
             Query.MULTI_GET: lambda: self._give(self._keys()),
         }
         while True:
@@ -129,17 +119,27 @@ class Guest:
     def _validate(self) -> None:
         self._read(4)
 
+    def _set(self) -> None:
+        key = self._key()
+        self.store.kept[key] = self._value()
+
     def _add(self) -> None:
         key, amount = self._key(), struct.unpack("<q", self._read(8))[0]
         total = int(self.store.kept.get(key, b"0")) + amount
-        self.store.put(key, str(total).encode())
+        self.store.kept[key] = str(total).encode()
         self.connection.sendall(struct.pack("<q", total))
 
     def _wait(self) -> None:
+        """Until all keys are there, or the client has waited long enough and says so."""
         keys = self._keys()
-        with self.store.changed:
-            self.store.changed.wait_for(lambda: self._there(keys) or self.store.closed)
-        self.connection.sendall(b"\0")
+        while not (self._there(keys) or self.store.closed):
+            if select.select([self.connection], [], [], _LOOK_AGAIN_S)[0]:
+                assert Query(self._read(1)[0]) is Query.CANCEL_WAIT
+                return self._cancel()
+        return self.connection.sendall(b"\0")
+
+    def _cancel(self) -> None:
+        self.connection.sendall(b"\1")
 
     def _there(self, keys: list[str]) -> bool:
         return all(key in self.store.kept or self._lie(self, key) is not None for key in keys)

@@ -35,6 +35,14 @@ def password_of(node: str) -> str:
     return f"password of {node}"
 
 
+RUN_GIB = 3
+"""What a run may take: less than a liar announces, and more than torch takes."""
+
+
+MEETING_S = 20.0
+"""How long a run with the liar may take: several times what torch needs to be loaded."""
+
+
 class Attacker:
     """A client with the valid credentials of one node. It says whatever a test wants, and answers what it likes."""
 
@@ -97,11 +105,16 @@ class World(Fleet):
         self._log_in(self.coordinator, "coordinator")
         for node, agent in self.agents.items():
             agent.settings["plugins"]["disabled"] = NOT_LOADED
-            agent.settings["agent"].pop("memory_limit_gib", None)
+            agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
+            agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:
         return Attacker(self.broker.port, account, client_id)
+
+    def wait_until_there(self, node: str) -> None:
+        """Returns when the coordinator has heard of the node and what it can do."""
+        wait_for(lambda: any(it["name"] == node and not it["lost"] for it in self.api.pages("nodes")["items"]), node)
 
     def accused(self) -> list[str]:
         """Honest nodes that anything is held against."""
