@@ -23,6 +23,7 @@ from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.baseline import Baseline, Learned, Reading
 from muster_coordinator.events import Command, EraseBaseline, SaveBaseline, SaveLevels
 from muster_coordinator.fingerprints import Fingerprints
+from muster_coordinator.founders import Founders
 from muster_coordinator.readings import Device, by_device, device_indices
 from muster_coordinator.records import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
 
@@ -78,6 +79,7 @@ class Baselines:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
+        self._founders = Founders()
         self._devices = 0
         self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
 
@@ -165,6 +167,7 @@ class Baselines:
                 if isinstance(known, Baseline) and known.worse is not worse:
                     self._drop(key, compared)  # who measured first was wrong about it, or most say otherwise now
                 baseline = self._baseline(key, run, metric, worse, when)
+                self._note_measured(key, run.node, compared)
                 before = baseline.devices
                 self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now, alike=alike), compared)
                 self._devices += baseline.devices - before
@@ -203,6 +206,7 @@ class Baselines:
             if not isinstance(kept, Fingerprints):
                 kept = self._kept[key] = Fingerprints(key, _subject(run, f"{what} by {model}"), run.check, name)
             self._kept.move_to_end(key)
+            self._note_measured(key, run.node, compared)
             before = kept.devices
             compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
             self._devices += kept.devices - before
@@ -211,8 +215,14 @@ class Baselines:
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
+    def _note_measured(self, key: str, node: str, compared: Compared) -> None:
+        """Has a node that is alone in too many baselines give up its oldest."""
+        if (given_up := self._founders.note(key, node)) is not None:
+            self._drop(given_up, compared)
+
     def _drop(self, key: str, compared: Compared) -> None:
         kept = self._kept.pop(key)
+        self._founders.end(key)
         self._devices -= kept.devices
         compared.hold(kept.subject, kept.release())
         compared.commands.append(EraseBaseline(key))
