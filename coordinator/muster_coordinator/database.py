@@ -71,7 +71,7 @@ async def open_database(settings: Settings) -> Database:
     except (DBAPIError, OSError) as error:
         await database.close()
         reason = error.orig if isinstance(error, DBAPIError) else error
-        raise Unavailable(f"cannot open the database {url.render_as_string()}: {reason}") from None
+        raise Unavailable(f"cannot open the database {_shown(url)}: {reason}") from None
     except BaseException:
         await database.close()
         raise
@@ -105,9 +105,15 @@ def _url(settings: Settings) -> URL:
         return URL.create("sqlite+aiosqlite", database=str(settings.data_dir / "muster.db"))
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise SettingsError(f"store.url: {error}, for example sqlite:////var/lib/muster/muster.db") from None
+    except (ArgumentError, ValueError):  # both may quote a part of it
+        reason = "must be the URL of a database, for example sqlite:////var/lib/muster/muster.db"
+        raise SettingsError(f"store.url: {reason}") from None
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+
+
+def _shown(url: URL) -> str:
+    """The URL without its password and without its query, which may hold another."""
+    return url.set(query={}).render_as_string()
 
 
 def _prepare_file(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +14,10 @@ from muster.errors import Refused
 from muster.model import Data
 
 Item = TypeVar("Item", bound=BaseModel)
+
+
+MOST_CURSOR = 2_000
+"""A cursor holds a name of 253 characters and a number."""
 
 
 class Page(Data, Generic[Item]):
@@ -51,10 +56,26 @@ def make_cursor(*key: str | float) -> str:
 
 def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
     """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
-    try:
-        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
-        key = None
-    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
+    key = _decoded(cursor) if len(cursor) <= MOST_CURSOR else None
+    if not isinstance(key, list) or [type(part) for part in key] != list(kinds) or not all(map(_can_be_stored, key)):
         raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
     return key
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _can_be_stored(part: Any) -> bool:
+    """Whether a database can hold it, and so compare with it: anything else cannot be the key of a row."""
+    match part:
+        case str():
+            return part.isprintable()
+        case int():
+            return -(1 << 63) <= part < 1 << 63
+        case float():
+            return math.isfinite(part)
+    return False

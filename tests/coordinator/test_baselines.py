@@ -55,7 +55,7 @@ class Fleet:
 
     def measure(self, run: Run, *devices: Device) -> None:
         self.now += 1
-        compared = self.baselines.observe(run, GEMM, Inventory(devices=devices), self.now)
+        compared = self.baselines.observe(run, GEMM.compared, Inventory(devices=devices), self.now)
         self.commands += compared.commands
         for (node, subject), findings in compared.held.items():
             self.held.setdefault(node, {})[subject] = [(finding.code, finding.device) for finding in findings]

@@ -61,6 +61,17 @@ def test_coordinator_is_reached_and_probed_where_it_listens(manifests, container
     }
 
 
+def test_coordinator_is_given_time(container):
+    """Half an hour to migrate and restore, and a minute in which something else may keep it busy."""
+    coordinator = container("muster-coordinator")
+    patience_s = {
+        probe: coordinator[probe]["periodSeconds"] * coordinator[probe]["failureThreshold"]
+        for probe in ("startupProbe", "livenessProbe")
+    }
+    assert patience_s == {"startupProbe": 1800, "livenessProbe": 60}
+    assert coordinator["livenessProbe"]["timeoutSeconds"] >= 5
+
+
 def test_everybody_finds_the_broker(manifests, container, allowed):
     """The settings name its Service, and its policy lets agents in, which come from the nodes' addresses."""
     settings = tomllib.loads(manifests["ConfigMap", "muster-settings"]["data"]["muster.toml"])
