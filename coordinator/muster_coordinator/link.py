@@ -76,6 +76,7 @@ is gone shows earlier, by KEEPALIVE_S of reading in vain."""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """What no agent sends, of whatever version."""
+
 SUPERSEDED = (
     "another coordinator leads this fleet: stop this one, or, if there is no other, clear what the broker has retained "
     "on the topic of the coordinator and restart this one"
@@ -269,14 +270,17 @@ class Link:
             if message.topic.value == self._topics.coordinator:
                 self._hear_coordinator(message.payload)
                 return None
-            self.received += 1
-            node, topic = self._topics.parse_node(message.topic.value)
-            if not message.payload and topic in RETAINED:
-                return None  # somebody has cleared what the broker kept
-            decoded = decode_from_node(topic, node, message.payload)
+            return self._from_node(message)
         except RemoteError as error:
             self._refuse(error, message.topic.value)
             return None
+
+    def _from_node(self, message: aiomqtt.Message) -> Event | None:
+        self.received += 1
+        node, topic = self._topics.parse_node(message.topic.value)
+        if not message.payload and topic in RETAINED:
+            return None  # somebody has cleared what the broker kept
+        decoded = decode_from_node(topic, node, message.payload)
         match decoded:
             case InventoryReport():
                 return InventorySeen(decoded, kept=message.retain)

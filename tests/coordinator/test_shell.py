@@ -65,7 +65,7 @@ async def test_whose_link_is_superseded_acts_on_no_node():
         pass
 
     pipeline = part("pipeline")
-    pipeline.feed, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
+    pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
     names = ("notices", "acting", "surveying", "thinning")
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})

@@ -40,7 +40,9 @@ class Coordinator:
             pass
 
         url = broker.url or ""
-        self.link = Link(Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore)
+        self.link = Link(
+            Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore, known=tuple
+        )
         self.task = asyncio.create_task(self.link.run())
 
 
