@@ -57,6 +57,7 @@ is gone shows earlier, by KEEPALIVE_S of reading in vain."""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """What no agent sends, of whatever version."""
+
 SUPERSEDED = (
     "another coordinator leads this fleet: stop this one, or, if there is no other, clear what the broker has retained "
     "on the topic of the coordinator and restart this one"

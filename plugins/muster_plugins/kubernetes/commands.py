@@ -15,26 +15,24 @@ from muster_plugins.kubernetes.settings import KubernetesSettings
 
 app = typer.Typer(help="Certificates for agents in Kubernetes.", no_args_is_help=True)
 
-REVIEW_TIMEOUT_S = 10.0
+REVIEW_TIMEOUT_S = 5.0
 """For each step of asking the API server about a token: nobody but an agent waits for it."""
 
-TlsOption = Annotated[Path, typer.Option("--tls", metavar="DIR", help="Directory of tls.crt and tls.key.")]
+# Where the manifests mount them.
+AUTHORITY = Path("/etc/muster/authority")
+CA_FILE = AUTHORITY / "ca.crt"
+TLS = Path("/etc/muster/tls")
+TOKEN = Path("/var/run/secrets/muster/token")
+SIGNER = "https://muster-signer.muster.svc:8443"
+LISTEN = "0.0.0.0:8443"
 
 
 @app.command()
 def enrol(
-    signer: Annotated[
-        str, typer.Option(metavar="URL", help="Where the signer is.")
-    ] = "https://muster-signer.muster.svc:8443",
-    authority: Annotated[Path, typer.Option(metavar="FILE", help="Certificate of the authority.")] = Path(
-        "/etc/muster/authority/ca.crt"
-    ),
-    token: Annotated[Path, typer.Option(metavar="FILE", help="Token of the pod for the signer.")] = Path(
-        "/var/run/secrets/muster/token"
-    ),
-    tls: Annotated[
-        Path, typer.Option("--tls", metavar="DIR", help="Where ca.crt, tls.crt and tls.key are written.")
-    ] = Path("/etc/muster/tls"),
+    signer: Annotated[str, typer.Option(metavar="URL", help="Where the signer is.")] = SIGNER,
+    authority: Annotated[Path, typer.Option(metavar="FILE", help="Certificate of the authority.")] = CA_FILE,
+    token: Annotated[Path, typer.Option(metavar="FILE", help="Token of the pod for the signer.")] = TOKEN,
+    tls: Annotated[Path, typer.Option(metavar="DIR", help="Where ca.crt, tls.crt and tls.key are written.")] = TLS,
 ) -> None:
     """Get the agent of this node a certificate, and renew it until stopped."""
     logs.configure(config.load(None).log, component="enrol")
@@ -47,11 +45,9 @@ def enrol(
 
 @app.command()
 def sign(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to serve HTTPS.")] = "0.0.0.0:8443",
-    authority: Annotated[
-        Path, typer.Option(metavar="DIR", help="Directory of the authority's tls.crt and tls.key.")
-    ] = Path("/etc/muster/authority"),
-    tls: TlsOption = Path("/etc/muster/tls"),
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to serve HTTPS.")] = LISTEN,
+    authority: Annotated[Path, typer.Option(metavar="DIR", help="The authority's tls.crt and tls.key.")] = AUTHORITY,
+    tls: Annotated[Path, typer.Option(metavar="DIR", help="The server's own tls.crt and tls.key.")] = TLS,
 ) -> None:
     """Give each agent a certificate in the name of its node, until stopped."""
     settings = config.load(None)

@@ -28,7 +28,8 @@ MOST_BYTES = 4096
 """Of a request's body. A public key on P-256 has 178 in PEM."""
 
 REVIEWS_AT_ONCE = 8
-"""How many tokens the API server is asked about at a time: ten thousand nodes get through in about a minute."""
+"""How many tokens the API server is asked about at a time. On two busy cores, 115 agents a second get through (measured
+with the stand-in of the API server): ten thousand take a minute and a half."""
 
 MOST_WAITING = 256
 """Who comes when so many wait is to come again."""
