@@ -8,7 +8,7 @@ more than no list.
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from pydantic import ValidationError
@@ -40,8 +40,8 @@ def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]
         ) from None
 
 
-def read_rows(table: str, rows: Iterable[tuple[object, Body]], read: Callable[[Body], Record]) -> tuple[Record, ...]:
-    """The same of every row, which is a key and a body."""
+def read_rows(table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> tuple[Record, ...]:
+    """The same of every row, each of which is a key and a body."""
     return tuple(read_row(table, key, body, read) for key, body in rows)
 
 
@@ -52,9 +52,7 @@ class Unread:
         self.count = 0
         self._limit = LogLimit()
 
-    def leave_out(
-        self, table: str, rows: Iterable[tuple[object, Body]], read: Callable[[Body], Record]
-    ) -> Iterator[Record]:
+    def leave_out(self, table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> Iterator[Record]:
         """What `read` makes of each row, without those that cannot be read."""
         for key, body in rows:
             try:

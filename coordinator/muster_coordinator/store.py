@@ -4,11 +4,11 @@
 served by the same statements; only the upsert is built by dialect.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Row, Select, Table, delete, func, insert, select
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -154,8 +154,8 @@ class Store:
             cases = await read_cases(connection)
             actions = await read_latest_actions(connection)
         return Saved(
-            nodes=read_rows("nodes", _pairs(nodes), NodeRecord.model_validate_json),
-            runs=tuple(self._database.unread.leave_out("runs", _pairs(runs), Run.model_validate_json)),
+            nodes=read_rows("nodes", nodes, NodeRecord.model_validate_json),
+            runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
             streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},
             sweeps=sweeps,
             references=tuple(
@@ -165,8 +165,8 @@ class Store:
                 )
                 for number, body in references
             ),
-            baselines=read_rows("baselines", _pairs(baselines), BaselineRecord.model_validate_json),
-            levels=read_rows("device_levels", _pairs(levels), LevelsRecord.model_validate_json),
+            baselines=read_rows("baselines", baselines, BaselineRecord.model_validate_json),
+            levels=read_rows("device_levels", levels, LevelsRecord.model_validate_json),
             cases=cases,
             actions=actions,
         )
@@ -221,10 +221,6 @@ class Store:
         statement = self._insert(table)
         values = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
         await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
-
-
-def _pairs(rows: Iterable[Row[tuple[Any, Any]]]) -> Iterator[tuple[Any, Any]]:
-    return ((key, body) for key, body in rows)
 
 
 def _insert_new_runs(dialect: str) -> Insert:

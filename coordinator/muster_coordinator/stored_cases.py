@@ -76,14 +76,14 @@ def _of(node: str | None, table: Table) -> Select[tuple[float, str, str]]:
 async def read_cases(connection: AsyncConnection) -> tuple[Case, ...]:
     """Every case, by node."""
     rows = await connection.execute(select(CASES.c.node, CASES.c.body).order_by(CASES.c.node))
-    return read_rows("cases", ((node, body) for node, body in rows), Case.model_validate_json)
+    return read_rows("cases", rows, Case.model_validate_json)
 
 
 async def read_latest_actions(connection: AsyncConnection) -> tuple[Action, ...]:
     """The latest transition of each case: the one that it names, as times do not tell when a clock went back."""
     latest = CASES.c.transition == ACTIONS.c.id
     rows = await connection.execute(select(ACTIONS.c.id, ACTIONS.c.body).join(CASES, latest).order_by(ACTIONS.c.node))
-    return read_rows("actions", ((key, body) for key, body in rows), Action.model_validate_json)
+    return read_rows("actions", rows, Action.model_validate_json)
 
 
 def old_actions(moment: float) -> tuple[ColumnElement[bool], ...]:
@@ -109,7 +109,7 @@ async def read_log(connection: AsyncConnection, epoch: int) -> tuple[Step, ...]:
     """The log of one leadership, from its first beginning that is kept."""
     wanted = select(STEPS.c.number, STEPS.c.body).where(STEPS.c.epoch == epoch).order_by(STEPS.c.number)
     rows = await connection.execute(wanted)
-    return read_rows("steps", ((number, body) for number, body in rows), _step)
+    return read_rows("steps", rows, _step)
 
 
 def _step(body: bytes) -> Step:

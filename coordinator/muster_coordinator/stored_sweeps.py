@@ -50,7 +50,7 @@ async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepReco
 async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple[SweepRecord, ...]:
     """The sweeps that were created after `moment`, without their groups."""
     rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
-    return read_rows("sweeps", ((key, body) for key, body in rows.all()), SweepRecord.model_validate_json)
+    return read_rows("sweeps", rows, SweepRecord.model_validate_json)
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:
