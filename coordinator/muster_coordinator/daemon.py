@@ -17,6 +17,7 @@ import structlog
 from aiohttp import web
 
 from muster.config import Settings
+from muster.errors import Unavailable
 from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
@@ -24,7 +25,6 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.acceptance_settings import require_tests
 from muster_coordinator.acting import Acting
 from muster_coordinator.broker import embedded_broker
-from muster_coordinator.database import WriteFailed
 from muster_coordinator.events import (
     Announce,
     LogNotBegun,
@@ -78,7 +78,7 @@ async def run(settings: Settings, plugins: Plugins) -> None:
     failed: BaseException | None = None
     try:
         await serve(settings, plugins, stop)
-    except* WriteFailed as group:
+    except* Unavailable as group:
         failed = group.exceptions[0]
     if failed is not None:
         raise failed
@@ -161,6 +161,7 @@ class Shell:
             notices=self.notices,
             thinning=self.thinning,
             surveying=self.surveying,
+            unread=store.database.unread,
         )
         api = Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying)

@@ -10,6 +10,7 @@ from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.rows import Unread
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.surveying import Surveying
@@ -31,6 +32,7 @@ def metrics() -> str:
         notices=Notices(none),
         thinning=thinning,
         surveying=surveying,
+        unread=Unread(),
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
     for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):

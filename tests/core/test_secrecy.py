@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from muster.config import Config, load
-from muster.errors import SettingsError
+from muster.errors import MusterError, SettingsError
 from muster.secrecy import without_secrets
 from muster_coordinator.client import Client
 from muster_coordinator.database import open_database
+from muster_plugins.webhook.settings import WebhookSettings
 
 SECRET = "hunter2"
 
@@ -52,8 +53,6 @@ def test_a_setting_that_is_refused_is_not_echoed(key, url):
 )
 def test_a_webhook_that_is_refused_is_not_echoed(table):
     """Its URL is all that one needs to write to a chat."""
-    from muster_plugins.webhook.settings import WebhookSettings  # noqa: PLC0415 (as its plugin does)
-
     with pytest.raises(SettingsError) as refused:
         Config(load(None, {"MUSTER_PLUGINS__WEBHOOK__TARGETS": table})).plugin("webhook", WebhookSettings)
     assert SECRET not in str(refused.value)
@@ -66,16 +65,13 @@ def test_a_webhook_that_is_refused_is_not_echoed(table):
         f"postgresql://muster:{SECRET}@db:99999999/muster",
         f"nothing://muster:{SECRET}@db/muster",
         f"muster:{SECRET}@db/muster",
-        f"sqlite:////proc/muster/muster.db?password={SECRET}",
-        f"sqlite:///file:muster?password={SECRET}&uri=true",
+        f"sqlite:////proc/muster/muster.db?timeout={SECRET}",
         f"sqlite://muster:{SECRET}@/muster.db",
         f"postgresql+nothing://muster:{SECRET}@db/muster",
     ],
 )
 async def test_a_database_that_cannot_be_had_is_not_echoed(url):
     """Only that which is no secret of its URL."""
-    from muster.errors import MusterError  # noqa: PLC0415
-
     with pytest.raises(MusterError) as refused:
         await open_database(load(None, {"MUSTER_STORE__URL": url}))
     assert SECRET not in str(refused.value)
