@@ -35,7 +35,7 @@ from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeping import Sweeping
-from muster_coordinator.sweeps.neighbours import nearest_healthy
+from muster_coordinator.sweeps.neighbours import draw_partners
 from muster_coordinator.sweeps.recovery import RESTARTED
 
 TEST_OF = "test of "
@@ -213,7 +213,8 @@ class Quarantining:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._roster, self._orders, now)
         out = {case.node for case in self.cases.values() if case.state in OUT}
-        partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, wanted.partners, without=out)
+        node, number = nodes[wanted.node], wanted.partners
+        partners = draw_partners(node, nodes, wanted.check, number, lots=wanted.test, without=out)
         names = (wanted.node, *(other.name for other in partners))
         sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
         begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)

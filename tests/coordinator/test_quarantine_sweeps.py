@@ -186,7 +186,7 @@ def test_who_is_repaired_comes_back(convicted: Members) -> None:
     assert convicted.case.state is ServiceState.IN_SERVICE
 
 
-@pytest.mark.parametrize("busy", [{"n2"}, {"n2", "n4"}, {"n2", "n3"}])
+@pytest.mark.parametrize("busy", [{"n2", "n3"}, {"n4", "n5"}, {"n2", "n3", "n4"}])
 def test_a_round_without_partners_enough_does_not_count(convicted: Members, busy: set[str]) -> None:
     """While work keeps some of them away, though the sweep has cleared the node."""
     convicted.busy = busy

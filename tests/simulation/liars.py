@@ -109,7 +109,7 @@ class LyingFabric(Fabric):
             return trial
         for node in {*probe.members} - lying:
             self.hurt.setdefault(node, set()).update(lying)
-        return self._spoilt(trial, sorted(lying)[0])
+        return self._spoilt(trial, min(lying))
 
     def _among_themselves(self, trial: Trial) -> Trial:
         """They vouch for each other, and reach what they like."""
