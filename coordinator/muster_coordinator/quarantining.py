@@ -37,7 +37,7 @@ from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeping import Sweeping
-from muster_coordinator.sweeps.neighbours import nearest_healthy
+from muster_coordinator.sweeps.neighbours import draw_partners
 from muster_coordinator.sweeps.recovery import RESTARTED
 
 TEST_OF = "test of "
@@ -219,9 +219,14 @@ class Quarantining:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._roster, self._orders, now)
         out = {case.node for case in self.cases.values() if case.state in OUT}
+<<<<<<< HEAD
         partners = nearest_healthy(node, nodes, wanted.check, wanted.partners, without=out)
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
+=======
+        node, number = nodes[wanted.node], wanted.partners
+        partners = draw_partners(node, nodes, wanted.check, number, lots=wanted.test, without=out)
+>>>>>>> lies
         names = (wanted.node, *(other.name for other in partners))
         # The strategy is named because a node that is alone would decide by its own word that it needs nobody else.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)

@@ -213,7 +213,7 @@ def test_a_neighbour_that_announces_another_check_keeps_nobody_out(convicted: Me
     assert convicted.case.state is ServiceState.IN_SERVICE
 
 
-@pytest.mark.parametrize("busy", [{"n2"}, {"n2", "n4"}, {"n2", "n3"}])
+@pytest.mark.parametrize("busy", [{"n2", "n3"}, {"n4", "n5"}, {"n2", "n3", "n4"}])
 def test_a_round_without_partners_enough_does_not_count(convicted: Members, busy: set[str]) -> None:
     """While work keeps some of them away, though the sweep has cleared the node."""
     convicted.busy = busy

@@ -120,7 +120,15 @@ class Build:
 class World:
     """Time, the network, the agents and the coordinator."""
 
-    def __init__(self, seed: int, build: Build, faults: Faults, weather: Weather, after_restart: AfterRestart) -> None:
+    def __init__(
+        self,
+        seed: int,
+        build: Build,
+        faults: Faults,
+        weather: Weather,
+        after_restart: AfterRestart,
+        **quarantine: Any,
+    ) -> None:
         self.random = random.Random(seed)
         self.now = 1_000_000.0
         self.faults = faults
@@ -131,7 +139,7 @@ class World:
         self.ids = 0
         agents = (Agent(self, f"node-{number}", build.inventory(number)) for number in range(build.nodes))
         self.agents = {agent.name: agent for agent in agents}
-        self.coordinator = Coordinator(self, after_restart)
+        self.coordinator = Coordinator(self, after_restart, **quarantine)
         for agent in self.agents.values():
             agent.boot()
         self.at(0.5, self._second)
@@ -188,8 +196,9 @@ class World:
 class Coordinator:
     """The real `Fleet`, with a store that survives it."""
 
-    def __init__(self, world: World, after_restart: AfterRestart) -> None:
+    def __init__(self, world: World, after_restart: AfterRestart, **quarantine: Any) -> None:
         self._world = world
+        self._quarantine = quarantine
         self._after_restart = after_restart
         self.epoch = 0
         self.nodes: dict[str, NodeRecord] = {}
@@ -219,7 +228,7 @@ class Coordinator:
 
     def _next_leader(self) -> Fleet:
         self.epoch += 1
-        return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart)
+        return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart, **self._quarantine)
 
     def crash(self) -> None:
         """Forgets everything but the store, and starts again as the next leader."""

@@ -27,7 +27,7 @@ Who has passed with others is cleared; whoever is neither is open.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -206,15 +206,15 @@ class Judgement:
         those that it met.
         """
         passed = self.evidence.cleared - self.nodes.keys()
-        return frozenset(node for node in passed if len(self._spoilt_by(node, passed)) >= LEAST_SPOILT)
+        return frozenset(node for node in passed if len(self._spoilt_by(node)) >= LEAST_SPOILT)
 
-    def _spoilt_by(self, node: str, passed: Set[str]) -> frozenset[Path]:
-        """The paths across which `node` was bad with one that has passed, and was bad with nobody else."""
+    def _spoilt_by(self, node: str) -> frozenset[Path]:
+        """The paths across which `node` was bad with one that has passed with others, and was bad with nobody else."""
         pairs = (trial.others(node) for trial in self.stuck.get(node, ()) if len(trial.members) == 2)
         return frozenset(
             self.evidence.path(node, other)
             for (other,) in pairs
-            if other in passed and all(node in trial.members for trial in self.stuck[other])
+            if self.evidence.histories[other].passed and all(node in trial.members for trial in self.stuck[other])
         )
 
     @cached_property

@@ -9,6 +9,9 @@ from muster_coordinator.localize.probe import Site
 REACH = 4
 """Nodes so near to each other in topology order, which falls back on their names, usually share a leaf."""
 
+MOST_NEAR = 3
+"""So many from its own leaf are enough for a node; the first of them may be bad, or away."""
+
 
 class Partners:
     """Hands out each of `nodes` once; who comes first is drawn by lot. All runs of `spotless` ones have been good."""
@@ -31,7 +34,10 @@ class Partners:
                 self._by_leaf.setdefault(site.leaf, []).append(node)
 
     def take_near(self, node: str, met: Set[str], proven: Set[str]) -> str | None:
-        """A partner that `node` has not met: from its own leaf until one is `proven`, then from where it met nobody."""
+        """A partner that `node` has not met: from its own leaf until one is `proven`, then from where it met nobody.
+
+        Liars who say that they stand there, and then get nowhere with it, do not keep it from all others.
+        """
         here = self._sites[node]
         if here.leaf is None:
             near = self._next_to(node)
@@ -39,7 +45,8 @@ class Partners:
             return found or self._take(self._all, met)
         leaves = {self._sites[other].leaf for other in met}
         found = None
-        if here.leaf not in {self._sites[other].leaf for other in proven}:
+        tried = sum(self._sites[other].leaf == here.leaf for other in met)
+        if here.leaf not in {self._sites[other].leaf for other in proven} and tried < MOST_NEAR:
             beside = self._take(self._rack(here), met, lambda other: self._sites[other].leaf == here.leaf)
             found = beside or self._take(self._leaf(here.leaf), met)
         return found or self._take_elsewhere(met, leaves) or self._take(self._all, met)
