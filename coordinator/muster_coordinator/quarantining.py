@@ -219,14 +219,9 @@ class Quarantining:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._roster, self._orders, now)
         out = {case.node for case in self.cases.values() if case.state in OUT}
-<<<<<<< HEAD
-        partners = nearest_healthy(node, nodes, wanted.check, wanted.partners, without=out)
+        partners = draw_partners(node, nodes, wanted.check, wanted.partners, lots=wanted.test, without=out)
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
-=======
-        node, number = nodes[wanted.node], wanted.partners
-        partners = draw_partners(node, nodes, wanted.check, number, lots=wanted.test, without=out)
->>>>>>> lies
         names = (wanted.node, *(other.name for other in partners))
         # The strategy is named because a node that is alone would decide by its own word that it needs nobody else.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)

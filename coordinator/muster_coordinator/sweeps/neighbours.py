@@ -11,34 +11,22 @@ from muster_coordinator.node import Node
 def draw_partners(
     node: Node, nodes: Mapping[str, Node], check: str, number: int, *, lots: str, without: Collection[str] = ()
 ) -> list[Node]:
-<<<<<<< HEAD
-    """So many healthy nodes that can run the check with this one, or as many as there are, the nearest first.
+    """So many healthy nodes that can run the check with this one, or as many as there are; `lots` is the seed.
 
-    Of somewhat more that are near, those count that announce the check as most of them do: another would take no part.
+    The nearest one tells the node from the path to it. The others come from anywhere in its block: nodes say themselves
+    where they stand, and liars who all stand beside one that is tested would keep it out of service for good. Only those
+    count that announce the check as most of them do: another would take no part.
     """
-    others = (
+    healthy = (
         other
         for other in nodes.values()
         if other is not node and other.name not in without and other.health is Health.HEALTHY and can_run(other, check)
     )
-    near = heapq.nsmallest(2 * number + 1, others, key=lambda other: _distance(node, other))
-    return like_most(near, check)[:number]
-=======
-    """So many healthy nodes that can run the check with this one, or as many as there are; `lots` is the seed.
-
-    The nearest one tells the node from the path to it. The others come from anywhere in its block: nodes say themselves
-    where they stand, and liars who all stand beside one that is tested would keep it out of service for good.
-    """
-    others = [
-        other
-        for other in nodes.values()
-        if other is not node and other.name not in without and other.health is Health.HEALTHY and can_run(other, check)
-    ]
+    others = like_most(healthy, check)
     random.Random(lots).shuffle(others)  # noqa: S311 - a draw of lots, not a secret
     nearest = sorted(others, key=lambda other: _distance(node, other))[:1]
     drawn = sorted(others, key=lambda other: other.topology.block != node.topology.block)
     return [*nearest, *(other for other in drawn if other not in nearest)][:number]
->>>>>>> lies
 
 
 def can_run(node: Node, check: str) -> bool:

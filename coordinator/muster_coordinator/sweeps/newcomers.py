@@ -61,14 +61,9 @@ class Newcomers:
         return {name: since for name, since in self._ready_since.items() if since is not None}
 
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
-<<<<<<< HEAD
-        """The healthy nodes nearest to a single new one; None when it needs somebody and there is nobody."""
+        """Healthy nodes for a single new one; None when it needs somebody and there is nobody."""
         is_for_one = usual_scope(self.request.check, nodes.values()) is Scope.NODE
         if self.request.strategy == Strategy.SINGLE or is_for_one:
-=======
-        """Healthy nodes for a single new one; None when it needs somebody and there is nobody."""
-        if self.request.strategy == Strategy.SINGLE or node.checks[self.request.check].scope is Scope.NODE:
->>>>>>> lies
             return []
         check, new = self.request.check, self._ready_since
         partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=new)
