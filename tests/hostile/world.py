@@ -100,9 +100,10 @@ class World(Fleet):
         self.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         self._log_in(self.coordinator, "coordinator")
         for node, agent in self.agents.items():
-            agent.settings["plugins"]["disabled"] = OF_THIS_HOST
-            agent.settings["agent"].setdefault("memory_limit_gib", RUN_GIB)
+            agent.settings["plugins"]["disabled"] = [*OF_THIS_HOST, "ruin"]
+            agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
             agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
+            agent.settings["checks"]["memory"] = {"enabled": False}
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:
