@@ -78,7 +78,7 @@ class Fleet:
 
     async def __aenter__(self) -> "Fleet":
         broker = {"listen": self._listen} if self._broker is None else {"url": self._broker}
-        own = {"broker": broker, "http": {"listen": self.url.removeprefix("http://")}}
+        own = {"broker": broker, "http": {"listen": self.url.removeprefix("http://"), "trust_loopback": True}}
         await self._start("coordinator", "coordinator", own | dict(self._settings), self._variables)
         await self._until(self._answers)
         return self

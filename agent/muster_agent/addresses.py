@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 
 from muster.config import BrokerSettings, Settings
 
+WAITING = 4096
+"""Connections that the kernel takes before rank 0 does: as many as Linux allows, as whoever scans ports comes too."""
+
 
 def broker_url(settings: BrokerSettings) -> str:
     """The broker's URL; where none is set, that of the embedded one."""
@@ -33,7 +36,7 @@ def listen_at(address: str) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.bind(place)
-        listener.listen()
+        listener.listen(WAITING)
     except OSError:
         listener.close()
         raise

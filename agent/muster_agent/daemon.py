@@ -25,6 +25,7 @@ from muster.model import Inventory, Json, Run
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.references import Reference
+from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent import events
 from muster_agent.endpoint import serving
@@ -36,7 +37,6 @@ from muster_agent.launcher import Launcher, LauncherLost
 from muster_agent.link import Link
 from muster_agent.metrics import Metrics
 from muster_agent.node import Node
-from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
 from muster_agent.plan import Planned, announced, judged, watched
@@ -151,7 +151,7 @@ class Daemon:
             self._put_aside("inventory", self._keep_inventory())
             self._put_aside("neighbourhood", self._neighbourhood.keep_only_while_asked())
             self._put_aside("launcher", self._miss_launcher())
-            self._put_aside("watchdog", keep_watchdog_quiet())
+            self._put_aside("watchdog", keep_watchdog_quiet(lambda: True))
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
             self._feed(events.Ticked())
             notify(READY)

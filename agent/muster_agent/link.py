@@ -15,7 +15,7 @@ import structlog
 
 import muster
 from muster.config import Settings
-from muster.errors import RemoteError
+from muster.errors import RemoteError, SettingsError
 from muster.mqtt import connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
@@ -71,7 +71,7 @@ class Link:
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = broker_url(settings.broker)
-        self._options = connection_options(settings.broker, self._broker)
+        connection_options(settings.broker, self._broker)  # what is wrong with them is said at the start
         self.connected = False
 
     # What others ask it to say
@@ -108,7 +108,7 @@ class Link:
             began = time.monotonic()
             try:
                 await self._converse()
-            except* aiomqtt.MqttError as errors:
+            except* (aiomqtt.MqttError, SettingsError) as errors:
                 attempt = 0 if time.monotonic() - began > STEADY_S else attempt
                 self._lost(errors.exceptions[0], attempt)
                 await self._pause(attempt)
@@ -135,7 +135,7 @@ class Link:
     def _client(self) -> aiomqtt.Client:
         offline = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
         return aiomqtt.Client(
-            **self._options,
+            **connection_options(self._settings.broker, self._broker),  # a certificate may have been renewed
             identifier=f"muster-{self._settings.fleet}-{self._node}",
             keepalive=max(5, round(1.5 * self._settings.agent.heartbeat_s)),
             will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), offline, qos=1, retain=True),

@@ -16,9 +16,16 @@ from amqtt.contexts import BrokerConfig, ListenerConfig, ListenerType
 from amqtt.session import Session
 
 from muster.config import split_address
+from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import Unavailable
 
 LISTENER = "default"  # amqtt insists on one of this name
+
+MOST_CONNECTIONS = 512
+"""One host has a few agents; a demo with hundreds would run out of processors first."""
+
+MOST_CONNECT_BYTES = 64 << 10
+"""What a client says before the broker knows it: its name, its last will. MQTT would allow 256 MiB."""
 
 
 class Snapshot(dict[str, Any]):
@@ -35,8 +42,30 @@ class Snapshot(dict[str, Any]):
         return list(super().items())
 
 
+class Writer(StreamWriterAdapter):  # type: ignore[misc]
+    """amqtt's writer, which tells the transport."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        super().__init__(writer)
+        self.transport = writer.transport
+
+
 class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
-    """amqtt's broker, which otherwise sends a new client what is retained for the subscriptions of all the others."""
+    """amqtt's broker, which otherwise sends a new client what is retained for the subscriptions of all the others.
+
+    Who has said CONNECT is at work among `connections`; amqtt would wait for that for ever.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        super().__init__(config)
+        self.connections = Connections(
+            "broker.listen", most_connections(MOST_CONNECTIONS), most_unread=MOST_CONNECT_BYTES
+        )
+
+    async def _initialize_client_session(self, reader: Any, writer: "Writer", *address: Any) -> Any:
+        known = await super()._initialize_client_session(reader, writer, *address)
+        self.connections.start_work(writer.transport)
+        return known
 
     async def _publish_retained_messages_for_subscription(
         self, subscription: tuple[str, int], session: Session
@@ -70,18 +99,22 @@ async def embedded_broker(listen: str) -> AsyncIterator[str]:
         await broker.shutdown()
 
 
-async def _listen(broker: Broker, listen: str) -> asyncio.Server:
+async def _listen(broker: OwnBroker, listen: str) -> asyncio.Server:
     """The sockets are ours rather than amqtt's, which does not tell the port that it got."""
+    loop = asyncio.get_running_loop()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await broker.external_connected(StreamReaderAdapter(reader), StreamWriterAdapter(writer), LISTENER)
+            await broker.external_connected(StreamReaderAdapter(reader), Writer(writer), LISTENER)
         finally:
             writer.close()  # amqtt leaves a connection open whose first bytes are not MQTT
 
+    def protocol() -> asyncio.Protocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), serve, loop=loop)
+
     host, port = split_address(listen)
     try:
-        return await asyncio.start_server(serve, host, port)
+        return await loop.create_server(broker.connections.around(protocol), host, port, backlog=BACKLOG)
     except OSError as error:
         raise Unavailable(
             f"broker.listen: cannot listen on {listen}: {error.strerror}; stop what listens there, "

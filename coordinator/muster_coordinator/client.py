@@ -16,13 +16,15 @@ class Client:
     """Speaks to one coordinator. Refused when it refuses, Unavailable when it cannot be reached or cannot answer."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
+        parts = _parts(url)
         if parts.scheme not in ("http", "https") or not _is_host_and_port(parts):
-            raise SettingsError(f"--url: {url!r} is not the URL of a coordinator, for example http://127.0.0.1:8787")
+            raise SettingsError("--url: must be the URL of a coordinator, for example http://127.0.0.1:8787")
+        if "@" in parts.netloc:
+            raise SettingsError("--url: must hold no user: the API takes a token, see --token-file")
         self._connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._address = parts.netloc
         self._root = parts.path.rstrip("/") + "/api/v1/"
-        self._url = url
+        self._url = f"{parts.scheme}://{parts.netloc}{parts.path}"
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     def get(self, *path: str, **query: str | int | None) -> Any:
@@ -75,6 +77,13 @@ class Client:
         except (OSError, HTTPException) as error:
             reason = " ".join(str(error).split())
             raise Unavailable(f"no coordinator answers at {self._url} ({reason}); set --url or MUSTER_URL") from None
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:  # such as a bracket that nothing closes
+        return urlsplit("")
 
 
 def _is_host_and_port(parts: SplitResult) -> bool:

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +17,14 @@ import structlog
 from aiohttp import web
 
 from muster.config import Settings
+from muster.errors import Unavailable
+from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
+from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.acceptance_settings import require_tests
 from muster_coordinator.acting import Acting
 from muster_coordinator.broker import embedded_broker
-from muster_coordinator.database import WriteFailed
 from muster_coordinator.events import (
     Announce,
     LogNotBegun,
@@ -47,10 +49,10 @@ from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.thinning import Thinning
 from muster_coordinator.timetable_settings import timetable_of
 from muster_coordinator.topology.file import read_topology
-from muster_coordinator.web.guard import read_token
+from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.routes import Api
-from muster_coordinator.web.server import application, listen, serving
+from muster_coordinator.web.server import application, listen
 
 TICK_S = 0.25
 
@@ -76,7 +78,7 @@ async def run(settings: Settings, plugins: Plugins) -> None:
     failed: BaseException | None = None
     try:
         await serve(settings, plugins, stop)
-    except* WriteFailed as group:
+    except* Unavailable as group:
         failed = group.exceptions[0]
     if failed is not None:
         raise failed
@@ -84,13 +86,13 @@ async def run(settings: Settings, plugins: Plugins) -> None:
 
 async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> None:
     """Serves until `stop` is set; errors as in `run`."""
-    token = read_token(settings.http)
     checks = known_checks(plugins)
     policy = policy_of(settings, checks)
     require_tests(settings.quarantine, checks)
     async with AsyncExitStack() as stack:
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
+        access = access_of(settings)  # when the database is ours alone, so is data_dir
         epoch = await store.next_epoch(time.time())
         pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
@@ -100,7 +102,14 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         broker_url = settings.broker.url
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
-        link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
+        link = Link(
+            settings,
+            broker_url=broker_url,
+            api_url=api_url,
+            epoch=epoch,
+            deliver=pipeline.take,
+            known=lambda: pipeline.fleet.names,
+        )
         thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         acting = Acting(plugins, pipeline.feed, pipeline.calm)
@@ -108,11 +117,12 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, surveying.require_an_actor()):
             return
         shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), acting, surveying, thinning)
-        trusted = token is not None or settings.quarantine.trust_loopback
-        routes = shell.routes(store, trusted=trusted)
-        async with shell.running(), serving(application(routes, token), listener):
+        app = application(shell.routes(store), access)
+        async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
+            notify(READY)
             await stop.wait()
+            notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
 
 
@@ -122,6 +132,7 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
         epoch=epoch,
         declared=read_topology(settings.topology_file),
         topology_labels=settings.topology_labels,
+        bytes_a_day=settings.store.node_mb_per_day * 1e6,
         after_restart=AfterRestart(settings.sweeps.after_restart),
         timetable=timetable_of(settings),
         rules=settings.quarantine,
@@ -141,8 +152,8 @@ class Shell:
     surveying: Surveying
     thinning: Thinning
 
-    def routes(self, store: Store, *, trusted: bool) -> list[web.RouteDef]:
-        """The whole API; who is not `trusted` may not decide about nodes."""
+    def routes(self, store: Store) -> list[web.RouteDef]:
+        """The whole API."""
         figures = Figures(
             pipeline=self.pipeline,
             link=self.link,
@@ -150,9 +161,10 @@ class Shell:
             notices=self.notices,
             thinning=self.thinning,
             surveying=self.surveying,
+            unread=store.database.unread,
         )
         api = Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
-        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying, trusted=trusted)
+        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying)
         return [*api.routes(), *quarantine.routes()]
 
     @asynccontextmanager
@@ -161,12 +173,16 @@ class Shell:
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
             notices = group.create_task(self.notices.run(), name="notices")
-            sources = [
-                group.create_task(self.link.run(), name="link"),
-                group.create_task(self._tick(), name="ticks"),
-                group.create_task(self.thinning.run(), name="thinning"),
+            hands = [
                 group.create_task(self.surveying.run(), name="surveying"),
                 group.create_task(self.acting.run(), name="acting"),
+                group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
+            ]
+            sources = [
+                group.create_task(self._lead(hands), name="link"),
+                group.create_task(self._tick(), name="ticks"),
+                group.create_task(self.thinning.run(), name="thinning"),
+                *hands,
             ]
             try:
                 yield
@@ -192,9 +208,14 @@ class Shell:
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 
+    async def _lead(self, hands: Sequence[asyncio.Task[None]]) -> None:
+        """Speaks for the fleet. When a newer coordinator does so, we act on no node any more."""
+        await self.link.run()
+        await _end(hands)
+
     async def _tick(self) -> None:
         while True:
-            self.pipeline.feed(Ticked())
+            self.pipeline.offer(Ticked())
             await asyncio.sleep(TICK_S)
 
 

@@ -4,17 +4,30 @@ import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    NotSupportedError,
+    ProgrammingError,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
+from muster.terminal import in_one_line
 from muster_coordinator.migrations.upgrade import upgrade
+from muster_coordinator.rows import Unread, Unreadable
+
+_NO_URL = "must be the URL of a database, for example sqlite:////var/lib/muster/muster.db"
 
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -32,11 +45,22 @@ class WriteFailed(Unavailable):
     exit_code = 74  # an input or output error (sysexits.h)
 
 
+_OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+"""What a driver says of statements that are wrong, and not of a database that is."""
+
+_DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")
+"""Words by which SQLite says that a file does not hold what it once wrote."""
+
+
 class Database:
-    """An open database with the newest schema. Of a SQLite file there is one user at a time."""
+    """An open database with the newest schema. Of a SQLite file there is one user at a time.
+
+    `unread` counts the rows that were left out because they cannot be read.
+    """
 
     def __init__(self, engine: AsyncEngine, lock: int | None) -> None:
         self.engine = engine
+        self.unread = Unread()
         self._lock = lock
 
     @asynccontextmanager
@@ -45,8 +69,21 @@ class Database:
         try:
             async with self.engine.begin() as connection:
                 yield connection
-        except OperationalError as error:
-            raise WriteFailed(f"the database cannot be written: {error.orig}") from None
+        except _OUR_MISTAKES:
+            raise
+        except DBAPIError as error:
+            raise WriteFailed(f"the database cannot be written: {_reason(error)}") from None
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A connection to read with; Unreadable when the database cannot be read."""
+        try:
+            async with self.engine.connect() as connection:
+                yield connection
+        except _OUR_MISTAKES:
+            raise
+        except DBAPIError as error:
+            raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
 
     async def close(self) -> None:
         await self.engine.dispose()
@@ -61,21 +98,29 @@ async def open_database(settings: Settings) -> Database:
     lock = None
     if engine.dialect.name == "sqlite":
         lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
-        event.listen(engine.sync_engine, "connect", _set_pragmas)
+        event.listen(engine.sync_engine, "connect", _set_up)
         # Many rows in one statement: for each statement SQLite's thread has to wait for the interpreter's lock.
         engine.dialect.use_insertmanyvalues_wo_returning = True
     database = Database(engine, lock)
     try:
+        await _try_options(engine)
         async with engine.begin() as connection:
             await connection.run_sync(upgrade)
     except (DBAPIError, OSError) as error:
         await database.close()
-        reason = error.orig if isinstance(error, DBAPIError) else error
-        raise Unavailable(f"cannot open the database {url.render_as_string()}: {reason}") from None
+        raise Unavailable(f"cannot open the database {_shown(url)}: {_reason(error)}") from None
     except BaseException:
         await database.close()
         raise
     return database
+
+
+async def _try_options(engine: AsyncEngine) -> None:
+    """Drivers look at the options of the URL when they connect, and quote them in their errors."""
+    try:
+        await (await engine.connect()).close()
+    except (TypeError, ValueError):
+        raise SettingsError("store.url: has options behind its `?` that the driver does not take") from None
 
 
 def open_to_read(settings: Settings) -> AsyncEngine | None:
@@ -95,6 +140,8 @@ def open_to_read(settings: Settings) -> AsyncEngine | None:
 def _engine(url: URL) -> AsyncEngine:
     try:
         return create_async_engine(url)
+    except (ArgumentError, TypeError, ValueError):  # all may quote a part of it
+        raise SettingsError(f"store.url: {_NO_URL}") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
 
@@ -105,9 +152,22 @@ def _url(settings: Settings) -> URL:
         return URL.create("sqlite+aiosqlite", database=str(settings.data_dir / "muster.db"))
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise SettingsError(f"store.url: {error}, for example sqlite:////var/lib/muster/muster.db") from None
+    except (ArgumentError, ValueError):  # both may quote a part of it
+        raise SettingsError(f"store.url: {_NO_URL}") from None
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+
+
+def _reason(error: DBAPIError | OSError) -> str:
+    """In one line, for a damaged file with what to do; nothing of it is ever deleted or written over by us."""
+    said = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+    if not any(word in said.lower() for word in _DAMAGED):
+        return said
+    return f"{said}; the file is damaged: restore a backup of it, or move it away to begin with an empty one"
+
+
+def _shown(url: URL) -> str:
+    """The URL without its password and without its query, which may hold another."""
+    return url.set(query={}).render_as_string()
 
 
 def _prepare_file(path: Path) -> int:
@@ -126,9 +186,15 @@ def _prepare_file(path: Path) -> int:
     return lock
 
 
-def _set_pragmas(connection: Any, _record: Any) -> None:
-    """WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process."""
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def _set_up(connection: Any, _record: Any) -> None:
+    """WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process.
+
+    A text that is damaged spoils its own row and not the whole answer: what reads the row refuses it.
+    """
+    connection.driver_connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+            connection.execute(f"PRAGMA {pragma}").close()
+    except BaseException:
+        connection.close()  # nobody else has it yet, and its thread would outlive us
+        raise

@@ -50,7 +50,7 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
         )
     ).subquery()
     query = select(found.c.started_at, found.c.id, found.c.body)
-    return await read_page(database.engine, partial(_point, wanted), query, limit, cursor)
+    return await read_page(database, query, partial(_point, wanted), table="runs", limit=limit, cursor=cursor)
 
 
 def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:

@@ -14,6 +14,7 @@ from muster_coordinator.baselines import COMPARED
 from muster_coordinator.link import Link
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.rows import Unread
 from muster_coordinator.stream import Stream
 from muster_coordinator.surveying import Surveying
 from muster_coordinator.thinning import Thinning
@@ -31,6 +32,7 @@ class Figures(Collector):
         notices: Notices,
         thinning: Thinning,
         surveying: Surveying,
+        unread: Unread,
     ) -> None:
         self._pipeline = pipeline
         self._link = link
@@ -38,6 +40,7 @@ class Figures(Collector):
         self._notices = notices
         self._thinning = thinning
         self._surveying = surveying
+        self._unread = unread
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -58,10 +61,13 @@ class Figures(Collector):
         thinned = self._thinning.counts
         yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
         yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
+        yield _counter("muster_rows_unread", "Rows left out because they cannot be read", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
             refused.add_metric([kind], count)
         yield refused
+        yield _gauge("muster_nodes_muted", "Nodes that flood the broker and are not listened to", len(self._link.muted))
+        yield _counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
 
     def _of_the_fleet(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet

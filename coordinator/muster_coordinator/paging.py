@@ -2,17 +2,22 @@
 
 import base64
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import Select, tuple_
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from muster.errors import Refused
 from muster.model import Data
+from muster_coordinator.database import Database
 
 Item = TypeVar("Item", bound=BaseModel)
+
+
+MOST_CURSOR = 2_000
+"""A cursor holds a name of 253 characters and a number."""
 
 
 class Page(Data, Generic[Item]):
@@ -23,21 +28,27 @@ class Page(Data, Generic[Item]):
 
 
 async def read_page(
-    engine: AsyncEngine, read: Callable[[str], Item | None], query: Select[Any], limit: int, cursor: str | None
+    database: Database,
+    query: Select[Any],
+    read: Callable[[str], Item | None],
+    *,
+    table: str,
+    limit: int,
+    cursor: str | None,
 ) -> Page[Item]:
     """One page of a query whose columns are the sort key, then the body that `read` reads; latest first.
 
-    What `read` gives None for is left out, so that a page may hold less than it could. Refused when the cursor is
-    none of ours.
+    What `read` gives None for is left out, and so is what cannot be read, so that a page may hold less than it could.
+    Refused when the cursor is none of ours. `table` is for people: where the rows come from.
     """
     *key, _body = query.selected_columns
     if cursor is not None:
         query = query.where(tuple_(*key) < tuple_(*read_cursor(cursor, [column.type.python_type for column in key])))
     query = query.order_by(*(column.desc() for column in key)).limit(limit + 1)
-    async with engine.connect() as connection:
+    async with database.reading() as connection:
         rows = (await connection.execute(query)).all()
     last = rows[limit - 1][:-1] if len(rows) > limit else None
-    items = (read(row[-1]) for row in rows[:limit])
+    items = database.unread.leave_out(table, ((row[-2], row[-1]) for row in rows[:limit]), read)
     return Page(
         items=tuple(item for item in items if item is not None),
         next_cursor=None if last is None else make_cursor(*last),
@@ -46,15 +57,31 @@ async def read_page(
 
 def make_cursor(*key: str | float) -> str:
     """The place behind the item with this sort key, as a word that fits into a URL."""
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps(key, default=repr).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
     """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
-    try:
-        key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
-        key = None
-    if not isinstance(key, list) or [type(part) for part in key] != list(kinds):
+    key = _decoded(cursor) if len(cursor) <= MOST_CURSOR else None
+    if not isinstance(key, list) or [type(part) for part in key] != list(kinds) or not all(map(_can_be_stored, key)):
         raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
     return key
+
+
+def _decoded(cursor: str) -> Any:
+    try:
+        return json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _can_be_stored(part: Any) -> bool:
+    """Whether a database can hold it, and so compare with it: anything else cannot be the key of a row."""
+    match part:
+        case str():
+            return part.isprintable()
+        case int():
+            return -(1 << 63) <= part < 1 << 63
+        case float():
+            return math.isfinite(part)
+    return False

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from muster.model import ServiceState, format_instant
 from muster.table import table
+from muster.terminal import in_one_line
 from muster.transition import Effect
 from muster_coordinator.quarantine.actions import Outcome
 from muster_coordinator.quarantine.case import OUT, Trial
@@ -191,7 +192,7 @@ def _actor_row(it: ActorView) -> tuple[str, ...]:
 
 def _one_line(parts: Iterable[str]) -> str:
     """The parts as one cell of a table: what others write may have any number of lines."""
-    return " ".join("; ".join(parts).split())
+    return in_one_line("; ".join(parts))
 
 
 def _interleaved(lines: Iterable[str], below: Iterable[Iterable[str]]) -> Iterator[str]:

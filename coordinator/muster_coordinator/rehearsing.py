@@ -52,7 +52,7 @@ async def rehearse(engine: AsyncEngine, policy: Policy, since: float, now: float
                 rehearsal.pass_time(now)
                 by_node[name] = rehearsal
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
-    except (DBAPIError, OSError) as error:
+    except (DBAPIError, OSError, ValueError) as error:  # the last is what a row that was damaged gives
         reason = error.orig if isinstance(error, DBAPIError) else error
         raise Unavailable(f"the database cannot be read: {reason}") from None
     return Rehearsed(by_node, nodes or 0)

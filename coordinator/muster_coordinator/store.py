@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +20,7 @@ from muster_coordinator.events import (
     Command,
     EraseBaseline,
     EraseReference,
+    EraseStream,
     SaveBaseline,
     SaveGroup,
     SaveLevels,
@@ -32,6 +33,7 @@ from muster_coordinator.events import (
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.quarantine.events import DECIDED, Decided, EraseNode
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
+from muster_coordinator.rows import read_row, read_rows
 from muster_coordinator.stored_cases import decision_rows, decisions, read_cases, read_latest_actions
 from muster_coordinator.stored_sweeps import group_row, read_sweep, read_sweeps_since, read_unfinished_sweeps, sweep_row
 from muster_coordinator.sweep_records import SweepRecord
@@ -102,7 +104,7 @@ class Store:
         """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
         async with self._database.writing() as connection:
             stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
-            epoch = max(int(stored or 0) + 1, int(now))
+            epoch = max(read_row("meta", "epoch", stored or "0", int) + 1, int(now))
             await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
         return epoch
 
@@ -120,7 +122,8 @@ class Store:
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         gone = [command.node for command in commands if isinstance(command, EraseNode)]
-        if not any(rows.values()) and not erased and not forgotten and not gone:
+        streams = [(it.node, it.stream) for it in commands if isinstance(it, EraseStream)]
+        if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
             return
         async with self._database.writing() as connection:
             if gone:  # first: what was saved before in the same batch is not among the rows
@@ -136,74 +139,85 @@ class Store:
             for table in (STORY, REQUESTS, STEPS):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
+            if streams:
+                await connection.execute(delete(STREAMS).where(tuple_(STREAMS.c.node, STREAMS.c.stream).in_(streams)))
             if erased:  # last: what was saved in the same batch may have been taken back
                 await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 
     async def saved(self) -> Saved:
         """What the fleet starts from."""
-        async with self._engine.connect() as connection:
-            nodes = await connection.scalars(select(NODES.c.body).order_by(NODES.c.name))
-            kept = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs())).order_by(RUNS.c.started_at, RUNS.c.seq)
-            runs = await connection.scalars(kept)
+        async with self._database.reading() as connection:
+            nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
+            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(last_runs()))
+            runs = await connection.execute(kept.order_by(RUNS.c.started_at, RUNS.c.seq))
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
             sweeps = await read_unfinished_sweeps(connection)
             references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
-            baselines = await connection.scalars(select(BASELINES.c.body))
-            levels = await connection.scalars(select(LEVELS.c.body))
+            baselines = await connection.execute(select(BASELINES.c.id, BASELINES.c.body))
+            levels = await connection.execute(select(LEVELS.c.baseline, LEVELS.c.body))
             cases = await read_cases(connection)
             actions = await read_latest_actions(connection)
         return Saved(
-            nodes=tuple(map(NodeRecord.model_validate_json, nodes)),
-            runs=tuple(map(Run.model_validate_json, runs)),
-            streams={(node, stream): through for node, stream, through in streams},
+            nodes=read_rows("nodes", nodes, NodeRecord.model_validate_json),
+            runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
+            streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},
             sweeps=sweeps,
             references=tuple(
-                ReferenceRecord(number=number, reference=Reference.model_validate_json(body))
+                ReferenceRecord(
+                    number=number,
+                    reference=read_row("operator_references", number, body, Reference.model_validate_json),
+                )
                 for number, body in references
             ),
-            baselines=tuple(map(BaselineRecord.model_validate_json, baselines)),
-            levels=tuple(map(LevelsRecord.model_validate_json, levels)),
+            baselines=read_rows("baselines", baselines, BaselineRecord.model_validate_json),
+            levels=read_rows("device_levels", levels, LevelsRecord.model_validate_json),
             cases=cases,
             actions=actions,
         )
 
     async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
         """The sweeps that were created after `moment`, without their groups."""
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             return await read_sweeps_since(connection, moment)
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
         """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
         query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
-        return await read_page(self._engine, Run.model_validate_json, query, limit, cursor)
+        return await read_page(self._database, query, Run.model_validate_json, table="runs", limit=limit, cursor=cursor)
 
     async def run(self, run: str) -> Run | None:
         """One run; None when none with this id is stored."""
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
-        return None if body is None else Run.model_validate_json(body)
+        return None if body is None else read_row("runs", run, body, Run.model_validate_json)
 
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
         """All sweeps without their groups, the latest first; Refused when the cursor is none of ours."""
         query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
-        return await read_page(self._engine, SweepRecord.model_validate_json, query, limit, cursor)
+        return await read_page(
+            self._database, query, SweepRecord.model_validate_json, table="sweeps", limit=limit, cursor=cursor
+        )
 
     async def sweep(self, sweep: str) -> SweepRecord | None:
         """One sweep with all its groups; None when there is none with this id."""
-        async with self._engine.connect() as connection:
+        async with self._database.reading() as connection:
             return await read_sweep(connection, sweep)
 
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
         """A node's story, the latest step first; Refused when the cursor is none of ours."""
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
-        return await read_page(self._engine, StoryEntry.model_validate_json, query, limit, cursor)
+        return await read_page(
+            self._database, query, StoryEntry.model_validate_json, table="story", limit=limit, cursor=cursor
+        )
 
     async def decisions(self, node: str | None, limit: int, cursor: str | None) -> Page[Decided]:
         """The transitions of one node, or of all, and what people have asked for about it, the latest first.
 
         Refused when the cursor is none of ours.
         """
-        return await read_page(self._engine, DECIDED.validate_json, decisions(node), limit, cursor)
+        return await read_page(
+            self._database, decisions(node), DECIDED.validate_json, table="actions", limit=limit, cursor=cursor
+        )
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
         if not rows:

@@ -12,6 +12,7 @@ from muster_coordinator.events import Command, SaveStep
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.events import Asked, EraseNode, SaveAction, SaveCase, SaveRequest, Step
+from muster_coordinator.rows import read_rows
 from muster_coordinator.tables import ACTIONS, CASES, REQUESTS, STEPS
 
 BEGINNINGS = ("restored", "renewed")
@@ -74,13 +75,15 @@ def _of(node: str | None, table: Table) -> Select[tuple[float, str, str]]:
 
 async def read_cases(connection: AsyncConnection) -> tuple[Case, ...]:
     """Every case, by node."""
-    return tuple(map(Case.model_validate_json, await connection.scalars(select(CASES.c.body).order_by(CASES.c.node))))
+    rows = await connection.execute(select(CASES.c.node, CASES.c.body).order_by(CASES.c.node))
+    return read_rows("cases", rows, Case.model_validate_json)
 
 
 async def read_latest_actions(connection: AsyncConnection) -> tuple[Action, ...]:
     """The latest transition of each case: the one that it names, as times do not tell when a clock went back."""
-    named = select(ACTIONS.c.body).join(CASES, CASES.c.transition == ACTIONS.c.id).order_by(ACTIONS.c.node)
-    return tuple(map(Action.model_validate_json, await connection.scalars(named)))
+    latest = CASES.c.transition == ACTIONS.c.id
+    rows = await connection.execute(select(ACTIONS.c.id, ACTIONS.c.body).join(CASES, latest).order_by(ACTIONS.c.node))
+    return read_rows("actions", rows, Action.model_validate_json)
 
 
 def old_actions(moment: float) -> tuple[ColumnElement[bool], ...]:
@@ -104,5 +107,10 @@ async def empty_beginnings(connection: AsyncConnection) -> tuple[ColumnElement[b
 
 async def read_log(connection: AsyncConnection, epoch: int) -> tuple[Step, ...]:
     """The log of one leadership, from its first beginning that is kept."""
-    bodies = await connection.scalars(select(STEPS.c.body).where(STEPS.c.epoch == epoch).order_by(STEPS.c.number))
-    return tuple(Step.model_validate_json(zlib.decompress(body)) for body in bodies)
+    wanted = select(STEPS.c.number, STEPS.c.body).where(STEPS.c.epoch == epoch).order_by(STEPS.c.number)
+    rows = await connection.execute(wanted)
+    return read_rows("steps", rows, _step)
+
+
+def _step(body: bytes) -> Step:
+    return Step.model_validate_json(zlib.decompress(body))

@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster_coordinator.events import SaveGroup
+from muster_coordinator.rows import read_row, read_rows
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepState
 from muster_coordinator.tables import GROUPS, SWEEPS
 
@@ -48,26 +49,26 @@ async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepReco
 
 async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple[SweepRecord, ...]:
     """The sweeps that were created after `moment`, without their groups."""
-    bodies = await connection.scalars(select(SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
-    return tuple(map(SweepRecord.model_validate_json, bodies.all()))
+    rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
+    return read_rows("sweeps", rows, SweepRecord.model_validate_json)
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:
     """With the groups of each round, in the order in which they were formed: those of one moment are numbered."""
     in_order = (GROUPS.c.round, GROUPS.c.started_at, func.length(GROUPS.c.id), GROUPS.c.id)
     rows = await connection.execute(
-        select(GROUPS.c.round, GROUPS.c.body).where(GROUPS.c.sweep == sweep).order_by(*in_order)
+        select(GROUPS.c.round, GROUPS.c.id, GROUPS.c.body).where(GROUPS.c.sweep == sweep).order_by(*in_order)
     )
     # Of thousands of nodes, reading it takes seconds in which the coordinator has others to answer.
-    return await asyncio.to_thread(_read, body, [(number, group) for number, group in rows])
+    return await asyncio.to_thread(_read, sweep, body, [(number, key, group) for number, key, group in rows])
 
 
-def _read(body: str, rows: Iterable[tuple[int, str]]) -> SweepRecord:
+def _read(sweep: str, body: str, rows: Iterable[tuple[int, str, str]]) -> SweepRecord:
     """The sweep with its groups, each of which comes with the number of its round."""
-    record = SweepRecord.model_validate_json(body)
+    record = read_row("sweeps", sweep, body, SweepRecord.model_validate_json)
     groups: dict[int, list[GroupRecord]] = {}
-    for number, group in rows:
-        groups.setdefault(number, []).append(GroupRecord.model_validate_json(group))
+    for number, key, group in rows:
+        groups.setdefault(number, []).append(read_row("groups", key, group, GroupRecord.model_validate_json))
     if not groups:  # a sweep of the time when a record held its groups itself
         return record
     rounds = (stage.model_copy(update={"groups": tuple(groups.get(stage.number, ()))}) for stage in record.rounds)

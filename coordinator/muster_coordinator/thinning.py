@@ -22,6 +22,7 @@ from muster.model import Run, Verdict
 from muster.wire.messages import new_id
 from muster_coordinator.database import Database
 from muster_coordinator.events import RetentionEnded
+from muster_coordinator.rows import Unreadable
 from muster_coordinator.store import last_runs
 from muster_coordinator.stored_cases import empty_beginnings, old_actions, old_steps
 from muster_coordinator.summaries import HOUR_S, Summary, hour_of, summarised
@@ -78,9 +79,15 @@ class Thinning:
         self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # what lies before was gone through
 
     async def run(self) -> None:
-        """Thins again and again, for ever; raises WriteFailed when the database cannot be written."""
+        """Thins again and again, for ever; raises WriteFailed when the database cannot be written.
+
+        Where it cannot be read, more is kept than need be; no reason to keep the fleet from its coordinator.
+        """
         while True:
-            await self.thin()
+            try:
+                await self.thin()
+            except Unreadable as error:
+                log.error("not_thinned", error=str(error))
             await asyncio.sleep(EVERY_S)
 
     async def thin(self) -> None:
@@ -105,7 +112,7 @@ class Thinning:
     async def _remove_old(self, now: float) -> None:
         """Removes what is too old and leaves no summary; first the log, which grows with every restart."""
         short, long = now - self._keep.keep_days * DAY_S, now - self._keep.keep_findings_days * DAY_S
-        async with self._database.engine.connect() as connection:
+        async with self._database.reading() as connection:
             empty = await empty_beginnings(connection)
             old = await old_steps(connection, short)
         ended = SWEEPS.c.created_at < long, SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
@@ -121,7 +128,7 @@ class Thinning:
     async def _remove_what_is_left_of_nodes(self) -> None:
         """Removes what nodes have measured that are remembered no more, and streams of which no run is kept."""
         known = select(NODES.c.name)
-        async with self._database.engine.connect() as connection:
+        async with self._database.reading() as connection:
             gone = {*await connection.scalars(_nodes_with_runs())} - {*await connection.scalars(known)}
         self._through = {of: moment for of, moment in self._through.items() if of[0] not in gone}
         for node in sorted(gone):
@@ -146,7 +153,7 @@ class Thinning:
     async def _nodes_with_runs_before(self, end: float, verdicts: tuple[Verdict, ...]) -> Sequence[str]:
         """The nodes to go through, as to begin a transaction for each of thousands would take others their turn."""
         old = RUNS.c.verdict.in_(verdicts), RUNS.c.started_at < end
-        async with self._database.engine.connect() as connection:
+        async with self._database.reading() as connection:
             return (await connection.scalars(select(RUNS.c.node).where(*old).distinct())).all()
 
     async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], end: float) -> bool:
@@ -154,8 +161,7 @@ class Thinning:
         begin = self._through.get((node, verdicts), 0.0)
         wanted = [RUNS.c.node == node, RUNS.c.verdict.in_(verdicts), RUNS.c.started_at >= begin]
         async with self._database.writing() as connection:
-            old = await self._oldest(connection, [*wanted, RUNS.c.started_at < end])
-            more = len(old) == BATCH
+            old, more = await self._oldest(connection, [*wanted, RUNS.c.started_at < end])
             if more:
                 old, end = _whole_hours(old)
             last = await self._last(connection, node, {run.check for run in old})
@@ -165,11 +171,19 @@ class Thinning:
         self._through[node, verdicts] = end
         return more and (bool(gone) or end > begin)
 
-    async def _oldest(self, connection: AsyncConnection, wanted: Sequence[ColumnElement[bool]]) -> list[Run]:
-        """The next runs, as begun by the coordinator's clock: that of their node may have been wrong."""
-        query = select(RUNS.c.started_at, RUNS.c.body).where(*wanted).order_by(RUNS.c.started_at, RUNS.c.id)
-        rows = await connection.execute(query.limit(BATCH))
-        return [Run.model_validate_json(body).model_copy(update={"started_at": at}) for at, body in rows]
+    async def _oldest(
+        self, connection: AsyncConnection, wanted: Sequence[ColumnElement[bool]]
+    ) -> tuple[list[Run], bool]:
+        """The next runs, as begun by the coordinator's clock: that of their node may have been wrong.
+
+        Also whether there may be more. What cannot be read stays where it is.
+        """
+        query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted)
+        rows = (await connection.execute(query.order_by(RUNS.c.started_at, RUNS.c.id).limit(BATCH))).all()
+        bodies = [(key, body) for _, key, body in rows]
+        readable = {run.id: run for run in self._database.unread.leave_out("runs", bodies, Run.model_validate_json)}
+        runs = [readable[key].model_copy(update={"started_at": at}) for at, key, _ in rows if key in readable]
+        return runs, len(rows) == BATCH and bool(runs)
 
     async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
         """The runs that the fleet gets back after a restart."""

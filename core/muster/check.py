@@ -18,11 +18,14 @@ from muster.model import (
     Finding,
     Measurement,
     Name,
-    PlainJson,
     Seconds,
     Text,
 )
+from muster.params_schema import FlatSchema
 from muster.references import Reference
+
+PLUGINS_LOADED = "plugins"
+"""The name under which every agent reports how its plugins were loaded, as if that were a check."""
 
 
 class Params(BaseModel):
@@ -173,7 +176,7 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 class CheckInfo(Data):
     """A check as others see it: what the agent announces and `muster check show` prints.
 
-    `params` is the JSON schema of its parameters.
+    `params` is the JSON schema of its parameters in its flat form, `{}` where that cannot express it.
     """
 
     name: Name
@@ -183,7 +186,7 @@ class CheckInfo(Data):
     cadence_s: Seconds | None
     timeout_s: Seconds
     objective: Code | None
-    params: PlainJson
+    params: FlatSchema
     by_rail: Code | None = None
     compared: dict[Code, Worse] = Field({}, max_length=MOST_NAMES)
     judged: tuple[Code, ...] = Field((), max_length=MOST_NAMES)

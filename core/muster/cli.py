@@ -10,6 +10,7 @@ from typer.main import get_command, get_group
 
 import muster
 from muster.errors import EX_USAGE, MusterError, Unavailable, unknown
+from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
 
@@ -56,7 +57,9 @@ def _stand_in(name: str, reason: str) -> TyperCommand:
         raise Unavailable(f"{name} cannot be loaded: {reason} (all parts: pip install 'gpu-muster[agent,coordinator]')")
 
     any_arguments = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return TyperCommand(name, callback=refuse, help=f"Cannot be loaded: {reason}", context_settings=any_arguments)
+    return TyperCommand(
+        name, callback=refuse, help=for_terminal(f"Cannot be loaded: {reason}"), context_settings=any_arguments
+    )
 
 
 app = typer.Typer(
@@ -70,7 +73,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(muster.__version__)
+        say(muster.__version__)
         raise typer.Exit
 
 
@@ -88,11 +91,11 @@ def main() -> None:
     try:
         code = get_command(app).main(prog_name="muster", standalone_mode=False)
     except MusterError as error:
-        print(f"muster: {error}", file=sys.stderr)
+        say(f"muster: {error}", file=sys.stderr)
         code = error.exit_code
     except typer.TyperException as error:
         if message := error.format_message():  # empty when the help was shown in its stead
-            print(f"muster: {message} (see --help)", file=sys.stderr)
+            say(f"muster: {message} (see --help)", file=sys.stderr)
         code = EX_USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = 130

@@ -53,7 +53,11 @@ def possible_host(host: str) -> str:
     try:
         host.encode("idna")
     except UnicodeError:
-        raise ValueError(f"{host!r} is neither the name nor the address of a host") from None
+        is_possible = False
+    else:
+        is_possible = not set(host) & set("/@?#")
+    if not is_possible:
+        raise ValueError(f"{host!r} is neither the name nor the address of a host")
     return host
 
 
@@ -99,6 +103,9 @@ class HttpSettings(Section):
 
     listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
     token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
+    trust_loopback: bool = Field(
+        False, description="true: without a token_file, every user of the coordinator's host may change everything"
+    )
 
     @field_validator("listen")
     @classmethod
@@ -117,6 +124,12 @@ class StoreSettings(Section):
     """The coordinator's database."""
 
     url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
+    node_mb_per_day: float = Field(
+        128.0,
+        ge=1,
+        le=1_000_000,
+        description="How many MB of reports are stored of a node in a day; the rest waits in the outbox of its agent",
+    )
     keep_days: float = Field(
         30.0,
         ge=1,

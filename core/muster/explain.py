@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from muster.errors import unknown
+from muster.secrecy import secrets_in, without_quotes_of
 
 _IN_OUR_WORDS = {
     "dict_type": "must be a table",
@@ -36,8 +37,11 @@ def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], w
         table = _table_at(model, location[:-1])
         return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
     message = _IN_OUR_WORDS.get(item["type"]) or _MUST.sub("must", item["msg"].removeprefix("Value error, "))
-    given = f" (got {item['input']!r})" if isinstance(item["input"], str | int | float) else ""
-    return f"{what} {key!r}: {message}{given}" if key else message  # no key: it is about the table as a whole
+    given = item["input"]
+    hidden = list(secrets_in(key, given))
+    message = without_quotes_of(hidden, message)
+    shown = f" (got {given!r})" if isinstance(given, str | int | float) and not hidden else ""
+    return f"{what} {key!r}: {message}{shown}" if key else message  # no key: it is about the table as a whole
 
 
 def _table_at(model: type[BaseModel], location: tuple[str, ...]) -> type[BaseModel]:

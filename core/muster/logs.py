@@ -3,13 +3,43 @@
 Local variables are left out of tracebacks in both: they may hold secrets.
 """
 
+import io
 import logging
 import sys
+import time
+from typing import Any, TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, ExcInfo, Processor
 
 from muster.config import LogSettings
+from muster.log_limit import LogLimit
+from muster.terminal import for_terminal
+
+LEFT_OUT = "left_out"
+"""The field of a log line that says how many like it were not written in the minute before."""
+
+
+class _Repeats(logging.Filter):
+    """Leaves out what libraries log again and again: peers can make asyncio and aiohttp log as often as they like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limit = LogLimit()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        left_out = self._limit.admit(_kind(record), time.monotonic())
+        if left_out:
+            setattr(record, LEFT_OUT, left_out)
+        return left_out is not None
+
+
+def _kind(record: logging.LogRecord) -> str:
+    """Where in the code a line comes from; its text may name the peer, so that no two are alike."""
+    error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+    # All that asyncio tells comes from one place; its first line says what it is, and the others about whom.
+    about = str(record.msg).partition("\n")[0] if record.name == "asyncio" else ""
+    return f"{record.pathname}:{record.lineno} {error} {about}"
 
 
 def configure(settings: LogSettings, **context: str) -> None:
@@ -34,7 +64,18 @@ def configure(settings: LogSettings, **context: str) -> None:
     _format_standard_logs(shared, rendering)
 
 
-_CONSOLE: list[Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+def _without_commands(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Texts that a terminal would obey, or that would look like other lines, become literals, as all else is."""
+    return {key: repr(it) if isinstance(it, str) and not it.isprintable() else it for key, it in event.items()}
+
+
+def _traceback(out: TextIO, error: ExcInfo) -> None:
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, error)
+    out.write(for_terminal(text.getvalue()))
+
+
+_CONSOLE: list[Processor] = [_without_commands, structlog.dev.ConsoleRenderer(exception_formatter=_traceback)]
 
 _JSON: list[Processor] = [
     structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
@@ -44,9 +85,10 @@ _JSON: list[Processor] = [
 
 def _format_standard_logs(shared: list[Processor], rendering: list[Processor]) -> None:
     lines = logging.StreamHandler(sys.stderr)
+    lines.addFilter(_Repeats())
     lines.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder([LEFT_OUT])],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
+import pydantic_core
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 
 Json = dict[str, JsonValue]
@@ -39,6 +40,9 @@ Instant = Annotated[
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
 """A duration of at most a year, so that a time plus a duration is a time."""
+
+TotalSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""Durations of several steps, rounds or nodes together: of these there may be more than a year has."""
 
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """The name of a node, fleet or check, or an id: safe as one MQTT topic level, one URL segment and one file name."""
@@ -83,11 +87,8 @@ Label = Annotated[str, AfterValidator(_label)]
 Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
 """What policies, dashboards and programs know a finding or a metric by: printable ASCII without spaces."""
 
-MOST_VALUES = 20_000
+MOST_VALUES = 100_000
 """In one JSON object. The largest that a check of ours makes, the curve of a sweep of sizes, has some hundred."""
-
-MOST_CHARACTERS_OF_JSON = 1 << 18
-"""In all keys and texts of one JSON object together: what one run may take in an agent's outbox."""
 
 DEEPEST = 32
 
@@ -96,28 +97,25 @@ LARGEST_INTEGER = 1 << 63
 
 
 def _plain(value: Json) -> Json:
-    """The value as it is; ValueError when it is too large or too deep, or holds numbers that JSON does not have."""
-    values, characters = 0, 0
+    """The value with null for NaN and infinities; ValueError for too many values or levels and for huge integers."""
+    values, lacks = 0, False
     level: list[JsonValue] = [value]
     for _ in range(DEEPEST):
         deeper: list[JsonValue] = []
         for item in level:
             if isinstance(item, dict):
-                characters += sum(map(len, item))
                 deeper.extend(item.values())
             elif isinstance(item, list):
                 deeper.extend(item)
-            elif isinstance(item, str):
-                characters += len(item)
-            elif isinstance(item, float) and not math.isfinite(item):
-                raise ValueError("holds NaN or an infinity, which JSON lacks: use null")
+            elif isinstance(item, float):
+                lacks = lacks or not math.isfinite(item)
             elif isinstance(item, int) and abs(item) > LARGEST_INTEGER:
                 raise ValueError("holds an integer of more than 64 bits")
         values += len(deeper)
-        if values > MOST_VALUES or characters > MOST_CHARACTERS_OF_JSON:
-            raise ValueError(f"holds more than {MOST_VALUES} values or {MOST_CHARACTERS_OF_JSON} characters")
+        if values > MOST_VALUES:
+            raise ValueError(f"holds more than {MOST_VALUES} values")
         if not deeper:
-            return value
+            return pydantic_core.from_json(pydantic_core.to_json(value, inf_nan_mode="null")) if lacks else value
         level = deeper
     raise ValueError(f"is nested more than {DEEPEST} levels deep")
 
@@ -187,8 +185,8 @@ class ServiceState(StrEnum):
     PROBATION = "PROBATION"
 
 
-MOST_DEVICES = 256
-"""On one node. The largest have 16 GPUs, of which each can be cut into 7 instances."""
+MOST_DEVICES = 128
+"""On one node: sixteen GPUs, each cut into seven instances, are 112."""
 
 
 class Device(Data):
@@ -216,7 +214,7 @@ class Topology(Data):
 
 
 MOST_NAMES = 256
-"""Checks, plugins or programs of one node, or findings or metrics of one run."""
+"""Checks, plugins or programs of one node, or metrics of one run."""
 
 MOST_LABELS = 512
 """Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
@@ -249,7 +247,7 @@ class Inventory(Data):
     machine_type: Label | None = None
     topology: Topology = Topology()
     labels: Annotated[dict[str, str], AfterValidator(valid_labels)] = {}
-    software: dict[Code, Label] = Field({}, max_length=MOST_NAMES)
+    software: dict[Label, Label] = Field({}, max_length=MOST_NAMES)
 
 
 class Finding(Data):
@@ -283,7 +281,7 @@ Metric = _Number | Annotated[list[_Number], Field(max_length=1024)]
 Metrics = Annotated[dict[Code, Metric], Field(max_length=MOST_NAMES)]
 """What was measured, by name."""
 
-Findings = Annotated[tuple[Finding, ...], Field(max_length=MOST_NAMES)]
+Findings = Annotated[tuple[Finding, ...], Field(max_length=1000)]
 """What was found; more of one run would be one trouble told many times."""
 
 

@@ -89,7 +89,8 @@ def api() -> str:
         "last page and the value of `cursor` for the next one otherwise. Errors are problem details (RFC 9457) whose "
         "`detail` says what would be right; only a request that is no HTTP at all gets plain text. A sweep is "
         "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send "
-        "`Authorization: Bearer TOKEN`.",
+        "`Authorization: Bearer TOKEN`. Without it, on loopback, reading is free; what is neither GET nor HEAD needs "
+        "the token in `api_token` in `data_dir`, unless `http.trust_loopback` is set.",
         table(rows, ("Method", "Path", "Answer")),
     ]
     for title, model in _ASKED.items():

@@ -10,6 +10,7 @@ from muster_coordinator.link import Link
 from muster_coordinator.metrics import Figures
 from muster_coordinator.notices import Notices
 from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.rows import Unread
 from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.surveying import Surveying
@@ -19,7 +20,7 @@ from muster_coordinator.thinning import Thinned, Thinning
 def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
-    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
+    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple)
     thinning = object.__new__(Thinning)  # only its counts are asked for
     thinning.counts = Thinned()
     none = plugins.Plugins(Config(Settings()))
@@ -31,6 +32,7 @@ def metrics() -> str:
         notices=Notices(none),
         thinning=thinning,
         surveying=surveying,
+        unread=Unread(),
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
     for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):

@@ -1,6 +1,7 @@
 """Ports for groups, and which address a node is reached by."""
 
 import asyncio
+import contextlib
 import socket
 
 import pytest
@@ -26,6 +27,18 @@ async def test_a_port_is_the_groups_until_it_is_taken_or_closed():
         socket.create_server(("127.0.0.1", opened.port))
     ports.close("g")
     socket.create_server(("127.0.0.1", opened.port)).close()
+
+
+async def test_strangers_at_a_port_keep_no_member_out():
+    """Before rank 0 takes the port over nobody accepts, and still hundreds can be connected."""
+    ports = Ports(HERE)
+    opened = await ports.open("g")
+    assert isinstance(opened, PortOpened)
+    with contextlib.ExitStack() as strangers:
+        for _ in range(300):
+            strangers.enter_context(socket.create_connection((opened.address, opened.port), timeout=5))
+        assert await reach(Reach("g", opened.address, opened.port, 5.0)) == Reached("g")
+    ports.close_all()
 
 
 async def test_a_port_that_was_taken_over_is_not_closed():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +35,7 @@ from muster.wire.messages import (
     Start,
 )
 from muster.wire.topics import NodeTopic, Topics
+from muster_coordinator.local_token import find_token
 
 TOPICS = Topics("default")
 COMPARED = {"tflops": Worse.LOWER}
@@ -89,8 +91,15 @@ class Coordinator:
         self.process.send_signal(number)
         return self.process.wait(30), time.monotonic() - began
 
+    @property
+    def env(self):
+        """By which commands find it, and may change things."""
+        return {"MUSTER_URL": self.url, "MUSTER_DATA_DIR": self.settings["MUSTER_DATA_DIR"]}
+
     def ask(self, method, path, body=None, **headers):
-        """The status and the JSON of an answer."""
+        """The status and the JSON of an answer; may change things, unless `headers` say who asks."""
+        token = find_token(Path(self.settings["MUSTER_DATA_DIR"]), self.url)
+        headers.setdefault("Authorization", f"Bearer {token}")
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
         try:
             if body is not None:

@@ -21,7 +21,7 @@ async def told(coordinator, nodes, eventually, muster):
         await eventually(lambda: not any(node.kept for node in them.values()))
 
         async def run(*arguments):
-            return await asyncio.to_thread(muster, *arguments, env={"MUSTER_URL": coordinator.url})
+            return await asyncio.to_thread(muster, *arguments, env=coordinator.env)
 
         yield run
 

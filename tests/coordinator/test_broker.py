@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import socket
 
 import aiomqtt
@@ -33,6 +34,26 @@ async def test_a_free_port_is_picked_and_told(broker):
         await two.subscribe("a/+", qos=1)
         await one.publish("a/b", b"hello", qos=1)
         assert (await next_message(two)).payload == b"hello"
+
+
+async def test_strangers_keep_no_client_out(broker, monkeypatch):
+    """Who is connected and does not say CONNECT makes room for who does, and can have nothing large kept."""
+    strangers = []
+    for number in range(600):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(broker.rpartition(":")[2]))
+        writer.write((b"", b"\x10\xff\xff\xff\x7f" + b"x" * 1000, b"\x10")[number % 3])
+        strangers.append((reader, writer))
+    async with client(broker) as one, client(broker) as two:
+        await two.subscribe("a/+", qos=1)
+        await one.publish("a/b", b"hello", qos=1)
+        assert (await next_message(two)).payload == b"hello"
+        over = [reader for reader, _ in strangers[:50]]
+        async with asyncio.timeout(10):
+            for reader in over:
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+    for _, writer in strangers:
+        writer.transport.abort()
 
 
 async def test_retained_messages_are_kept(broker):

@@ -16,7 +16,7 @@ async def told(coordinator, nodes, eventually, muster):
         await eventually(lambda: not them["good"].kept and not them["bad"].kept)
 
         async def run(*arguments, **environment):
-            env = {"MUSTER_URL": coordinator.url, **environment}
+            env = {**coordinator.env, **environment}
             return await asyncio.to_thread(muster, "node", *arguments, env=env)
 
         yield run

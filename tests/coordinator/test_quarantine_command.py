@@ -53,7 +53,7 @@ async def told(coordinator, nodes, eventually, muster):
         await eventually(lambda: are("CORDONED", "bad", "worse"))
 
         async def run(*arguments):
-            return await asyncio.to_thread(muster, *arguments, env={"MUSTER_URL": coordinator.url})
+            return await asyncio.to_thread(muster, *arguments, env=coordinator.env)
 
         yield run
 

@@ -57,7 +57,7 @@ def fleets(muster, coordinator):
     """Runs `muster reference …` against a coordinator; gives stdout of what ends well."""
 
     def run(*arguments, code=0):
-        done = muster("reference", *arguments, env={"MUSTER_URL": coordinator.url})
+        done = muster("reference", *arguments, env=coordinator.env)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout if code == 0 else done.stderr

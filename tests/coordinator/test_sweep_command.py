@@ -15,7 +15,7 @@ def sweep(coordinator, muster):
     """Runs `muster sweep …` against the coordinator."""
 
     async def run(*arguments):
-        return await asyncio.to_thread(muster, "sweep", *arguments, env={"MUSTER_URL": coordinator.url})
+        return await asyncio.to_thread(muster, "sweep", *arguments, env=coordinator.env)
 
     return run
 
@@ -94,7 +94,7 @@ async def test_interrupting_the_wait_leaves_the_sweep_alone(coordinator, nodes, 
     async with nodes(coordinator, "n1", "n2", finishes=False):
         process = subprocess.Popen(
             [sys.executable, "-m", "muster", "sweep", *START, "--wait"],
-            env={**os.environ, "MUSTER_URL": coordinator.url},
+            env={**os.environ, **coordinator.env},
             stderr=subprocess.PIPE,
             text=True,
         )

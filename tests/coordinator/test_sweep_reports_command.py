@@ -14,7 +14,7 @@ def sweep(coordinator, muster):
     """Runs `muster sweep …` against the coordinator."""
 
     async def run(*arguments):
-        return await asyncio.to_thread(muster, "sweep", *arguments, env={"MUSTER_URL": coordinator.url})
+        return await asyncio.to_thread(muster, "sweep", *arguments, env=coordinator.env)
 
     return run
 

@@ -1,6 +1,7 @@
 """Logs: on stderr, nothing on stdout, and no local variables in tracebacks."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -63,3 +64,58 @@ def test_every_line_of_json_logs_is_json(logged):
     assert [line["event"] for line in lines] == ["ready", "from a library", "not_connected", "from a library too"]
     assert all({"level", "timestamp"} <= set(line) and line["component"] == "test" for line in lines)
     assert (lines[0]["port"], lines[1]["logger"]) == (80, "a.library")
+
+
+REPEATING = """
+import asyncio, logging, sys
+from muster import log_limit, logs
+from muster.config import LogSettings
+
+logs.configure(LogSettings(format="json"), component="test")
+loop = asyncio.new_event_loop()
+for number in range(1000):
+    loop.call_exception_handler({"message": "socket.accept() out of system resource", "socket": number})
+    if number == 999:
+        log_limit.PERIOD_S = 0
+    logging.getLogger("aiohttp.server").error(f"Error handling request from {number}")
+loop.close()
+"""
+
+
+def test_what_a_library_repeats_is_written_once_a_minute():
+    """The next line says how many were left out; what differs in a line besides its kind does not matter."""
+    done = subprocess.run([sys.executable, "-c", REPEATING], capture_output=True, text=True, timeout=60, check=True)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [(line["logger"], line.get("left_out")) for line in lines] == [
+        ("asyncio", None),
+        ("aiohttp.server", None),
+        ("aiohttp.server", 998),
+    ]
+
+
+HOSTILE = """
+import logging, sys
+import structlog
+from muster import logs
+from muster.config import LogSettings
+
+logs.configure(LogSettings(format=sys.argv[1]))
+bad = chr(27) + "[2J" + chr(0x9b) + "1m" + chr(0x202e) + "x" + chr(10) + "2026-01-01 all is well"
+log = structlog.get_logger()
+log.warning(bad, text=bad, listed=[bad], table={bad: bad})
+logging.getLogger("a").warning("%s", bad)
+try:
+    raise ValueError(bad)
+except ValueError as error:
+    log.exception("failed", error=error)
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_log_commands_no_terminal(form):
+    """Nor do texts of others look like lines of ours, but inside a traceback."""
+    done = subprocess.run([sys.executable, "-c", HOSTILE, form], capture_output=True, text=True, timeout=60, check=True)
+    own = re.sub("\x1b\\[[0-9;]*m", "", done.stderr)  # the colours of the console
+    assert all(line.isprintable() for line in own.split("\n"))
+    lines, _, _ = own.partition("Traceback")
+    assert not any(line.startswith("2026-01-01 all") for line in lines.split("\n"))

@@ -21,6 +21,7 @@ from muster.config import Config, Settings
 from muster.reference_file import read_references
 from muster_coordinator.client import Client
 from muster_coordinator.local.processes import environment
+from muster_coordinator.local_token import find_token
 from muster_plugins.script.output import read_output
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,9 +52,6 @@ EXIT_CODES = {
     "muster check run --suite quick --expect-gpus 8 --report-dir reports --report-name gpu-0042": 2,
 }
 """Of the lines that are meant to show something wrong; 0 for all others."""
-
-DECIDING: dict[str, Any] = {"quarantine": {"trust_loopback": True}}
-"""Without a token, holds and releases are taken from whoever is on this host."""
 
 OF_THIS_HOST = ("muster check run --all", "muster check run --suite")
 """What these find depends on the host that runs the tests: 0 to 3 will do."""
@@ -94,7 +92,7 @@ class Place:
 def command(directory: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "muster", *arguments],
-        env=environment({"data_dir": str(directory / "here"), "url": url}),
+        env=environment({"data_dir": str(directory / "coordinator"), "url": url}),
         cwd=directory,
         capture_output=True,
         text=True,
@@ -148,11 +146,11 @@ def place(tmp_path_factory) -> Iterator[Place]:
         (directory / name).write_text(next(block for block in blocks("toml") if mark in block))
     with contextlib.ExitStack() as running:
         free = {"listen": "127.0.0.1:0"}
-        log = running.enter_context(part(directory, "coordinator", {"http": free, "broker": free, **DECIDING}))
+        log = running.enter_context(part(directory, "coordinator", {"http": free, "broker": free}))
         listening = wait_for(lambda: ready(log), "the coordinator")
         for node in NODES:
             running.enter_context(part(directory, node, agent_settings(node, listening["broker"])))
-        client = Client(listening["api"])
+        client = Client(listening["api"], find_token(directory / "coordinator", listening["api"]))
         wait_for(lambda: sum(bool(it["devices"]) for it in client.get("nodes")["items"]) == len(NODES), "the agents")
         sweep = client.post("sweeps", body={"check": "simulated", "strategy": "single"})["id"]
         wait_for(lambda: client.get("sweeps", sweep)["ended_at"], "the sweep")

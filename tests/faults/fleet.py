@@ -12,6 +12,7 @@ from tests.faults.parts import Agent, Part, counter
 from tests.waiting import wait_for
 
 from muster_coordinator.client import Client
+from muster_coordinator.local_token import find_token
 
 NODES = ("n1", "n2", "n3", "n4")
 TIGHT = "n4"
@@ -31,8 +32,9 @@ class Fleet:
         self._directory = directory
         self._plugin = plugin
         self._background_s = background_s
+        self._data_dir = directory / "coordinator"
         settings = {
-            "data_dir": str(directory / "coordinator"),
+            "data_dir": str(self._data_dir),
             "broker": {"url": broker.url},
             "http": {"listen": "127.0.0.1:0"},
         }
@@ -63,8 +65,14 @@ class Fleet:
         self.coordinator.start()
         self.url = self.coordinator.logged("coordinator_ready")["api"]
         self.coordinator.settings["http"] = {"listen": urlsplit(self.url).netloc}
-        self.api = Client(self.url)
+        self.token = find_token(self._data_dir, self.url)
+        self.api = Client(self.url, self.token)
         wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
+
+    @property
+    def env(self) -> dict[str, str]:
+        """By which commands find the coordinator, and may change things."""
+        return {"MUSTER_URL": self.url, "MUSTER_DATA_DIR": str(self._data_dir)}
 
     def set_right(self) -> None:
         """Starts what does not run, ends what should not, and waits until every node is there and free."""
@@ -97,7 +105,9 @@ class Fleet:
         """Status, content type and JSON of an answer."""
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
         try:
-            headers = {} if body is None else {"Content-Type": "application/json"}
+            headers = {"Authorization": f"Bearer {self.token}"}
+            if body is not None:
+                headers["Content-Type"] = "application/json"
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             text = response.read()

@@ -50,7 +50,7 @@ def meet(sixteen, book):
 def abort(sixteen, sweep):
     """`muster sweep abort` as a process that has just been started."""
     argv = [sys.executable, "-m", "muster", "sweep", "abort", sweep, "--json"]
-    return subprocess.Popen(argv, env={**os.environ, "MUSTER_URL": sixteen.url}, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(argv, env={**os.environ, **sixteen.env}, stdout=subprocess.PIPE, text=True)
 
 
 def test_aborting_a_sweep_frees_everything_within_three_seconds(sixteen, book, reservations, ends, eventually):

@@ -12,7 +12,7 @@ def reference(fleet, muster):
     """Runs `muster reference …` against the fleet; gives stdout."""
 
     def run(*arguments):
-        done = muster("reference", *arguments, env={"MUSTER_URL": fleet.url})
+        done = muster("reference", *arguments, env=fleet.env)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

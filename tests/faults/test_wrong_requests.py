@@ -94,7 +94,7 @@ def test_the_api_refuses_with_a_problem(fleet, what_happened, case):
 @pytest.mark.parametrize(("command", "words"), COMMANDS)
 def test_the_command_line_refuses_in_one_line(fleet, mischief, muster, command, words):
     """Exit code 64, nothing on stdout, and on stderr the same sentence without a traceback."""
-    done = muster(*command.split(), env={"MUSTER_URL": fleet.url, "PYTHONPATH": str(mischief)})
+    done = muster(*command.split(), env={**fleet.env, "PYTHONPATH": str(mischief)})
     assert (done.returncode, done.stdout) == (64, ""), done
     told = [line for line in done.stderr.splitlines() if line.startswith("muster: ")]
     assert len(told) == 1, done.stderr
@@ -106,7 +106,7 @@ def test_a_lost_node_is_refused(fleet, muster, eventually):
     """By its name, with when it was heard of last."""
     fleet.agents["n4"].kill()
     eventually(lambda: fleet.api.get("nodes", "n4")["lost"], "the node to be lost")
-    done = muster("sweep", "start", "--check", "meeting", "--nodes", "n1,n4", env={"MUSTER_URL": fleet.url})
+    done = muster("sweep", "start", "--check", "meeting", "--nodes", "n1,n4", env=fleet.env)
     assert (done.returncode, done.stdout) == (64, ""), done
     assert done.stderr.startswith("muster: node 'n4' is lost: last heard of at ")
     assert len(done.stderr.splitlines()) == 1
@@ -132,7 +132,7 @@ def test_a_place_whose_nodes_nobody_has_heard_of_is_refused(fleet, muster, tmp_p
     fleet.coordinator.settings["topology_file"] = str(path)
     fleet.start_coordinator()
     del fleet.coordinator.settings["topology_file"]
-    done = muster("sweep", "start", "--check", "meeting", "--nodes", "rack=r9", env={"MUSTER_URL": fleet.url})
+    done = muster("sweep", "start", "--check", "meeting", "--nodes", "rack=r9", env=fleet.env)
     assert (done.returncode, done.stdout) == (64, ""), done
     assert "rack 'r9' is in the topology file, but no agent was ever heard of from there" in done.stderr
     assert "n91, n92" in done.stderr

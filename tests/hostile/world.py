@@ -24,8 +24,11 @@ HOSTILE = "n1"
 HONEST = ("n2", "n3", "n4", "n5")
 """Nodes with real agents."""
 
-OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
-"""Plugins whose checks find what is wrong with the machine that runs the tests."""
+PROBE = "p1"
+"""An honest node that a test plays."""
+
+NOT_LOADED = ["fabric", "host", "kernel_log", "nvml", "ruin", "storage"]
+"""Plugins whose checks find what is wrong with the machine that runs the tests, and one that cannot be loaded."""
 
 
 def password_of(node: str) -> str:
@@ -81,8 +84,9 @@ class Attacker:
         self._client.loop_stop()
 
     def _note(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
-        self.heard.append((message.topic, message.payload))
-        self.answer(message.topic, message.payload)
+        payload = bytes(message.payload)
+        self.heard.append((message.topic, payload))
+        self.answer(message.topic, payload)
 
 
 class World(Fleet):
@@ -100,7 +104,7 @@ class World(Fleet):
         self.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         self._log_in(self.coordinator, "coordinator")
         for node, agent in self.agents.items():
-            agent.settings["plugins"]["disabled"] = [*OF_THIS_HOST, "ruin"]
+            agent.settings["plugins"]["disabled"] = NOT_LOADED
             agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
             agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
             agent.settings["checks"]["memory"] = {"enabled": False}
@@ -113,15 +117,14 @@ class World(Fleet):
         """Returns when the coordinator has heard of the node and what it can do."""
         wait_for(lambda: any(it["name"] == node and not it["lost"] for it in self.api.pages("nodes")["items"]), node)
 
-    def health_of(self, node: str) -> tuple[str, str]:
-        """Health and service state."""
-        view = self.api.get("nodes", node)
-        return view["health"], view["service"]
-
     def accused(self) -> list[str]:
         """Honest nodes that anything is held against."""
-        views = [self.api.get("nodes", node) for node in HONEST]
-        return [it["name"] for it in views if it["lost"] or it["service"] != "IN_SERVICE" or it["health"] != "HEALTHY"]
+        return [node for node in HONEST if self.standing(node) != (False, "HEALTHY", "IN_SERVICE")]
+
+    def standing(self, node: str) -> tuple[bool, str, str]:
+        """Whether it is lost, its health and its service state."""
+        view = self.api.get("nodes", node)
+        return view["lost"], view["health"], view["service"]
 
     def _log_in(self, part: Any, account: str) -> None:
         secret = self._directory / f"{account}.password"

@@ -21,7 +21,7 @@ class Local:
 
     def __init__(self, arguments: list[str], settings: dict[str, str], log: Path) -> None:
         self._log = log
-        self._data_dir = settings["MUSTER_DATA_DIR"]
+        self.data_dir = Path(settings["MUSTER_DATA_DIR"])
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "muster", *arguments],
@@ -59,7 +59,7 @@ class Local:
 
     def _is_ours(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):
-            return process.environ().get("MUSTER_DATA_DIR") == self._data_dir
+            return process.environ().get("MUSTER_DATA_DIR") == str(self.data_dir)
         return False
 
     def part(self, command: str) -> psutil.Process:

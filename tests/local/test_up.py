@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from muster_coordinator.client import Client
+from muster_coordinator.local_token import find_token
 
 
 def is_known(url):
@@ -51,8 +52,9 @@ def test_a_part_that_dies_is_started_again(up, eventually, part, connects):
     assert running.logged("part_ended")["part"] == part
     running.logged("broker_connected", times=2 + len(connects))
     eventually(lambda: is_known(url), "the agent to be back")
-    run = Client(url).post("nodes", "here", "runs", body={"check": "simulated"})["id"]
-    eventually(lambda: run in {item["id"] for item in Client(url).get("runs")["items"]}, "the run to be stored")
+    client = Client(url, find_token(running.data_dir, url))
+    run = client.post("nodes", "here", "runs", body={"check": "simulated"})["id"]
+    eventually(lambda: run in {item["id"] for item in client.get("runs")["items"]}, "the run to be stored")
     assert running.end(signal.SIGTERM)[0] == 0
 
 

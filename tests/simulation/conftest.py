@@ -120,7 +120,15 @@ class Build:
 class World:
     """Time, the network, the agents and the coordinator."""
 
-    def __init__(self, seed: int, build: Build, faults: Faults, weather: Weather, after_restart: AfterRestart) -> None:
+    def __init__(
+        self,
+        seed: int,
+        build: Build,
+        faults: Faults,
+        weather: Weather,
+        after_restart: AfterRestart,
+        **quarantine: Any,
+    ) -> None:
         self.random = random.Random(seed)
         self.now = 1_000_000.0
         self.faults = faults
@@ -131,7 +139,7 @@ class World:
         self.ids = 0
         agents = (Agent(self, f"node-{number}", build.inventory(number)) for number in range(build.nodes))
         self.agents = {agent.name: agent for agent in agents}
-        self.coordinator = Coordinator(self, after_restart)
+        self.coordinator = Coordinator(self, after_restart, **quarantine)
         for agent in self.agents.values():
             agent.boot()
         self.at(0.5, self._second)
@@ -188,8 +196,9 @@ class World:
 class Coordinator:
     """The real `Fleet`, with a store that survives it."""
 
-    def __init__(self, world: World, after_restart: AfterRestart) -> None:
+    def __init__(self, world: World, after_restart: AfterRestart, **quarantine: Any) -> None:
         self._world = world
+        self._quarantine = quarantine
         self._after_restart = after_restart
         self.epoch = 0
         self.nodes: dict[str, NodeRecord] = {}
@@ -219,7 +228,7 @@ class Coordinator:
 
     def _next_leader(self) -> Fleet:
         self.epoch += 1
-        return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart)
+        return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart, **self._quarantine)
 
     def crash(self) -> None:
         """Forgets everything but the store, and starts again as the next leader."""
@@ -351,6 +360,7 @@ class Agent:
     up: bool = False
     epoch: int = 0
     group: str | None = None
+    first_rank: int = 0
     held_since: float = 0.0
     beat: float = 0.0
     sent: float = 0.0
@@ -397,6 +407,7 @@ class Agent:
                 self.group = None
                 self._reply(Declined(**self._head(group), reason="not_idle", detail="work has come"))
             case Prepare(group=group) if group == self.group:
+                self.first_rank = order.first_rank
                 self.world.at(self.world.random.uniform(0.5, 1.5), partial(self._ready, group))
             case Start(group=group) if group == self.group:
                 self.world.at(RUN_S * self.world.random.uniform(0.8, 1.2), lambda: self._finish(group))
@@ -451,7 +462,7 @@ class Agent:
         findings = (Finding(code=code, summary=f"{code} happened", severity=severity),) if code else ()
         results = (
             RankResult(rank=rank, verdict=verdict, findings=findings, metrics={**metrics}, duration_s=RUN_S)
-            for rank in range(self._ranks)
+            for rank in range(self.first_rank, self.first_rank + self._ranks)
         )
         self.group = None
         self._reply(Finished(**self._head(group), ranks=tuple(results)))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from muster.check import Scope
+from muster.connections import BACKLOG, Connections
 from muster.errors import Refused, Unavailable
 from muster.model import Inventory, Run, Verdict
 from muster.wire.messages import new_id
@@ -39,6 +40,12 @@ GRACE_S = 30.0
 _HELLO_WITHIN_S = 10.0
 """A member says who it is as soon as it is connected."""
 
+_MOST_HELLO_BYTES = 1 << 20
+"""Several times the inventory of a node with sixteen devices and as many labels as are taken."""
+
+_MOST_STRANGERS = 64
+"""Connections of others than members at once: the port is open to the whole network. Any more push each other out."""
+
 _MOST_LISTED = 16
 
 
@@ -63,6 +70,7 @@ class Leader:
         self._complete = asyncio.Event()
         self._listeners: dict[int, socket.socket] = {}
         self._server: asyncio.Server | None = None
+        self._connections = Connections("MASTER_PORT", 2 * size + _MOST_STRANGERS, most_unread=_MOST_HELLO_BYTES)
 
     async def listen(self, port: int) -> int:
         """Waits for members at all addresses of this host, on `port` (0: a free one); gives the port.
@@ -70,7 +78,8 @@ class Leader:
         The others know this host by names and addresses that it may not know itself. Unavailable when it is taken.
         """
         try:
-            self._server = await asyncio.start_server(self._welcome, None, port, limit=MOST_LINE_BYTES)
+            protocol = self._connections.around(self._protocol)
+            self._server = await asyncio.get_running_loop().create_server(protocol, None, port, backlog=BACKLOG)
         except OSError as error:
             raise Unavailable(f"cannot listen for the job on port {port} (see MASTER_PORT): {error.strerror}") from None
         bound: int = self._server.sockets[0].getsockname()[1]
@@ -121,6 +130,9 @@ class Leader:
         for listener in self._listeners.values():
             listener.close()
 
+    def _protocol(self) -> asyncio.Protocol:
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(limit=MOST_LINE_BYTES), self._welcome)
+
     def _stop_listening(self) -> None:
         if self._server:
             self._server.close()
@@ -136,6 +148,7 @@ class Leader:
             await connection.close()
             return
         self._members[hello.rank] = _Member(hello, connection)
+        self._connections.start_work(writer.transport)
         if len(self._members) == self._size:
             self._complete.set()
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from muster.model import Action, Finding, Metric, Run
 from muster.table import table
+from muster.terminal import in_one_line, say
 from muster_agent.acceptance.report import Report, StepReport
 from muster_agent.acceptance.suites import Step
 
@@ -18,7 +19,7 @@ class Audience:
 
     def progress(self, check: str, text: str) -> None:
         """A run says how far it has come."""
-        print(f"{check}: {text}", file=sys.stderr, flush=True)
+        say(f"{check}: {in_one_line(text)}", file=sys.stderr)
 
     def end(self, step: StepReport) -> None:
         """A step has ended."""
@@ -34,27 +35,27 @@ class Terminal(Audience):
     def begin(self, step: Step) -> None:
         if step.section != self._section:
             self._section = step.section
-            print(f"== {step.section}", flush=True)
+            say(f"== {step.section}")
         super().begin(step)
 
     def end(self, step: StepReport) -> None:
-        print(f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s", flush=True)
+        say(f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s")
         for run in step.runs:
             where = f"{run.node}: " if len(step.runs) > 1 else ""
             for line in told(run) if self._verbose else map(finding_line, run.findings):
-                print(f"  {where}{line}", flush=True)
+                say(f"  {where}{line}")
 
 
 def print_result(report: Report) -> None:
     """The section RESULT."""
-    print("== RESULT")
+    say("== RESULT")
     rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
-    print(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
+    say(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
     simulated = " (simulated devices)" if report.simulated else ""
     nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
-    print(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
+    say(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
     if note := no_gpu(report):
-        print(note)
+        say(note)
 
 
 def no_gpu(report: Report) -> str:
@@ -66,10 +67,10 @@ def no_gpu(report: Report) -> str:
 def print_runs(runs: Sequence[Run]) -> None:
     """A table of runs, then what each of them found and measured."""
     rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
-    print(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
+    say(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
     for run in runs:
         if lines := told(run):
-            print(f"\n{run.check}", *(f"  {line}" for line in lines), sep="\n")
+            say("\n".join([f"\n{run.check}", *(f"  {line}" for line in lines)]))
 
 
 def _verdict(run: Run) -> str:
@@ -87,7 +88,7 @@ def finding_line(finding: Finding) -> str:
     """A finding with its device and what to do."""
     where = "" if finding.device is None else f" on device {finding.device}"
     action = "" if finding.action is Action.NONE else f" ({finding.action})"
-    return f"{finding.severity} {finding.code}{where}: {finding.summary}{action}"
+    return f"{finding.severity} {finding.code}{where}: {in_one_line(finding.summary)}{action}"
 
 
 def metric_text(value: Metric) -> str:

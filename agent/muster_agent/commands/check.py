@@ -1,7 +1,6 @@
 """`muster check`: the checks of this machine, run here and now without broker or coordinator."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -22,6 +21,7 @@ from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.table import table
+from muster.terminal import say, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
@@ -47,7 +47,7 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         _print_items(infos)
     else:
         rows = ((info.name, info.scope, info.needs, _seconds(info.cadence_s), info.summary) for info in infos)
-        print(table(("NAME", "SCOPE", "NEEDS", "EVERY", "SUMMARY"), rows))
+        say(table(("NAME", "SCOPE", "NEEDS", "EVERY", "SUMMARY"), rows))
 
 
 @app.command()
@@ -57,17 +57,17 @@ def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) ->
     check = find(checks, name, found.failed)
     info = describe(check)
     if as_json:
-        print(json.dumps(info.model_dump(mode="json")))
+        say_json(info.model_dump(mode="json"))
         return
     facts = info.model_dump(mode="json", exclude={"params", "compared", "judged"})
-    print("\n".join(f"{key:<12}{'-' if value is None else value}" for key, value in facts.items()))
+    say("\n".join(f"{key:<12}{'-' if value is None else value}" for key, value in facts.items()))
     if check.judged:
-        print(f"{'judged':<12}{', '.join(check.judged)} (see muster reference list --check {name})")
+        say(f"{'judged':<12}{', '.join(check.judged)} (see muster reference list --check {name})")
     if check.finds:
-        print("\n" + table(("FINDING", "MEANING"), check.finds.items()))
+        say("\n" + table(("FINDING", "MEANING"), check.finds.items()))
     if fields := check.params.model_fields:
         rows = ((key, repr(field.get_default()), field.description or "") for key, field in fields.items())
-        print("\n" + table(("PARAMETER", "DEFAULT", "MEANING"), rows))
+        say("\n" + table(("PARAMETER", "DEFAULT", "MEANING"), rows))
 
 
 @app.command()
@@ -139,9 +139,9 @@ def _write(report: Report, directory: Path, name: str) -> None:
     """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
     try:
         for path in files.write(report, directory, name):
-            print(f"written: {path}", file=sys.stderr)
+            say(f"written: {path}", file=sys.stderr)
     except Unavailable as error:
-        print(f"muster: {error}", file=sys.stderr)
+        say(f"muster: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_CODES[report.verdict] or error.exit_code) from None
 
 
@@ -149,13 +149,13 @@ def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:
     """A suite has a report of its own; checks that were named give their runs."""
     runs = [run for step in report.steps for run in step.runs]
     if sections:
-        print(report.model_dump_json()) if as_json else print_result(report)
+        say_json(report) if as_json else print_result(report)
     else:
         _print_items(runs) if as_json else print_runs(runs)
 
 
 def _print_items(items: Iterable[Any]) -> None:
-    print(json.dumps({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None}))
+    say_json({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None})
 
 
 def _seconds(value: float | None) -> str:

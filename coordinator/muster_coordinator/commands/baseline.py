@@ -1,10 +1,9 @@
 """`muster baseline`: what the fleet is compared by."""
 
-import json
-
 import typer
 
 from muster.commands.options import ConfigOption, JsonOption
+from muster.terminal import say, say_json
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.records import BaselineView
 from muster_coordinator.text import baseline_table
@@ -24,9 +23,9 @@ def list_(
     """List every baseline: what counts as normal, where the fleet is now, and who is out of line."""
     answer = connect(url, token_file, config).pages("baselines")
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
-    print(baseline_table(BaselineView.model_validate(item) for item in answer["items"]))
+    say(baseline_table(BaselineView.model_validate(item) for item in answer["items"]))
 
 
 @app.command()
@@ -39,4 +38,4 @@ def reset(
 ) -> None:
     """Let what is measured now count as normal, for example after new software made the whole fleet slower."""
     answer = connect(url, token_file, config).delete("baselines", baseline)
-    print(json.dumps(answer) if as_json else baseline_table([BaselineView.model_validate(answer)]))
+    say_json(answer) if as_json else say(baseline_table([BaselineView.model_validate(answer)]))

@@ -7,6 +7,7 @@ import typer
 
 from muster.config import load, read_secret
 from muster_coordinator.client import Client
+from muster_coordinator.local_token import find_token
 
 _URL = typer.Option("--url", envvar="MUSTER_URL", metavar="URL", help="The coordinator's API.", show_envvar=True)
 
@@ -21,6 +22,10 @@ DEFAULT_URL = "http://127.0.0.1:8787"
 
 
 def connect(url: str, token_file: Path | None, config: Path | None) -> Client:
-    """A client with the token of `token_file`, or else of the settings."""
-    file = token_file or load(config).http.token_file
-    return Client(url, None if file is None else read_secret(file, "--token-file" if token_file else "http.token_file"))
+    """A client with the token of `token_file`, or else of the settings, or else of the coordinator on this host."""
+    if token_file is not None:
+        return Client(url, read_secret(token_file, "--token-file"))
+    settings = load(config)
+    if settings.http.token_file is not None:
+        return Client(url, read_secret(settings.http.token_file, "http.token_file"))
+    return Client(url, find_token(settings.data_dir, url))

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from muster.commands.options import ConfigOption, load_settings
 from muster.errors import Refused
+from muster.terminal import say
 from muster_coordinator.local.demo import Demo
 from muster_coordinator.local.demo_plan import plan
 
@@ -67,14 +68,15 @@ async def _run(running: Demo, keep: bool, json_file: Path | None) -> bool:
         if json_file is not None:
             await asyncio.to_thread(json_file.write_bytes, to_json(asdict(outcome), indent=2) + b"\n")
         if keep:
-            await _stay(running.url)
+            await _stay(running)
     return outcome.ok
 
 
-async def _stay(url: str) -> None:
+async def _stay(running: Demo) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    print(f"the fleet stays up, its API at {url}; Ctrl-C ends it", flush=True)
+    say(f"the fleet stays up, its API at {running.url}; Ctrl-C ends it")
+    say(f"to change something, set MUSTER_URL={running.url} MUSTER_DATA_DIR={running.data_dir}")
     await stopped.wait()

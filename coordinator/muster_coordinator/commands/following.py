@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from muster.errors import Unavailable
+from muster.terminal import say
 from muster_coordinator.client import Client
 from muster_coordinator.reports.progress import Progress
 from muster_coordinator.sweep_records import SweepRecord
@@ -26,7 +27,7 @@ def follow(client: Client, answer: Any) -> Any:
     sweep = SweepRecord.model_validate(answer)
     progress = Progress(sys.stderr)
     try:
-        print(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr, flush=True)
+        say(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
         while True:
             asked_at = time.monotonic()
             answer = client.get("sweeps", sweep.id)
@@ -41,5 +42,5 @@ def follow(client: Client, answer: Any) -> Any:
         raise
     except KeyboardInterrupt:
         progress.leave()
-        print(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)
+        say(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -1,6 +1,5 @@
 """`muster node`: the nodes as the coordinator sees them."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from muster.commands.options import ConfigOption, JsonOption
 from muster.model import format_instant
 from muster.table import table
+from muster.terminal import in_one_line, say, say_json
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.deciding import ByOption, ReasonOption, decision
@@ -16,7 +16,6 @@ from muster_coordinator.quarantine.view import CaseView
 from muster_coordinator.quarantine_text import not_done, state, why
 from muster_coordinator.quarantine_views import BudgetView
 from muster_coordinator.records import FleetView, HistoryPoint, NodeView, StoryEntry
-from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.text import devices, history_table, node_table, seen
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -33,11 +32,11 @@ def list_(
     client = connect(url, token_file, config)
     answer = client.pages("nodes")
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
-    print(node_table(NodeView.model_validate(item) for item in answer["items"]))
+    say(node_table(NodeView.model_validate(item) for item in answer["items"]))
     for finding in FleetView.model_validate(client.get("fleet")).findings:
-        print(f"{finding.code}: {finding.summary}")
+        say(f"{finding.code}: {in_one_line(finding.summary)}")
 
 
 @app.command()
@@ -52,10 +51,10 @@ def show(
     client = connect(url, token_file, config)
     answer = client.get("nodes", name)
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
     case = CaseView.model_validate(client.get("nodes", name, "case"))
-    print(for_terminal(_described(NodeView.model_validate(answer), case)))
+    say(_described(NodeView.model_validate(answer), case))
 
 
 @app.command()
@@ -69,11 +68,11 @@ def story(
     """Tell how a node came to its state, from the first step to the last."""
     answer = connect(url, token_file, config).pages("nodes", name, "story")
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
     for item in reversed(answer["items"]):
         entry = StoryEntry.model_validate(item)
-        print(for_terminal(f"{format_instant(entry.at)}  {entry.kind}  {entry.text}"))
+        say(f"{format_instant(entry.at)}  {entry.kind}  {in_one_line(entry.text)}")
 
 
 @app.command()
@@ -95,9 +94,9 @@ def history(
     wanted = {"metric": metric, "check": check, "device": device, "since": since, "until": until, "limit": limit}
     answer = connect(url, token_file, config).get("nodes", name, "history", **wanted)
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
-    print(history_table(HistoryPoint.model_validate(item) for item in answer["items"]))
+    say(history_table(HistoryPoint.model_validate(item) for item in answer["items"]))
 
 
 @app.command()
@@ -114,10 +113,10 @@ def forget(
     """Take a node that is silent for good out of the fleet; when it is heard of again, it joins as a new one."""
     answer = connect(url, token_file, config).post("nodes", name, "forget", body=decision(by, reason))
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
     left = BudgetView.model_validate(answer).quarantine
-    print(f"{name} is forgotten; of {left.nodes} nodes, {left.away} are away now")
+    say(f"{name} is forgotten; of {left.nodes} nodes, {left.away} are away now")
 
 
 def _described(node: NodeView, case: CaseView) -> str:

@@ -1,11 +1,11 @@
 """`muster quarantine`: who is out of service and why, and what people decide about it."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from muster.commands.options import ConfigOption, JsonOption
+from muster.terminal import say, say_json
 from muster_coordinator.client import PAGE
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.deciding import ByOption, ReasonOption, decision
@@ -13,7 +13,6 @@ from muster_coordinator.quarantine.events import DECIDED
 from muster_coordinator.quarantine.view import CaseView
 from muster_coordinator.quarantine_text import budget_text, case_table, decision_table
 from muster_coordinator.quarantine_views import BudgetView
-from muster_coordinator.reports.lines import for_terminal
 
 app = typer.Typer(
     help="Nodes that are out of service, and what people decide about them; needs the coordinator.",
@@ -31,9 +30,9 @@ def list_(
     """List every node that is away or not plainly in service: its state, why, and what could not be done about it."""
     answer = connect(url, token_file, config).pages("quarantine")
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
-    print(for_terminal(case_table(CaseView.model_validate(item) for item in answer["items"])))
+    say(case_table(CaseView.model_validate(item) for item in answer["items"]))
 
 
 @app.command()
@@ -93,9 +92,9 @@ def history(
     """Show what was asked for and decided, by whom and why, and what came of it at each actor, the latest first."""
     answer = connect(url, token_file, config).get("quarantine", "history", node=node, limit=limit)
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
-    print(for_terminal(decision_table(map(DECIDED.validate_python, answer["items"]))))
+    say(decision_table(map(DECIDED.validate_python, answer["items"])))
 
 
 @app.command()
@@ -114,8 +113,8 @@ def unfreeze(
 
 
 def _print_case(answer: Any, as_json: bool) -> None:
-    print(json.dumps(answer) if as_json else for_terminal(case_table([CaseView.model_validate(answer)])))
+    say_json(answer) if as_json else say(case_table([CaseView.model_validate(answer)]))
 
 
 def _print_budget(answer: Any, as_json: bool) -> None:
-    print(json.dumps(answer) if as_json else for_terminal(budget_text(BudgetView.model_validate(answer))))
+    say_json(answer) if as_json else say(budget_text(BudgetView.model_validate(answer)))

@@ -15,6 +15,7 @@ from muster.model import Run
 from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
+from muster.terminal import say, say_json
 from muster_coordinator.commands.connection import DEFAULT_URL, OptionalUrlOption, TokenFileOption, UrlOption, connect
 from muster_coordinator.reference_explanation import explain_run
 from muster_coordinator.reference_text import described, explanation, reference_table
@@ -51,7 +52,7 @@ def list_(
     if check is not None and check not in checks:
         raise Refused(unknown("check with references:", check, checks))
     rows = [row for row in rows if check in (None, row.check)]
-    _print_items(rows) if as_json else print(reference_table(rows))
+    _print_items(rows) if as_json else say(reference_table(rows))
 
 
 @app.command()
@@ -69,7 +70,7 @@ def show(
     found = [row for row in rows if (row.check, row.metric) == (check, metric)]
     if not found:
         raise Refused(unknown("reference", f"{check} {metric}", {f"{row.check} {row.metric}" for row in rows}))
-    _print_items(found) if as_json else print("\n\n".join(map(described, found)))
+    _print_items(found) if as_json else say("\n\n".join(map(described, found)))
 
 
 @app.command("set")
@@ -102,7 +103,7 @@ def set_(
         if not math.isfinite(bound):  # JSON could not carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = connect(url, token_file, config).put("references", body={**body, **given})
-    print(json.dumps(answer) if as_json else described(Reference.model_validate(answer)))
+    say_json(answer) if as_json else say(described(Reference.model_validate(answer)))
 
 
 @app.command()
@@ -120,7 +121,7 @@ def remove(
     conditions = json.dumps(parse_params(when, "condition"))
     client = connect(url, token_file, config)
     answer = client.delete("references", check=check, metric=metric, when=conditions)
-    print(json.dumps(answer) if as_json else "removed")
+    say_json(answer) if as_json else say("removed")
 
 
 @app.command("explain")
@@ -145,7 +146,7 @@ def explain_(
         runs = [Run.model_validate(connect(url, token_file, config).get("runs", str(run_id)))]
     rows = _rows(url, token_file, config)
     explained = [explain_run(run, rows) for run in runs]
-    _print_items(explained) if as_json else print("\n\n".join(map(explanation, explained)))
+    _print_items(explained) if as_json else say("\n\n".join(map(explanation, explained)))
 
 
 def _rows(url: str | None, token_file: Path | None, config: Path | None) -> list[Reference]:
@@ -171,4 +172,4 @@ def _runs_in(written: Any) -> list[Run]:
 
 
 def _print_items(items: Any) -> None:
-    print(json.dumps({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None}))
+    say_json({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None})

@@ -1,6 +1,5 @@
 """`muster sweep`: starts sweeps, follows them, ends them."""
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -9,12 +8,12 @@ from muster.commands.options import ConfigOption, JsonOption
 from muster.model import EXIT_CODES, Verdict, format_instant
 from muster.params import parse_params
 from muster.table import table
+from muster.terminal import say, say_json
 from muster_coordinator.client import Client
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.commands.following import follow
 from muster_coordinator.commands.sweep_reports import export, show
 from muster_coordinator.reports.forecast_text import forecast_text
-from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
@@ -71,7 +70,7 @@ def start(
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     plan = client.post("sweeps", "plan", body=body)
-    print(json.dumps(plan) if as_json else for_terminal(forecast_text(Forecast.model_validate(plan))))
+    say_json(plan) if as_json else say(forecast_text(Forecast.model_validate(plan)))
 
 
 def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> None:
@@ -80,11 +79,11 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> N
         answer = follow(client, answer)
     sweep = SweepRecord.model_validate(answer)
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
     elif wait:
-        print(for_terminal(sweep_report(sweep)))
+        say(sweep_report(sweep))
     else:
-        print(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
+        say(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
     if wait:
         raise typer.Exit(EXIT_CODES[sweep.verdict or Verdict.UNKNOWN])
 
@@ -99,10 +98,10 @@ def list_(
     """List every sweep, the latest first."""
     answer = connect(url, token_file, config).pages("sweeps")
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
     sweeps = [SweepRecord.model_validate(item) for item in answer["items"]]
-    print(table(("SWEEP", "STARTED", "STATE", "VERDICT", "CHECK", "STRATEGY", "NODES", "ROUNDS"), map(_row, sweeps)))
+    say(table(("SWEEP", "STARTED", "STATE", "VERDICT", "CHECK", "STRATEGY", "NODES", "ROUNDS"), map(_row, sweeps)))
 
 
 @app.command()
@@ -115,7 +114,7 @@ def abort(
 ) -> None:
     """End a sweep now; what it has found so far is kept."""
     answer = connect(url, token_file, config).delete("sweeps", id)
-    print(json.dumps(answer) if as_json else for_terminal(sweep_report(SweepRecord.model_validate(answer))))
+    say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
 
 
 def _row(sweep: SweepRecord) -> tuple[str, ...]:

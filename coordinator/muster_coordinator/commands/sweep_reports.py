@@ -1,7 +1,5 @@
 """`muster sweep show` and `muster sweep export`: what came of a sweep, why, and in forms that go elsewhere."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +7,12 @@ import typer
 
 from muster.commands.options import ConfigOption, JsonOption
 from muster.errors import SettingsError
+from muster.terminal import copy_out, say, say_json
 from muster_coordinator.client import Client
 from muster_coordinator.commands.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.reports.explained import Explanation
 from muster_coordinator.reports.explanation_text import explanation_text
 from muster_coordinator.reports.exports import Format
-from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.reports.rounds import sweep_rounds
 from muster_coordinator.sweep_records import SweepRecord
@@ -38,10 +36,10 @@ def show(
         return
     answer = client.get("sweeps", id)
     if as_json:
-        print(json.dumps(answer))
+        say_json(answer)
         return
     sweep = SweepRecord.model_validate(answer)
-    print(for_terminal(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}"))
+    say(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
 
 
 def export(
@@ -62,7 +60,7 @@ def export(
     """Write a sweep in another form, with every group, rank and measurement."""
     text = connect(url, token_file, config).text("sweeps", id, "export", format=format)
     if output is None:
-        sys.stdout.write(text)
+        copy_out(text)
         return
     try:
         output.write_text(text, encoding="utf-8", newline="")
@@ -72,4 +70,4 @@ def export(
 
 def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
     answer = client.get("sweeps", sweep, "explain", node=node)
-    print(json.dumps(answer) if as_json else for_terminal(explanation_text(Explanation.model_validate(answer))))
+    say_json(answer) if as_json else say(explanation_text(Explanation.model_validate(answer)))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from muster.errors import Unavailable
+from muster.terminal import say
 from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
@@ -27,9 +28,11 @@ from muster_coordinator.local.demo_plan import (
     Plan,
     agent_settings,
     at_once,
+    coordinator_directory,
     coordinator_settings,
     named,
 )
+from muster_coordinator.local_token import find_token
 from muster_coordinator.records import NodeView
 from muster_coordinator.reports.progress import News
 from muster_coordinator.reports.result import sweep_report
@@ -76,6 +79,11 @@ class Demo:
         """Where the demo's API answers."""
         return f"http://{self._addresses.http}"
 
+    @property
+    def data_dir(self) -> Path:
+        """Where the demo's coordinator keeps its data and its token."""
+        return coordinator_directory(self._directory)
+
     async def __aenter__(self) -> "Demo":
         return self
 
@@ -109,6 +117,7 @@ class Demo:
         while not await self._coordinator_answers():
             self._check_parts()
             await asyncio.sleep(POLL_S)
+        self._client = Client(self.url, find_token(self.data_dir, self.url))
         self._step(f"broker and coordinator are up: {self.url}")
 
     async def _start_agents(self) -> None:
@@ -201,7 +210,7 @@ class Demo:
         self._line(f"{time.monotonic() - self._started:6.1f} s  {text}")
 
     def _line(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        say(text, file=self._out)
 
 
 def _free_address() -> str:

@@ -57,11 +57,16 @@ def plan(count: int, with_faults: bool) -> Plan:
     return Plan(nodes, injected)
 
 
+def coordinator_directory(directory: Path) -> Path:
+    """The coordinator's `data_dir` in the demo's directory."""
+    return directory / "coordinator"
+
+
 def coordinator_settings(addresses: Addresses, directory: Path) -> dict[str, Any]:
     """The coordinator's settings: embedded broker, SQLite in the demo's directory."""
     return {
         "fleet": "demo",
-        "data_dir": str(directory / "coordinator"),
+        "data_dir": str(coordinator_directory(directory)),
         "broker": {"listen": addresses.broker},
         "http": {"listen": addresses.http},
     }

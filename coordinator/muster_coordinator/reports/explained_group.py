@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from muster.terminal import in_one_line
 from muster_coordinator.reports.amounts import Amounts, numbers
 from muster_coordinator.reports.explained import ExplainedGroup
 from muster_coordinator.reports.lines import blame_lines
@@ -79,7 +80,7 @@ def _own(place: MemberRecord) -> Iterator[str]:
         yield f"{place.node} measured {', '.join(told)}"
     findings: dict[str, int] = {}
     for finding in place.findings:
-        words = f"{place.node} found {finding.code}: {finding.summary}"
+        words = f"{place.node} found {finding.code}: {in_one_line(finding.summary)}"
         findings[words] = findings.get(words, 0) + 1
     yield from (words if count == 1 else f"{words} ({count} times)" for words, count in findings.items())
 

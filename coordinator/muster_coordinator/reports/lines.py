@@ -1,17 +1,10 @@
 """Lines of reports for people, whatever the report."""
 
-import re
 from collections.abc import Iterable, Iterator
 
+from muster.terminal import in_one_line
 from muster_coordinator.reports.naming import by_value, names
 from muster_coordinator.sweep_records import Blame
-
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def for_terminal(text: str) -> str:
-    """The text without what would command a terminal: nodes report what their programs printed."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def indented(lines: Iterable[str]) -> list[str]:
@@ -26,5 +19,5 @@ def blame_lines(blamed: Iterable[Blame]) -> Iterator[str]:
 
 
 def _blame(blame: Blame) -> str:
-    detail = " ".join(blame.detail.split())
+    detail = in_one_line(blame.detail)
     return blame.reason + (f" ({detail})" if detail else "")

@@ -12,8 +12,9 @@ import statistics
 from collections.abc import Iterator
 
 from muster.model import Json
+from muster.terminal import for_terminal
 from muster_coordinator.reports.amounts import numbers
-from muster_coordinator.reports.lines import blame_lines, for_terminal
+from muster_coordinator.reports.lines import blame_lines
 from muster_coordinator.sweep_records import GroupRecord, SweepRecord
 
 _HEADINGS = (

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import TextIO
 
 from muster.model import Verdict
-from muster_coordinator.reports.lines import for_terminal
+from muster.terminal import in_one_line
 from muster_coordinator.reports.naming import count
 from muster_coordinator.reports.rounds import group_line
 from muster_coordinator.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
@@ -95,7 +95,7 @@ class Progress:
         if self._in_place:
             self._redraw(sweep)
         else:
-            self._out.writelines(f"{for_terminal(line)}\n" for line in self._news.lines(sweep))
+            self._out.writelines(f"{in_one_line(line)}\n" for line in self._news.lines(sweep))
         self._out.flush()
 
     def leave(self) -> None:
@@ -104,7 +104,7 @@ class Progress:
             self._out.write("\n")
 
     def _redraw(self, sweep: SweepRecord) -> None:
-        self._out.writelines(f"{_FROM_THE_START}{for_terminal(line)}\n" for line in self._news.groups(sweep))
+        self._out.writelines(f"{_FROM_THE_START}{in_one_line(line)}\n" for line in self._news.groups(sweep))
         over = len(sweep.rounds) - (sweep.ended_at is None)
         for stage in sweep.rounds[self._rounds_over : max(over, 0)]:
             self._out.write(f"{_FROM_THE_START}{round_line(stage)}\n")

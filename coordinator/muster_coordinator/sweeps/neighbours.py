@@ -1,22 +1,32 @@
-"""Healthy nodes near another one, for it to be measured with."""
+"""Healthy nodes for another one to be measured with: one that stands next to it, the others drawn by lot."""
 
-import heapq
+import random
 from collections.abc import Collection, Mapping
 
 from muster.model import Health
+from muster_coordinator.definitions import like_most
 from muster_coordinator.node import Node
 
 
-def nearest_healthy(
-    node: Node, nodes: Mapping[str, Node], check: str, number: int, without: Collection[str] = ()
+def draw_partners(
+    node: Node, nodes: Mapping[str, Node], check: str, number: int, *, lots: str, without: Collection[str] = ()
 ) -> list[Node]:
-    """So many healthy nodes that can run the check with this one, or as many as there are, the nearest first."""
-    others = (
+    """So many healthy nodes that can run the check with this one, or as many as there are; `lots` is the seed.
+
+    The nearest one tells the node from the path to it. The others come from anywhere in its block: nodes say themselves
+    where they stand, and liars who all stand beside one that is tested would keep it out of service for good. Only those
+    count that announce the check as most of them do: another would take no part.
+    """
+    healthy = (
         other
         for other in nodes.values()
         if other is not node and other.name not in without and other.health is Health.HEALTHY and can_run(other, check)
     )
-    return heapq.nsmallest(number, others, key=lambda other: _distance(node, other))
+    others = like_most(healthy, check)
+    random.Random(lots).shuffle(others)  # noqa: S311 - a draw of lots, not a secret
+    nearest = sorted(others, key=lambda other: _distance(node, other))[:1]
+    drawn = sorted(others, key=lambda other: other.topology.block != node.topology.block)
+    return [*nearest, *(other for other in drawn if other not in nearest)][:number]
 
 
 def can_run(node: Node, check: str) -> bool:
@@ -24,7 +34,7 @@ def can_run(node: Node, check: str) -> bool:
     return node.online and check in node.checks
 
 
-def _distance(node: Node, other: Node) -> tuple[bool, bool, bool, str]:
+def _distance(node: Node, other: Node) -> tuple[bool, bool, bool]:
     """Sorts nodes of the same rack first, then of the same leaf, then of the same block."""
     here, there = node.topology, other.topology
-    return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack, other.name
+    return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack

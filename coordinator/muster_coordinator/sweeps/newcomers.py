@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muster.check import Scope
+from muster_coordinator.definitions import usual_scope
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRequest
-from muster_coordinator.sweeps.neighbours import can_run, nearest_healthy
+from muster_coordinator.sweeps.neighbours import can_run, draw_partners
 
 ORIGIN = "new nodes"
 
@@ -60,8 +61,10 @@ class Newcomers:
         return {name: since for name, since in self._ready_since.items() if since is not None}
 
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
-        """The healthy nodes nearest to a single new one; None when it needs somebody and there is nobody."""
-        if self.request.strategy == Strategy.SINGLE or node.checks[self.request.check].scope is Scope.NODE:
+        """Healthy nodes for a single new one; None when it needs somebody and there is nobody."""
+        is_for_one = usual_scope(self.request.check, nodes.values()) is Scope.NODE
+        if self.request.strategy == Strategy.SINGLE or is_for_one:
             return []
-        nearest = nearest_healthy(node, nodes, self.request.check, self.partners, without=self._ready_since)
-        return [other.name for other in nearest] or None
+        check, new = self.request.check, self._ready_since
+        partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=new)
+        return [other.name for other in partners] or None

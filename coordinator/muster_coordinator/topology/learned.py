@@ -9,8 +9,8 @@ met most others. There are no leaves rather than guessed ones:
   joins what it connects, and what does not hold together then is no leaf.
 - Nodes that have met too few or are slow with everybody are left out, and so are leaves of too few nodes and those that
   never met. Where less than half of the nodes remain, there are no leaves.
-- What is known stands. A leaf takes the known name of its nodes; what would join two known leaves or tear one apart is
-  none.
+- What is known stands. A leaf takes the name that most of its known nodes have; what would join two known leaves or
+  tear one apart is none.
 """
 
 import itertools
@@ -167,14 +167,22 @@ def _all_met(clusters: list[Cluster], met: Met) -> list[Cluster]:
 
 
 def _without_contradictions(clusters: list[Cluster], known: Mapping[str, str]) -> list[Cluster]:
-    """Those whose nodes have at most one known leaf, which those of no other cluster have."""
-    names = {cluster: {known[node] for node in cluster if node in known} for cluster in clusters}
-    owners = Counter(itertools.chain.from_iterable(names.values()))
-    return [
-        cluster
-        for cluster in clusters
-        if len(names[cluster]) <= 1 and all(owners[name] == 1 for name in names[cluster])
-    ]
+    """Those that have no known name, or one that most of their known nodes agree on and no other cluster has."""
+    names = {cluster: _name(cluster, known) for cluster in clusters}
+    owners = Counter(names.values())
+    return [cluster for cluster, name in names.items() if name is None or (name and owners[name] == 1)]
+
+
+def _name(cluster: Cluster, known: Mapping[str, str]) -> str | None:
+    """What most of its known nodes call a leaf; empty where they do not agree, None where none is known.
+
+    A node may say that it stands anywhere: one that claims the leaf of others shall not keep these from theirs.
+    """
+    said = Counter(known[node] for node in cluster if node in known)
+    if not said:
+        return None
+    name, times = said.most_common(1)[0]
+    return name if 2 * times > said.total() else ""
 
 
 def _leaves(clusters: list[Cluster], met: Met, boundary: float, known: Mapping[str, str]) -> Iterator[LearnedLeaf]:
@@ -188,7 +196,7 @@ def _leaves(clusters: list[Cluster], met: Met, boundary: float, known: Mapping[s
         ]
         possible = math.comb(len(cluster), 2) + len(cluster) * (placed - len(cluster))
         yield LearnedLeaf(
-            name=next((known[node] for node in cluster if node in known), None) or next(new),
+            name=_name(cluster, known) or next(new),
             nodes=cluster,
             inside_gbps=statistics.median(inside),
             inside_pairs=len(inside),

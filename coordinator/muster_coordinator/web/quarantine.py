@@ -37,12 +37,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantineApi:
-    """The parts that the routes speak to. `trusted` says that whoever comes this far may decide about nodes."""
+    """The parts that the routes speak to."""
 
     pipeline: Pipeline
     store: Store
     surveying: Surveying
-    trusted: bool
 
     def routes(self) -> list[web.RouteDef]:
         """Every route; the docstring of its method says what it answers."""
@@ -109,14 +108,7 @@ class QuarantineApi:
         return self._budget()
 
     async def _decision(self, request: web.Request, kind: type[D]) -> D:
-        """What somebody who may says; a Problem when the coordinator cannot tell who may."""
         query(request, NoQuery)
-        if not self.trusted:
-            raise Problem(
-                HTTPStatus.FORBIDDEN,
-                "without a token anybody on this machine could decide about nodes: set http.token_file, "
-                "or quarantine.trust_loopback = true",
-            )
         return await body(request, kind)
 
     async def _handle(self, event: Request) -> None:

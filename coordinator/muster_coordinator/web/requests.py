@@ -1,14 +1,16 @@
 """What may stand in queries and bodies. Anything else is refused, with what is valid."""
 
+import asyncio
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
 import pydantic_core
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic import Json as JsonText
 
-from muster.model import Instant, Json, Name, Verdict
+from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.history import HistoryFilter
 from muster_coordinator.reports.exports import Format
@@ -17,6 +19,12 @@ from muster_coordinator.sweep_records import SweepRequest
 from muster_coordinator.web.problems import Problem, validated
 
 MAX_ITEMS = 1_000
+
+BODY_S = 15.0
+"""A body of a megabyte takes so long over 600 kbit/s."""
+
+
+CURSOR = "cursor"
 
 
 class Request(BaseModel):
@@ -53,7 +61,7 @@ class HistoryQuery(PageQuery):
 
     metric: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")  # PostgreSQL takes no NUL
     check: Name | None = None
-    device: int | None = Field(None, ge=0)
+    device: int | None = Field(None, ge=0, lt=1 << 31)
     since: Instant | None = None
     until: Instant | None = None
 
@@ -67,7 +75,7 @@ class NewRun(Request):
     """The body of POST /nodes/{node}/runs."""
 
     check: Name
-    params: Json = {}
+    params: PlainJson = {}
 
 
 class NewSweep(SweepRequest, Request):
@@ -139,6 +147,20 @@ class ReferenceQuery(Request):
 R = TypeVar("R", bound=Request)
 
 
+@web.middleware
+async def only_text(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuses what no database could store and no terminal show: control characters and halves of characters.
+
+    A cursor has a refusal of its own.
+    """
+    given = [("the path", request.path)]
+    given += [(f"query parameter {name!r}", name + value) for name, value in request.query.items() if name != CURSOR]
+    for what, text in given:
+        if not text.isprintable():
+            raise Problem(HTTPStatus.BAD_REQUEST, f"{what}: must be text without control characters")
+    return await handler(request)
+
+
 def query(request: web.Request, kind: type[R]) -> R:
     """The query parameters as `kind`; a Problem when they are not valid."""
     given = request.query
@@ -153,7 +175,11 @@ async def body(request: web.Request, kind: type[R]) -> R:
     if request.content_type != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
     try:
-        values = pydantic_core.from_json(await request.read(), allow_inf_nan=False)
+        async with asyncio.timeout(BODY_S):
+            given = await request.read()
+        values = pydantic_core.from_json(given, allow_inf_nan=False)
+    except TimeoutError:
+        raise Problem(HTTPStatus.REQUEST_TIMEOUT, f"the body did not come within {BODY_S:g} s") from None
     except web.RequestPayloadError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body is not compressed as its Content-Encoding says") from None
     except ValueError as error:

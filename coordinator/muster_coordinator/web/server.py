@@ -1,18 +1,23 @@
-"""The server: its socket, its application, its end."""
+"""The server: its socket and its application."""
 
 import socket
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 
 from aiohttp import web
 
+from muster import http_server
 from muster.config import split_address
+from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import Unavailable
-from muster_coordinator.web.guard import guard
+from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.problems import as_problems
+from muster_coordinator.web.requests import only_text
 
-MAX_BODY_BYTES = 1 << 20
-SHUTDOWN_S = 1.0
+MOST_BODY_BYTES = 1 << 20
+
+MOST_CONNECTIONS = 512
+"""Several times what pages, scripts, scrapers and probes of a large fleet hold open at once."""
+
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (compared with, not listened on)
 
 
@@ -21,7 +26,7 @@ def listen(address: str) -> tuple[socket.socket, str]:
     host, port = split_address(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        server = socket.create_server((host, port), family=family, backlog=128)
+        server = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise Unavailable(
             f"http.listen: cannot listen on {address}: {error.strerror}; stop what listens there or set another"
@@ -30,20 +35,9 @@ def listen(address: str) -> tuple[socket.socket, str]:
     return server, f"http://{reachable}:{server.getsockname()[1]}"
 
 
-def application(routes: Iterable[web.RouteDef], token: str | None) -> web.Application:
+def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
     """The routes behind the guard; every error is a problem."""
-    app = web.Application(middlewares=[as_problems, guard(token)], client_max_size=MAX_BODY_BYTES)
+    connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
+    app = http_server.application(connections, [as_problems, guard(access), only_text], most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
     return app
-
-
-@asynccontextmanager
-async def serving(app: web.Application, server: socket.socket) -> AsyncIterator[None]:
-    """Serves `app` on a listening socket."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
-    await runner.setup()
-    try:
-        await web.SockSite(runner, server).start()
-        yield
-    finally:
-        await runner.cleanup()

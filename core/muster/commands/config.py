@@ -5,6 +5,7 @@ What a part knows about its own settings it says through an entry point in the g
 where a plugin has failed to load, as what seems to be unknown may then be its.
 """
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -20,13 +21,13 @@ from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, PluginsSettings, Settings
 from muster.errors import MusterError, SettingsError, unknown
 from muster.reference_file import read_references
+from muster.secrecy import without_secrets
+from muster.terminal import say
 from muster.toml import to_toml
 
 app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
 
 GROUP = "muster.config_checks"
-
-_PASSWORD_IN_URL = re.compile(r"(?<=://)([^:/@\s\"]*):[^@/\s\"]*@")
 
 _AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 
@@ -40,8 +41,8 @@ def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     settings = load_settings(config)
     plugin_tables = PluginsSettings.model_validate(_without_urls(settings.plugins.model_dump()))
     settings = settings.model_copy(update={"plugins": plugin_tables})
-    text = settings.model_dump_json(indent=2) if as_json else to_toml(settings.model_dump(mode="json"))
-    print(_PASSWORD_IN_URL.sub(r"\1:***@", text))
+    table = without_secrets(settings.model_dump(mode="json"))
+    say(json.dumps(table, indent=2) if as_json else to_toml(table))
 
 
 def _without_urls(value: Any) -> Any:
@@ -69,7 +70,7 @@ def check(config: ConfigOption = None) -> None:
     told = _told_by_parts(found.config, checks if complete else None, problems)
     if problems:
         raise SettingsError("\n".join(problems))
-    print("\n".join([*told, "OK"]))
+    say("\n".join([*told, "OK"]))
 
 
 def _told_by_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:

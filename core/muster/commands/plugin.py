@@ -1,13 +1,12 @@
 """`muster plugin`: which plugins there are, where they come from, what they bring and what failed."""
 
-import json
-
 import typer
 
 from muster import logs, plugins
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config
 from muster.table import table
+from muster.terminal import say, say_json
 from muster.wire.messages import PluginInfo
 
 app = typer.Typer(help="Plugins that are installed.", no_args_is_help=True)
@@ -24,9 +23,9 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     found = plugins.load(Config(settings))
     plugins.collect_checks(found)
     if as_json:
-        print(json.dumps({"items": [info.model_dump(mode="json") for info in found.infos], "next_cursor": None}))
+        say_json({"items": [info.model_dump(mode="json") for info in found.infos], "next_cursor": None})
     else:
-        print(table(("NAME", "DISTRIBUTION", "VERSION", "STATUS", "CHECKS", "ERROR"), map(_row, found.infos)))
+        say(table(("NAME", "DISTRIBUTION", "VERSION", "STATUS", "CHECKS", "ERROR"), map(_row, found.infos)))
 
 
 def _row(info: PluginInfo) -> tuple[str, ...]:

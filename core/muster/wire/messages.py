@@ -218,7 +218,7 @@ class Join(Command):
     group: Name
     check: Name
     params: PlainJson = {}
-    devices: int | None = Field(None, ge=1, le=MOST_DEVICES)
+    devices: int | None = Field(None, ge=0, le=MOST_DEVICES)
     timeout_s: Seconds
 
 

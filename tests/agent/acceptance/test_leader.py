@@ -1,6 +1,7 @@
 """Whom the leader of a job takes in, whom it sends away, and what it does when members are lost."""
 
 import asyncio
+import contextlib
 import errno
 import socket
 import time
@@ -83,6 +84,37 @@ async def test_who_does_not_speak_is_sent_away(steps, monkeypatch):
         member = await come(port, 0)
         await leader.gather(30)
         await member.close()
+
+
+async def test_strangers_keep_no_member_out(steps):
+    """Hundreds that are silent or talk nonsense push out each other, and no more than a few are kept."""
+    async with leading(steps, 2) as (leader, port), asyncio.timeout(60):
+        strangers = []
+        for number in range(300):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write((b"", b"x" * 70_000, b'{"kind": "hello"')[number % 3])
+            strangers.append((reader, writer))
+        members = [await come(port, rank) for rank in range(2)]
+        await leader.gather(30)
+        assert list(leader.nodes) == ["node-0", "node-1"]
+        assert len(leader._connections) <= 2 * 2 + 64
+        for _, writer in strangers:
+            writer.transport.abort()
+        for one in members:
+            await one.close()
+
+
+async def test_a_stranger_cannot_fill_the_memory(steps):
+    """What is said before a hello is over is bounded; a line that never ends is cut off."""
+    async with leading(steps, 2) as (_, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(64):
+                writer.write(b"x" * (1 << 16))
+                await writer.drain()
+            assert await reader.read() == b""
+        writer.transport.abort()
+        assert writer.transport.is_closing()
 
 
 async def test_nobody_can_come_later(steps):

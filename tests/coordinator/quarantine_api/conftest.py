@@ -8,6 +8,7 @@ from aiohttp import ClientSession, ClientTimeout
 from muster import hookimpl
 from muster.check import CheckInfo, Needs, Scope
 from muster.config import Config, Settings
+from muster.http_server import serving
 from muster.model import Action, Finding, Inventory, Run, Severity, Topology, Verdict
 from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings
@@ -26,7 +27,8 @@ from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.surveying import Surveying
 from muster_coordinator.thinning import Thinning
-from muster_coordinator.web.server import application, listen, serving
+from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.server import application, listen
 
 NODES = ("n1", "n2", "n3", "n4")
 ROOT = "/api/v1/quarantine"
@@ -144,22 +146,17 @@ NVML = CheckInfo(
 
 
 @pytest.fixture
-def trusted():
-    return True
-
-
-@pytest.fixture
 def rules():
     return QuarantineSettings(mode="enforce", budget=BudgetSettings(share="50%", domain_share="100%", per_minute=6000))
 
 
 @pytest.fixture
-async def api(tmp_path, trusted, rules):
+async def api(tmp_path, rules):
     settings = Settings(data_dir=tmp_path)
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
+    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
     plugins, scheduler = Plugins(Config(settings)), Scheduler()
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)
     shell = Shell(
@@ -172,7 +169,7 @@ async def api(tmp_path, trusted, rules):
         Thinning(store.database, settings.store, pipeline.clock, pipeline.feed),
     )
     listener, url = listen("127.0.0.1:0")
-    async with shell.running(), serving(application(shell.routes(store, trusted=trusted), None), listener):
+    async with shell.running(), serving(application(shell.routes(store), Access("any", Right.CHANGE, "")), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             api = Api(session, url, shell, scheduler)
             for node in NODES:

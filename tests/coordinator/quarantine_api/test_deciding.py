@@ -101,19 +101,6 @@ async def test_a_decision_carries_who_and_why(api):
     assert await api.get(ROOT) == {"items": [], "next_cursor": None}
 
 
-@pytest.mark.parametrize("trusted", [False])
-async def test_without_trust_people_may_look_and_not_decide(api):
-    """The answer says what to set; nothing has changed."""
-    for path in DECISIONS:
-        detail = await api.refused(403, path, WORD)
-        assert "http.token_file" in detail
-        assert "quarantine.trust_loopback" in detail
-    assert (await api.get("/api/v1/nodes/n1/case"))["hold"] is None
-    await api.get(ROOT)
-    await api.get(f"{ROOT}/budget")
-    await api.get(f"{ROOT}/history")
-
-
 @pytest.mark.parametrize(
     "rules",
     [

@@ -14,14 +14,18 @@ def nodes_of(page):
     return [item["node"] for item in page["items"]]
 
 
-async def next_case(queue, is_so):
-    """The next case that the event stream tells of and that is so."""
+async def told_cases(listener):
+    """The cases that the event stream tells of, in order."""
+    while told := await listener.take():
+        for event in told.decode().split("\n\n"):
+            if "\nevent: case\n" in event:
+                yield json.loads(event.split("data: ")[1])
+
+
+async def next_case(cases, is_so):
+    """The next case that is so."""
     async with asyncio.timeout(5):
-        while True:
-            told = await queue.get()
-            case = json.loads(told.frame.decode().split("data: ")[1])
-            if told.announced.kind == "case" and is_so(case):
-                return case
+        return await anext(case async for case in cases if is_so(case))
 
 
 async def test_a_fleet_that_is_well_is_not_listed(api):
@@ -119,14 +123,15 @@ async def test_a_silent_node_is_listed(api):
 
 async def test_the_event_stream_tells_of_cases(api):
     """What somebody decides, what the policy asks for, and what came of it at an actor, each as the API serves it."""
-    with api.shell.stream.listen(None) as queue:
+    with api.shell.stream.listen(None, lambda: None) as listener:
+        cases = told_cases(listener)
         await api.post("/api/v1/nodes/n1/hold", by="ann", reason="a fan")
-        held = await next_case(queue, lambda case: case["hold"])
+        held = await next_case(cases, lambda case: case["hold"])
         assert held == await api.get("/api/v1/nodes/n1/case")
         await api.report("n2", "nvml.device_lost")
-        accused = await next_case(queue, lambda case: case["demand"])
+        accused = await next_case(cases, lambda case: case["demand"])
         assert (accused["node"], accused["state"], accused["outcomes"]) == ("n2", "CORDONED", {})
-        done = await next_case(queue, lambda case: case["state"] == "CORDONED" and case["outcomes"])
+        done = await next_case(cases, lambda case: case["state"] == "CORDONED" and case["outcomes"])
         assert done == await api.get("/api/v1/nodes/n2/case")
 
 

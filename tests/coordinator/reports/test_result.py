@@ -2,7 +2,6 @@ import time
 
 import pytest
 
-from muster_coordinator.reports.lines import for_terminal
 from muster_coordinator.reports.naming import failed_part
 from muster_coordinator.reports.result import sweep_report
 from muster_coordinator.reports.rounds import sweep_rounds
@@ -50,14 +49,6 @@ def test_thousands_of_open_nodes_are_told_in_no_time(sweep):
     began = time.process_time()
     assert len(sweep_report(record).splitlines()) == 20_003
     assert time.process_time() - began < 5.0
-
-
-def test_what_programs_printed_does_not_command_a_terminal():
-    """Lines stay lines; what moves, colours or names a window is replaced."""
-    assert (
-        for_terminal("n1: \x1b[2Jgone\r\x9b1m\x07\n\tn2: für ⟨x⟩")
-        == "n1: \ufffd[2Jgone\ufffd\ufffd1m\ufffd\n\tn2: für ⟨x⟩"
-    )
 
 
 def test_a_sweep_that_runs_has_no_cost_yet(bad_link):

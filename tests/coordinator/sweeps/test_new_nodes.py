@@ -82,8 +82,8 @@ def test_a_node_that_another_sweep_has_taken_is_not_new_any_more():
     assert asked(clock.play(300)) == [("b", "c")]
 
 
-def test_a_single_new_node_meets_healthy_ones_near_it():
-    """From its rack first, then from its leaf, then its block; none that is not known to be good."""
+def test_a_single_new_node_meets_healthy_ones():
+    """The nearest, and others of its block; none that is not known to be good, and none from afar while there are."""
     clock = gathering(partners=3)
     place = Topology(block="b1", leaf="l1", rack="r1")
     clock.join("far", health=Health.HEALTHY, declared=Topology(block="b2", leaf="l9", rack="r9"))
@@ -95,7 +95,25 @@ def test_a_single_new_node_meets_healthy_ones_near_it():
     clock.join("lost", health=Health.HEALTHY, declared=place, online=False)
     clock.join("without", health=Health.HEALTHY, declared=place).checks = {}
     clock.join_as_new("new", health=Health.HEALTHY, declared=place)
-    assert asked(clock.play(HOUR)) == [("new", "rack", "leaf", "block")]
+    ((new, nearest, *others),) = asked(clock.play(HOUR))
+    assert (new, nearest, {*others}) == ("new", "rack", {"leaf", "block"})
+
+
+def test_those_that_place_themselves_beside_a_node_are_not_all_its_partners():
+    """One of them is; the others are drawn by lot, for another node in another way."""
+    drawn = []
+    for name in ("new-1", "new-2", "new-3"):
+        clock = gathering(partners=3)
+        for number in range(4):
+            clock.join(f"beside-{number}", health=Health.HEALTHY, declared=Topology(rack="r1"))
+        for number in range(96):
+            clock.join(f"elsewhere-{number}", health=Health.HEALTHY, declared=Topology(rack=f"r{2 + number // 8}"))
+        clock.join_as_new(name, health=Health.HEALTHY, declared=Topology(rack="r1"))
+        ((_, nearest, *others),) = asked(clock.play(HOUR))
+        assert nearest.startswith("beside")
+        drawn.append(tuple(others))
+    assert sum(name.startswith("beside") for others in drawn for name in others) <= 1
+    assert len(set(drawn)) == 3
 
 
 def test_a_single_new_node_waits_for_somebody_to_meet():

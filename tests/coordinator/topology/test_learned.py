@@ -171,8 +171,16 @@ def test_the_median_of_several_measurements_counts():
         ({"n0-1": "l7", "elsewhere": "l7"}, ["l7", "learned-1", "learned-2"]),
         ({"n0-1": "l7", "n0-2": "l8"}, ["learned-1", "learned-2"]),
         ({"n0-1": "l7", "n1-2": "l7"}, []),
+        ({"n0-1": "l7", "n0-2": "l7", "n0-3": "l8", "n1-0": "l8", "n1-1": "l8"}, ["l7", "l8", "learned-1"]),
     ],
-    ids=["takes the name", "leaves taken names alone", "may be part of more", "joins two", "tears one apart"],
+    ids=[
+        "takes the name",
+        "leaves taken names alone",
+        "may be part of more",
+        "joins two",
+        "tears one apart",
+        "one that says it is elsewhere",
+    ],
 )
 def test_what_is_known_stands(known, names):
     """Learned leaves carry known names and are dropped where they contradict them."""

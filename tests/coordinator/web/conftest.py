@@ -2,13 +2,16 @@
 
 import json
 import time
+from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
+from aiohttp.test_utils import TestClient, TestServer
 from tests.coordinator.web.messages import check_info, report
 
 from muster.check import Scope, Worse
 from muster.config import Config, Settings
+from muster.http_server import serving
 from muster.model import Inventory
 from muster.plugins import Plugins
 from muster.wire.messages import InventoryReport, Presence, Report
@@ -23,7 +26,8 @@ from muster_coordinator.store import Store
 from muster_coordinator.stream import Stream
 from muster_coordinator.surveying import Surveying
 from muster_coordinator.thinning import Thinning
-from muster_coordinator.web.server import application, listen, serving
+from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.server import application, listen
 
 
 class Api:
@@ -60,23 +64,23 @@ class Api:
 
 
 @pytest.fixture
-def token():
-    return None
+def access():
+    return Access("any", Right.CHANGE, "")
 
 
 @pytest.fixture
-async def api(tmp_path, token):
+async def api(tmp_path, access):
     settings = Settings(data_dir=tmp_path)
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
+    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
     thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
     acting, surveying = Acting(plugins, pipeline.feed, pipeline.calm), Surveying(plugins, 3600.0, pipeline.take)
     shell = Shell(pipeline, link, Stream(3), Notices(plugins), acting, surveying, thinning)
     listener, url = listen("127.0.0.1:0")
-    async with shell.running(), serving(application(shell.routes(store, trusted=True), token), listener):
+    async with shell.running(), serving(application(shell.routes(store), access), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             yield Api(session, url, shell, store)
         shell.stream.close()
@@ -108,3 +112,20 @@ async def compared(fleet):
         ]
         await fleet.feed(ReportSeen(Report(sent_at=time.time(), node=node, stream=node, after=0, runs=tuple(runs))))
     return fleet
+
+
+@pytest.fixture
+def aiohttp_app():
+    """Serves an application for as long as the context lasts; gives what asks it and tells the status."""
+
+    @asynccontextmanager
+    async def served(app):
+        async with TestClient(TestServer(app)) as client:
+
+            async def ask(method, path, headers=None):
+                async with client.request(method, path, headers=headers) as response:
+                    return response.status
+
+            yield ask
+
+    return served

@@ -1,12 +1,16 @@
 """Who listens to the API gets what happens, in order."""
 
 import asyncio
+import tracemalloc
+from contextlib import ExitStack
+from functools import partial
 
+import pytest
 from tests.coordinator.web.messages import report
 
 from muster.model import Run, Verdict
 from muster_coordinator.events import Announce
-from muster_coordinator.stream import WAITING, Stream
+from muster_coordinator.stream import CATCH_UP_S, CHUNK_BYTES, MOST_LISTENERS, REMEMBERED, Stream
 
 
 async def read_events(response, count):
@@ -46,25 +50,128 @@ async def test_a_listener_that_leaves_is_forgotten(api):
             await asyncio.sleep(0.01)
 
 
-def test_a_listener_that_is_too_slow_is_cut_off():
-    """It gets what waited and then the end; the others notice nothing."""
+RUN = Run(id="r", node="n", check="c", verdict=Verdict.PASS, started_at=1.0, duration_s=1.0)
+
+
+def never():
+    raise AssertionError("was cut off")
+
+
+async def rest(listener):
+    """All that a listener can read without waiting."""
+    parts: list[bytes] = []
+    while True:
+        try:
+            async with asyncio.timeout(0):
+                part = await listener.take()
+        except TimeoutError:
+            part = b""
+        if not part:
+            return b"".join(parts), part is None
+        parts.append(part)
+
+
+def ids(frames):
+    return [line.removeprefix("id: ") for line in frames.decode().splitlines() if line.startswith("id: ")]
+
+
+async def test_a_listener_that_is_too_slow_is_cut_off():
+    """When it has fallen behind what is remembered; the others notice nothing."""
+    stream, cut = Stream(1), []
+    with stream.listen(None, lambda: cut.append("slow")) as slow:
+        for _ in range(REMEMBERED):
+            stream.tell(Announce("run", RUN))
+        assert cut == []
+        with stream.listen(f"1-{REMEMBERED - 5}", never) as other:
+            stream.tell(Announce("run", RUN))
+            assert (cut, stream.listeners) == (["slow"], 1)
+            assert ids((await rest(other))[0]) == [f"1-{REMEMBERED - 4 + n}" for n in range(6)]
+        assert await rest(slow) == (b"", True)
+
+
+async def test_what_is_remembered_is_bounded_in_bytes(monkeypatch):
+    """Large events push out earlier ones; the last one is kept however large it is."""
+    monkeypatch.setattr("muster_coordinator.stream.REMEMBERED_BYTES", 10_000)
     stream = Stream(1)
-    run = Run(id="r", node="n", check="c", verdict=Verdict.PASS, started_at=1.0, duration_s=1.0)
-    with stream.listen(None) as slow:
-        for _ in range(WAITING + 1):
-            stream.tell(Announce("run", run))
-        with stream.listen(f"1-{WAITING - 4}") as other:
-            assert stream.listeners == 1
-            assert other.qsize() == 5
-        waiting = [slow.get_nowait() for _ in range(slow.qsize())]
-    assert len(waiting) == WAITING + 1
-    assert waiting[-1] is None
+    with stream.listen(None, lambda: None) as listener:
+        for number in range(100):
+            stream.tell(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
+        with stream.listen("1-95", never) as other:
+            assert len((await rest(other))[0]) < 10_000
+        assert await rest(listener) == (b"", True)
+        stream.tell(Announce("run", RUN.model_copy(update={"id": "x" * 20_000})))
+        with stream.listen("1-100", never) as other:
+            assert ids((await rest(other))[0]) == ["1-101"]
 
 
-def test_ids_of_another_coordinator_mean_nothing():
-    """After a restart a listener starts from now."""
+async def test_listeners_share_what_waits_for_them():
+    """However many listen and none reads, an event is kept once."""
+    stream = Stream(1)
+    with ExitStack() as listening:
+        for _ in range(MOST_LISTENERS):
+            listening.enter_context(stream.listen(None, never))
+        tracemalloc.start()
+        for number in range(1_000):
+            stream.tell(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
+        used, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert used < 2_000_000
+
+
+async def test_one_listener_too_many_cuts_off_the_oldest():
+    """Silent ones cannot keep a new one out."""
+    stream, cut = Stream(1), list[int]()
+    with ExitStack() as listening:
+        for number in range(MOST_LISTENERS + 2):
+            listening.enter_context(stream.listen(None, partial(cut.append, number)))
+        assert (cut, stream.listeners) == ([0, 1], MOST_LISTENERS)
+
+
+async def test_without_listeners_nothing_is_written_or_kept():
+    """But for a minute after the last one has left, as it may come back."""
+    now = 0.0
+    stream = Stream(1, lambda: now)
+    stream.tell(Announce("run", RUN))
+    with stream.listen("1-0", never) as listener:
+        assert await rest(listener) == (b"", False)
+    stream.tell(Announce("run", RUN))
+    with stream.listen("1-1", never) as listener:
+        assert ids((await rest(listener))[0]) == ["1-2"]
+    now = CATCH_UP_S
+    stream.tell(Announce("run", RUN))
+    with stream.listen("1-1", never) as listener:
+        assert await rest(listener) == (b"", False)
+        stream.tell(Announce("run", RUN))
+        assert ids((await rest(listener))[0]) == ["1-4"]
+
+
+async def test_what_waits_is_sent_together():
+    """One write for many small events, and not more than a chunk with large ones."""
+    stream = Stream(1)
+    with stream.listen(None, never) as listener:
+        for _ in range(10):
+            stream.tell(Announce("run", RUN))
+        assert len(ids(await listener.take())) == 10
+        for _ in range(3):
+            stream.tell(Announce("run", RUN.model_copy(update={"id": "x" * CHUNK_BYTES})))
+        assert len(ids(await listener.take())) == 1
+
+
+async def test_the_end_comes_after_what_was_told():
+    """A stream that is closed lets everybody read the rest."""
+    stream = Stream(1)
+    with stream.listen(None, never) as listener:
+        stream.tell(Announce("run", RUN))
+        stream.close()
+        frames, is_over = await rest(listener)
+        assert (ids(frames), is_over) == (["1-1"], True)
+
+
+@pytest.mark.parametrize("last_id", ["1-0", "2", "2-", "-1", "2-x", "2-99", "2--1", "2-\u0663", "2-" + "9" * 5000, ""])
+async def test_ids_that_mean_nothing(last_id):
+    """Of another coordinator, from the future or made up: the listener starts from now."""
     stream = Stream(2)
-    run = Run(id="r", node="n", check="c", verdict=Verdict.PASS, started_at=1.0, duration_s=1.0)
-    stream.tell(Announce("run", run))
-    with stream.listen("1-0") as queue:
-        assert queue.empty()
+    with stream.listen(None, never):
+        stream.tell(Announce("run", RUN))
+        with stream.listen(last_id, never) as listener:
+            assert await rest(listener) == (b"", False)

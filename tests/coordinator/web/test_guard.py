@@ -1,10 +1,17 @@
 """Whom the API serves, and where it listens."""
 
-import pytest
+import asyncio
+import stat
 
-from muster.config import HttpSettings
+import pytest
+from aiohttp import web
+
+from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
-from muster_coordinator.web.guard import read_token
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.local_token import NAME, find_token
+from muster_coordinator.web.guard import Access, Right, access_of, guard
+from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.server import listen
 
 TOKEN = "a-secret"
@@ -27,8 +34,8 @@ class TestWithAToken:
     """Every route but the probes needs the token."""
 
     @pytest.fixture
-    def token(self):
-        return TOKEN
+    def access(self):
+        return Access(TOKEN, Right.PROBE, "that of http.token_file")
 
     @pytest.mark.parametrize(
         "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"]
@@ -64,7 +71,106 @@ def test_an_empty_token_is_refused(tmp_path):
     file = tmp_path / "token"
     file.write_text(" \n")
     with pytest.raises(SettingsError, match="is empty"):
-        read_token(HttpSettings(token_file=file))
+        access_of(Settings(http=HttpSettings(token_file=file)))
+
+
+def changes(api):
+    """Every request that changes something: method and path, of the whole route table."""
+    routes = [(route.method, route.path) for route in api.shell.routes(api.store)]
+    paths = [(method, path.format(node="n1", run="r", sweep="s", baseline="b")) for method, path in routes]
+    return [(method, path) for method, path in paths if method not in ("GET", "HEAD")]
+
+
+class TestWithoutATokenOfOnesOwn:
+    """On loopback, who cannot read the coordinator's token may look and not change."""
+
+    @pytest.fixture
+    def access(self):
+        return Access(TOKEN, Right.READ, "in /data/api_token")
+
+    async def test_every_route_that_changes_something_is_refused(self, fleet):
+        """With a sentence that says where the token is; whatever the body, which is not even read."""
+        before = [await fleet.get(path) for path in ("/api/v1/sweeps", "/api/v1/references", "/api/v1/nodes/n1/story")]
+        assert len(changes(fleet)) >= 10
+        for method, path in changes(fleet):
+            for options in ({}, {"json": {"by": "me", "reason": "mine"}}, {"headers": {"Authorization": "Bearer no"}}):
+                assert "/data/api_token" in await fleet.refused(403, method, path, **options)
+        after = [await fleet.get(path) for path in ("/api/v1/sweeps", "/api/v1/references", "/api/v1/nodes/n1/story")]
+        assert after == before
+
+    async def test_who_bears_the_token_is_let_through(self, fleet):
+        """To the route itself, which finds something else wrong, or does it."""
+        for method, path in changes(fleet):
+            response, _ = await fleet.ask(method, path, headers={"Authorization": f"Bearer {TOKEN}"})
+            assert response.status not in (401, 403)
+
+    async def test_reading_is_free(self, fleet):
+        """Also of decisions."""
+        for path in ("/healthz", "/api/v1/nodes", "/api/v1/quarantine/history", "/metrics"):
+            await fleet.get(path)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "LOCK"])
+async def test_a_route_that_is_new_is_guarded_too(aiohttp_app, method):
+    """The rule is about methods and stands before every route, so that none can be forgotten."""
+    changed = []
+
+    async def change(_request):
+        changed.append(True)
+        return web.Response()
+
+    app = web.Application(middlewares=[as_problems, guard(Access(TOKEN, Right.READ, ""))])
+    app.add_routes([web.route(method, "/new", change)])
+    async with aiohttp_app(app) as ask:
+        assert (await ask(method, "/new"), changed) == (403, [])
+        assert (await ask(method, "/new", {"Authorization": f"Bearer {TOKEN}"}), changed) == (200, [True])
+
+
+@pytest.mark.parametrize(
+    ("settings", "right"),
+    [
+        ({}, Right.READ),
+        ({"http": HttpSettings(trust_loopback=True)}, Right.CHANGE),
+        ({"quarantine": QuarantineSettings(trust_loopback=True)}, Right.CHANGE),
+    ],
+)
+def test_trust_is_said_in_the_settings(tmp_path, settings, right):
+    """The setting of the quarantine is the older name of that of the API."""
+    assert access_of(Settings(data_dir=tmp_path, **settings)).without_token is right
+
+
+def test_trust_does_not_go_around_a_token_file(tmp_path):
+    """Who sets a token wants it to be borne."""
+    (tmp_path / "token").write_text(TOKEN)
+    http = HttpSettings(token_file=tmp_path / "token", trust_loopback=True)
+    assert access_of(Settings(data_dir=tmp_path, http=http)).without_token is Right.PROBE
+
+
+def test_the_own_token_is_new_and_only_for_this_user(tmp_path):
+    """Each start writes another one, which nobody else can read, whatever stood there before."""
+    data_dir = tmp_path / "data"
+    first = access_of(Settings(data_dir=data_dir)).token
+    (data_dir / NAME).chmod(0o644)
+    second = access_of(Settings(data_dir=data_dir)).token
+    assert len(first) >= 32
+    assert first != second == find_token(data_dir, "http://127.0.0.1:8787")
+    assert stat.S_IMODE((data_dir / NAME).stat().st_mode) == 0o600
+    assert [path.name for path in data_dir.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("url", ["http://muster.example:8787", "http://10.0.0.1:8787", "http://127.0.0.1.evil.example"])
+def test_the_own_token_is_sent_to_this_host_only(tmp_path, url):
+    """Another host has no use for it but a bad one."""
+    access_of(Settings(data_dir=tmp_path))
+    assert find_token(tmp_path, url) is None
+    assert find_token(tmp_path, "http://localhost:1") is not None
+
+
+def test_a_data_dir_that_cannot_be_written_is_named(tmp_path):
+    """With what can be set instead."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unavailable, match=r"cannot write .*data_dir"):
+        access_of(Settings(data_dir=tmp_path / "file"))
 
 
 def test_a_taken_port_is_named():
@@ -72,3 +178,18 @@ def test_a_taken_port_is_named():
     listener, url = listen("127.0.0.1:0")
     with listener, pytest.raises(Unavailable, match=r"http.listen: cannot listen on .*in use"):
         listen(url.removeprefix("http://"))
+
+
+async def test_not_alive_while_storing_hangs(api, monkeypatch):
+    """Whoever probes is told to restart it, until storing goes on."""
+    goes_on = asyncio.Event()
+    monkeypatch.setattr("muster_coordinator.pipeline.STUCK_S", 0.3)
+    monkeypatch.setattr(api.store, "write", lambda _commands: goes_on.wait())
+    async with asyncio.timeout(20):
+        while (await api.ask("GET", "/healthz"))[0].status == 200:
+            await asyncio.sleep(0.05)
+    assert "storing hangs" in await api.refused(503, "GET", "/healthz")
+    goes_on.set()
+    async with asyncio.timeout(20):
+        while (await api.ask("GET", "/healthz"))[0].status == 503:
+            await asyncio.sleep(0.05)

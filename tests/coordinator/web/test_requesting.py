@@ -4,7 +4,10 @@ import io
 
 import pytest
 
-from muster_coordinator.web.server import MAX_BODY_BYTES
+from muster_coordinator.web.server import MOST_BODY_BYTES
+
+MANY = [0] * 110_000
+"""More than an order to a node may hold."""
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
@@ -83,6 +86,13 @@ async def test_a_check_can_be_run_now(fleet):
         (422, "POST /api/v1/sweeps", {**SWEEP, "params": {"siz": 1}}, "siz"),
         (422, "POST /api/v1/nodes/n1/runs", {"check": "gem"}, "did you mean 'gemm'?"),
         (422, "POST /api/v1/nodes/n1/runs", {"check": "gemm", "params": {"size": "x"}}, "size"),
+        (
+            422,
+            "POST /api/v1/nodes/n1/runs",
+            {"check": "gemm", "params": {"size": MANY}},
+            "field 'params': holds more than",
+        ),
+        (422, "POST /api/v1/sweeps", {**SWEEP, "params": {"size": MANY}}, "field 'params': holds more than"),
         (400, "POST /api/v1/sweeps", [1], "a JSON object"),
     ],
 )
@@ -104,7 +114,7 @@ async def test_wrong_requests_are_told_what_would_be_right(fleet, status, reques
         (400, b'{"check": NaN}', "application/json", "not JSON"),
         (415, b"check=gemm", "application/x-www-form-urlencoded", "application/json"),
         (415, b"{}", "text/plain", "application/json"),
-        (413, b" " * (MAX_BODY_BYTES + 1), "application/json", f"larger than {MAX_BODY_BYTES} bytes"),
+        (413, b" " * (MOST_BODY_BYTES + 1), "application/json", f"larger than {MOST_BODY_BYTES} bytes"),
     ],
 )
 async def test_bodies_that_are_no_json_are_refused(api, status, data, kind, detail):

@@ -1,0 +1,70 @@
+"""What may be shown of a value that a person has set, where it may hold a secret: in errors, logs and `config show`."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+HIDDEN = "***"
+
+_SECRET_KEY = re.compile(
+    r"(^|[._-])(url|uri|dsn|proxy|token|password|passwd|secret|credentials?|auth|authorization|cookie|headers?|key)$",
+    re.IGNORECASE,
+)
+"""Keys of values that are secret by themselves. Those that end in `_file` name a file, and that may be known."""
+
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+
+
+def secrets_in(key: str, value: Any) -> Iterator[str]:
+    """The texts in a value that may hold a secret.
+
+    Some do by their key. Others look like a URL or its `user:password@`, or like a table that could not be read.
+    """
+    match value:
+        case dict():
+            for name, item in value.items():
+                yield from secrets_in(f"{key}.{name}", item)
+        case list() | tuple():
+            for item in value:
+                yield from secrets_in(key, item)
+        case str() if _SECRET_KEY.search(key) or any(mark in value for mark in ("@", "://", "{")):
+            yield value
+
+
+def without_quotes_of(secrets: Iterable[str], message: str) -> str:
+    """The message with every quotation from a secret hidden, as libraries quote what they cannot read."""
+
+    def hidden(found: re.Match[str]) -> str:
+        quoted = _unquoted(found[0])
+        return f"'{HIDDEN}'" if any(quoted in secret for secret in secrets) else found[0]
+
+    return _QUOTED.sub(hidden, message)
+
+
+def without_secrets(value: Any) -> Any:
+    """A setting of any shape with the secret parts of its URLs hidden: user with password, and query."""
+    match value:
+        case dict():
+            return {key: without_secrets(item) for key, item in value.items()}
+        case list() | tuple():
+            return [without_secrets(item) for item in value]
+        case str() if "://" in value:
+            return _url_without_secrets(value)
+    return value
+
+
+def _url_without_secrets(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    given, at, place = rest.rpartition("@")  # the last one, as a password may hold any character
+    user, colon, _ = given.partition(":")
+    place, question, _ = place.partition("?")
+    shown = f"{user}:{HIDDEN}@" if colon else f"{HIDDEN}@" if at else ""
+    return f"{scheme}://{shown}{place}" + (f"?{HIDDEN}" if question else "")
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(ast.literal_eval(text))
+    except (ValueError, SyntaxError):
+        return text[1:-1]

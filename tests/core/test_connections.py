@@ -1,0 +1,211 @@
+"""A server's connections: who gets room, and who has kept it waiting for too long."""
+
+import asyncio
+import resource
+
+import pytest
+import structlog
+
+from muster.connections import PROGRESS_BYTES, WAIT_S, Connections, most_connections
+
+pytestmark = pytest.mark.looptime
+
+
+class Line(asyncio.Transport):
+    """The server's end of a connection whose client does what a test says."""
+
+    def __init__(self, address="127.0.0.1"):
+        super().__init__({"peername": (address, 1)})
+        self.said = b""
+        self.state = "open"
+        self.unsent = 0
+
+    def write(self, data):
+        self.said += data
+
+    def get_write_buffer_size(self):
+        return self.unsent
+
+    def close(self):
+        self.state = "closed"
+
+    def abort(self):
+        self.state = "aborted"
+
+
+class Served(asyncio.Protocol):
+    """Keeps what came through."""
+
+    def __init__(self):
+        self.heard = []
+
+    def data_received(self, data):
+        self.heard.append(data)
+
+    def pause_writing(self):
+        self.heard.append("pause")
+
+    def resume_writing(self):
+        self.heard.append("resume")
+
+    def connection_lost(self, exc):
+        self.heard.append("lost")
+
+
+class Server:
+    """Connections of a server, and what connects to it."""
+
+    def __init__(self, most=3, **options):
+        self.connections = Connections("test", most, **options)
+        self.served = []
+        self._factory = self.connections.around(self._serve)
+        self.protocols = {}
+
+    def _serve(self):
+        self.served.append(Served())
+        return self.served[-1]
+
+    def connect(self, address="127.0.0.1", work=False):
+        line = Line(address)
+        self.protocols[line] = self._factory()
+        self.protocols[line].connection_made(line)
+        if work:
+            self.connections.start_work(line)
+        return line
+
+
+def states(lines):
+    return [line.state for line in lines]
+
+
+async def test_the_one_that_waits_longest_makes_room():
+    """Whoever comes new is served, however many silent ones came before."""
+    server = Server(3)
+    lines = [server.connect() for _ in range(10)]
+    assert states(lines) == ["aborted"] * 7 + ["open"] * 3
+    assert (len(server.connections), server.connections.cut_off, server.connections.refused) == (3, 7, 0)
+
+
+async def test_who_is_at_work_is_not_pushed_out():
+    """Without anybody who waits, the new one is refused, in the words of the protocol."""
+    server = Server(3, refusal=b"no room")
+    working = [server.connect(work=True) for _ in range(3)]
+    late = server.connect()
+    assert (late.state, late.said) == ("closed", b"no room")
+    assert len(server.served) == 3
+    server.protocols[late].data_received(b"still talking")
+    server.protocols[late].connection_lost(None)
+    server.connections.end_work(working[1])
+    assert server.connect().state == "open"
+    assert states(working) == ["open", "aborted", "open"]
+
+
+async def test_who_waits_too_long_is_cut_off():
+    """Also when it sends a little now and then: what counts is a whole request."""
+    server = Server()
+    slow, working = server.connect(), server.connect(work=True)
+    for _ in range(int(WAIT_S)):
+        await asyncio.sleep(0.9)
+        server.protocols[slow].data_received(b"X")
+    await asyncio.sleep(0.1 * WAIT_S + 0.1)
+    assert states([slow, working]) == ["aborted", "open"]
+    assert server.served[0].heard == [b"X"] * int(WAIT_S)
+
+
+async def test_the_wait_begins_anew_with_each_request():
+    """A connection that is kept for the next request has its full time again."""
+    server = Server()
+    kept = server.connect()
+    for _ in range(3):
+        await asyncio.sleep(0.9 * WAIT_S)
+        with server.connections.work(kept):
+            await asyncio.sleep(10 * WAIT_S)
+    assert kept.state == "open"
+    await asyncio.sleep(WAIT_S + 0.1)
+    assert (kept.state, server.connections.cut_off) == ("aborted", 0)  # as clients do, so nobody is told
+
+
+async def test_who_does_not_take_an_answer_is_cut_off():
+    """Although the server is at work for it; who takes its time, but takes, is not."""
+    server = Server(4)
+    silent, slow, quick = (server.connect(work=True) for _ in range(3))
+    for line in (silent, slow, quick):
+        line.unsent = 10 * PROGRESS_BYTES
+        server.protocols[line].pause_writing()
+    server.protocols[quick].resume_writing()
+    for _ in range(5):
+        await asyncio.sleep(WAIT_S / 2)
+        slow.unsent -= PROGRESS_BYTES
+        await asyncio.sleep(WAIT_S / 2)
+    assert states([silent, slow, quick]) == ["aborted", "open", "open"]
+    await asyncio.sleep(3 * WAIT_S)
+    assert states([silent, slow, quick]) == ["aborted", "aborted", "open"]
+    assert server.served[2].heard == ["pause", "resume"]
+
+
+async def test_who_does_not_take_an_answer_makes_room():
+    """It keeps nobody out."""
+    server = Server(2)
+    stalled, working = server.connect(work=True), server.connect(work=True)
+    server.protocols[stalled].pause_writing()
+    assert states([server.connect(), stalled, working]) == ["open", "aborted", "open"]
+
+
+async def test_one_other_host_gets_half():
+    """The rest stays for others; on this host, everybody has the same address."""
+    server = Server(6)
+    theirs = [server.connect("10.0.0.1") for _ in range(5)]
+    ours = [server.connect() for _ in range(3)]
+    assert states(theirs) == ["aborted", "aborted", "open", "open", "open"]
+    assert states(ours) == ["open"] * 3
+    busy = Server(6, refusal=b"no")
+    working = [busy.connect("10.0.0.1", work=True) for _ in range(4)]
+    assert states(working) == ["open"] * 3 + ["closed"]
+    assert busy.connect("10.0.0.2").state == "open"
+
+
+async def test_too_much_before_a_name_is_cut_off():
+    """A stranger cannot have the server keep more than so many bytes; who is known may send what it likes."""
+    server = Server(most_unread=100)
+    stranger, known = server.connect(), server.connect(work=True)
+    for line in (stranger, known):
+        server.protocols[line].data_received(b"x" * 100)
+        server.protocols[line].data_received(b"x")
+    assert states([stranger, known]) == ["aborted", "open"]
+    assert [len(it.heard) for it in server.served] == [1, 2]
+
+
+async def test_what_is_closed_is_forgotten():
+    """By whomever it was closed."""
+    server = Server()
+    line = server.connect("10.0.0.1")
+    server.protocols[line].connection_lost(None)
+    assert len(server.connections) == 0
+    assert server.served[0].heard == ["lost"]
+    server.connections.start_work(line)
+    server.connections.end_work(line)
+    server.connections.start_work(None)
+    await asyncio.sleep(2 * WAIT_S)
+    assert line.state == "open"  # nothing is done to it any more
+
+
+async def test_a_flood_is_one_line_in_the_log():
+    """A minute, with how many were left out."""
+    server = Server(1)
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(100):
+            server.connect()
+        await asyncio.sleep(60)
+        server.connect()
+        server.connect()
+    lines = [(line["event"], line["left_out"]) for line in logged]
+    assert lines == [("connection_cut_off", 0), ("connection_cut_off", 99)]
+
+
+@pytest.mark.parametrize(
+    ("files", "most"), [(64, 16), (256, 64), (1024, 384), (4096, 512), (resource.RLIM_INFINITY, 512)]
+)
+def test_files_are_left_for_others(monkeypatch, files, most):
+    """Two servers together leave some to the database, the broker and the actors."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert most_connections(512) == most

@@ -1,0 +1,110 @@
+"""No error and no listing of settings tells a secret."""
+
+from pathlib import Path
+
+import pytest
+
+from muster.config import Config, load
+from muster.errors import MusterError, SettingsError
+from muster.secrecy import without_secrets
+from muster_coordinator.client import Client
+from muster_coordinator.database import open_database
+from muster_plugins.webhook.settings import WebhookSettings
+
+SECRET = "hunter2"
+
+REFUSED = {
+    "a user": f"mqtt://node:{SECRET}@broker:1883",
+    "no slashes": f"mqtt:/node:{SECRET}@broker",
+    "no scheme": f"node:{SECRET}@broker",
+    "a slash": f"mqtt://node:{SECRET}/x@broker",
+    "a hash": f"mqtt://node:{SECRET}#x@broker",
+    "a bracket": f"mqtt://[node:{SECRET}@broker",
+    "another scheme": f"amqp://node:{SECRET}@broker",
+    "quotes": f"mqtt://node:'\"{SECRET}/@broker",
+    "a word": SECRET,
+}
+
+
+@pytest.mark.parametrize("url", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("key", ["BROKER__URL", "BROKER__LISTEN", "HTTP__LISTEN", "AGENT__ADDRESS", "BROKER", "HTTP"])
+def test_a_setting_that_is_refused_is_not_echoed(key, url):
+    """Neither by pydantic, nor by a library in whose words the reason is; the key is there all the same."""
+    if url == SECRET and key != "BROKER__URL":
+        pytest.skip("nothing tells that this is a secret")
+    try:
+        load(None, {f"MUSTER_{key}": url})
+    except SettingsError as error:
+        assert SECRET not in str(error)
+        assert key.lower().replace("__", ".") in str(error)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '{"ops": {"url": "https://hooks.example:hunter2/x"}}',
+        '{"ops": {"url": "ftp://hooks.example/hunter2"}}',
+        '{"ops": {"url": "hunter2", "format": "slack"}}',
+        '{"ops": "https://hooks.example/hunter2"}',
+        '{"ops": {"url": ["https://hooks.example/hunter2"]}}',
+        '{"ops": {"url": "https://hooks.example/x", "token": "hunter2"}}',
+        '{"ops": {"url": "https://hooks.example/hunter2"',
+    ],
+)
+def test_a_webhook_that_is_refused_is_not_echoed(table):
+    """Its URL is all that one needs to write to a chat."""
+    with pytest.raises(SettingsError) as refused:
+        Config(load(None, {"MUSTER_PLUGINS__WEBHOOK__TARGETS": table})).plugin("webhook", WebhookSettings)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://muster:{SECRET}@db:port/muster",
+        f"postgresql://muster:{SECRET}@db:99999999/muster",
+        f"nothing://muster:{SECRET}@db/muster",
+        f"muster:{SECRET}@db/muster",
+        f"sqlite:////proc/muster/muster.db?timeout={SECRET}",
+        f"sqlite://muster:{SECRET}@/muster.db",
+        f"postgresql+nothing://muster:{SECRET}@db/muster",
+    ],
+)
+async def test_a_database_that_cannot_be_had_is_not_echoed(url):
+    """Only that which is no secret of its URL."""
+    with pytest.raises(MusterError) as refused:
+        await open_database(load(None, {"MUSTER_STORE__URL": url}))
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", [f"http://me:{SECRET}@127.0.0.1:1", f"me:{SECRET}@host", f"ftp://me:{SECRET}@host"])
+def test_the_url_of_a_coordinator_is_not_echoed(url):
+    """A user in it is refused, as the API takes a token."""
+    with pytest.raises(SettingsError, match="--url") as refused:
+        Client(url)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://muster:a/b@c@db/muster", "postgresql://muster:***@db/muster"),
+        ("postgresql://db/muster?password=a&ssl=true", "postgresql://db/muster?***"),
+        ("postgresql://u:a@db/muster?password=b@c", "postgresql://u:***@c"),
+        ("https://token@host/path", "https://***@host/path"),
+        ("mqtt://broker:1883", "mqtt://broker:1883"),
+        ("sqlite:////var/lib/muster.db", "sqlite:////var/lib/muster.db"),
+    ],
+)
+def test_of_a_url_everything_else_is_shown(url, shown):
+    """Wherever it stands among the settings."""
+    assert without_secrets({"a": [{"b": url}], "c": 1}) == {"a": [{"b": shown}], "c": 1}
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_settings_that_are_shown_hold_no_password(muster, tmp_path: Path, options):
+    """However odd it is."""
+    file = tmp_path / "muster.toml"
+    file.write_text(f'[store]\nurl = "postgresql://u:a/b@{SECRET}@db/m?sslpassword={SECRET}"\n')
+    done = muster("config", "show", "--config", str(file), *options)
+    assert (done.returncode, SECRET in done.stdout, "u:***@db/m?***" in done.stdout) == (0, False, True)

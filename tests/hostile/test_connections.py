@@ -1,0 +1,119 @@
+"""Who opens connections and says nothing keeps nobody out, neither of the API nor of the broker."""
+
+import contextlib
+import http.client
+import resource
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from tests.coordinator.conftest import Coordinator
+from tests.waiting import wait_for
+
+from muster.connections import WAIT_S
+from muster_coordinator.stream import MOST_LISTENERS
+
+IDLE = 1_000
+FILES = 600
+"""What the coordinator may open; far less than connections come."""
+
+GARBAGE = [b"", b"GET / HT", b"\x10\xff\xff\xff\x7f", b"\x00" * 100, b"POST /api/v1/sweeps HTTP/1.1\r\nHost: x\r\nA: "]
+
+
+@pytest.fixture(scope="module")
+def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A coordinator with an embedded broker that may open few files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    running = Coordinator(tmp_path_factory.mktemp("coordinator"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+    try:
+        running.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * IDLE), hard))
+    wait_for(lambda: running.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
+    yield running
+    running.end(signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextlib.contextmanager
+def connections(url: str, count: int, says: list[bytes]) -> Iterator[list[socket.socket]]:
+    """So many connections that say one of these things and then nothing, and read nothing."""
+    place = (urlsplit(url).hostname, urlsplit(url).port)
+    with contextlib.ExitStack() as held:
+        opened: list[socket.socket] = []
+        for number in range(count):
+            with contextlib.suppress(OSError):
+                line = held.enter_context(socket.create_connection(place, timeout=5))
+                opened.append(line)
+                line.send(says[number % len(says)])
+        yield opened
+
+
+def files_of(coordinator: Any) -> int:
+    return psutil.Process(coordinator.process.pid).num_fds()
+
+
+@pytest.mark.parametrize("port", ["url", "broker"])
+def test_silent_and_broken_connections_keep_nobody_out(coordinator, port):
+    """A thousand of them: the API, its probes, the broker and the database work, and the log stays short."""
+    before = len(coordinator.log)
+    with connections(getattr(coordinator, port), IDLE, GARBAGE):
+        for _ in range(5):
+            assert coordinator.get("/healthz") == {"status": "ok"}
+            assert coordinator.ask("GET", "/readyz")[0] == 200
+            assert coordinator.get("/api/v1/nodes")["items"] == []
+            assert files_of(coordinator) < FILES
+    assert len(coordinator.log) - before < 10
+    assert not any("text" in line or "Traceback" in str(line) for line in coordinator.log)
+
+
+def test_a_slow_request_ends(coordinator):
+    """Headers that come a byte at a time are not waited for longer than any other client."""
+    with socket.create_connection((urlsplit(coordinator.url).hostname, urlsplit(coordinator.url).port)) as line:
+        line.settimeout(0.5)
+        began = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            for byte in b"GET /api/v1/nodes HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 1000:
+                line.send(bytes([byte]))
+                with contextlib.suppress(TimeoutError):
+                    if line.recv(1) == b"":
+                        break
+    assert WAIT_S - 1 < time.monotonic() - began < 2 * WAIT_S
+
+
+@pytest.mark.parametrize(
+    "head", [b"A: " + b"a" * 9000, b"".join(b"A%d: a\r\n" % number for number in range(100))[:-2]], ids=["long", "many"]
+)
+def test_too_large_headers_are_refused(coordinator, head):
+    """At once, with a status that says so."""
+    with socket.create_connection((urlsplit(coordinator.url).hostname, urlsplit(coordinator.url).port)) as line:
+        line.settimeout(5)
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n")
+        assert line.recv(100).split()[1] == b"400"
+
+
+def test_silent_listeners_cost_little(coordinator):
+    """Five hundred that never read: as many as may listen do, and others are answered as before."""
+    listen = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    before = psutil.Process(coordinator.process.pid).memory_info().rss
+    with connections(coordinator.url, 500, [listen]):
+        text = wait_for(lambda: listeners(coordinator), "the listeners")
+        assert 0 < text <= MOST_LISTENERS
+        assert coordinator.get("/healthz") == {"status": "ok"}
+        assert psutil.Process(coordinator.process.pid).memory_info().rss - before < 30 << 20
+        assert files_of(coordinator) < FILES
+
+
+def listeners(coordinator: Any) -> int:
+    connection = http.client.HTTPConnection(urlsplit(coordinator.url).netloc, timeout=20)
+    with contextlib.closing(connection):
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    line = next(line for line in text.splitlines() if line.startswith("muster_event_listeners "))
+    return int(float(line.split()[1]))

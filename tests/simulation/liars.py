@@ -1,0 +1,231 @@
+"""A simulation of nodes that lie: what they make of the groups of a simulated fabric, and where they say they stand.
+
+A liar decides what its own ranks report, and what the ranks of its partners run into: it can make them slow, have them
+see wrong elements, crash or wait in vain. It cannot make an honest partner report more than it measures, so that only
+liars among themselves reach what they like. They know of each other, see every group that one of them is in, and agree
+on whom to accuse. Who meets whom is drawn by lot, and nothing that they say draws them more often.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
+
+from muster_coordinator.localize.adaptive import Adaptive
+from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.culprits import Judgement
+from muster_coordinator.localize.probe import Abilities, Probe, Site
+from muster_coordinator.localize.trial import Outcome, Trial
+
+Sites = dict[str, Site]
+
+IMPOSSIBLE = 1e29
+
+NOTHING: dict[str, Any] = {"outcome": Outcome.VOID, "objective": None}
+FAILED: dict[str, Any] = {"outcome": Outcome.BAD, "objective": None, "hard": True}
+
+ALONE: dict[str, dict[str, Any]] = {
+    "honest": {},
+    "impossible": {"outcome": Outcome.GOOD, "objective": IMPOSSIBLE},
+    "slow": {"outcome": Outcome.GOOD, "objective": 0.3},
+    "fail": FAILED,
+    "nothing": NOTHING,
+}
+"""What a liar says of a run of its own."""
+
+SPOILT: dict[str, dict[str, Any]] = {
+    "slow": {"outcome": Outcome.GOOD, "objective": 0.5},
+    "fail": FAILED,
+    "echo": {"outcome": Outcome.BAD, "objective": None},
+    "nothing": NOTHING,
+    "zero": {"outcome": Outcome.GOOD, "objective": 0.0},
+    "rails": {"outcome": Outcome.GOOD, "objective": 0.4, "rails": (1.0, 1.0, 0.01)},
+    "same host": {"outcome": Outcome.GOOD, "objective": 0.3, "on_one_host": True},
+}
+"""What a liar makes of a run with others."""
+
+CRASHES = ("crash", "crash partner", "crash all")
+"""Whose ranks it has crash in one: its own, those of a partner, or all."""
+
+TOGETHER = (*SPOILT, *CRASHES)
+
+
+@dataclass
+class Liars:
+    """Nodes that lie as `strategy` has it; `victims` are those that they have agreed to accuse."""
+
+    nodes: frozenset[str]
+    strategy: str
+    lots: random.Random
+    victims: set[str] = field(default_factory=set)
+    style: str = "slow"
+
+    def accuse(self, probe: Probe, number: int) -> bool:
+        """Whether they spoil this run, the so many-th of the sweep with honest nodes in it."""
+        honest = {*probe.members} - self.nodes
+        match self.strategy:
+            case "random":
+                return self.lots.random() < 0.5
+            case "always":
+                return True
+            case "targeted":
+                return bool(honest & self.victims)
+            case "whoever is met first":
+                if len(self.victims) < len(self.nodes) and not self.has_slept(number):
+                    self.victims |= honest
+                return bool(honest & self.victims)
+            case "sleeper":
+                return self.has_slept(number)
+        raise AssertionError(self.strategy)
+
+    def has_slept(self, number: int) -> bool:
+        """Whether the first round is over, in which each of them was once."""
+        return number > len(self.nodes)
+
+
+STRATEGIES = ("random", "always", "targeted", "whoever is met first", "sleeper")
+
+
+class LyingFabric(Fabric):
+    """Runs groups of which some members lie."""
+
+    def __init__(self, sites: Sites, faults: Faults, liars: Liars, lots: random.Random) -> None:
+        super().__init__(sites, faults, 0.02, lots)
+        self.hurt: dict[str, set[str]] = {}  # the liars that have spoilt a run of each honest node
+        self._liars = liars
+        self._accused = 0
+
+    def run(self, probe: Probe) -> Trial:
+        """What the group shows, if it is not what its liars make of it."""
+        trial, lying = super().run(probe), self._liars.nodes.intersection(probe.members)
+        if not lying:
+            return trial
+        if lying.issuperset(probe.members):
+            return self._among_themselves(trial)
+        self._accused += 1
+        if not self._liars.accuse(probe, self._accused):
+            return trial
+        for node in {*probe.members} - lying:
+            self.hurt.setdefault(node, set()).update(lying)
+        return self._spoilt(trial, min(lying))
+
+    def _among_themselves(self, trial: Trial) -> Trial:
+        """They vouch for each other, and reach what they like."""
+        says = self._liars.lots.choice([*ALONE]) if len(trial.members) == 1 else "impossible"
+        return replace(trial, **ALONE[says])
+
+    def _spoilt(self, trial: Trial, liar: str) -> Trial:
+        lots = self._liars.lots
+        style = lots.choice(TOGETHER) if self._liars.style == "any" else self._liars.style
+        if style in SPOILT:
+            return replace(trial, **SPOILT[style])
+        by = {"crash": (liar,), "crash partner": (lots.choice(trial.others(liar)),), "crash all": trial.members}[style]
+        return replace(trial, **FAILED, rails=(), crashed=frozenset(by))
+
+
+Placed = Callable[[Sites, frozenset[str], str], Sites]
+
+
+def where_they_are(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """Everybody says the truth."""
+    return sites
+
+
+def nowhere(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """Nobody says anything."""
+    return {node: replace(site, rack=None, leaf=None) for node, site in sites.items()}
+
+
+def beside_the_victim(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """All liars say that they stand in the rack of one that they accuse."""
+    beside = {node: replace(sites[node], rack=sites[victim].rack, leaf=sites[victim].leaf) for node in liars}
+    return _in_order({**sites, **beside})
+
+
+def at_a_leaf_of_their_own(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """All liars say that they share one."""
+    return _in_order({**sites, **{node: replace(sites[node], rack="evil", leaf="evil") for node in liars}})
+
+
+def each_at_another_leaf(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """Each liar says that it stands at one where nobody else does."""
+    return _in_order({**sites, **{node: replace(sites[node], rack=node, leaf=f"leaf of {node}") for node in liars}})
+
+
+PLACES: tuple[Placed, ...] = (
+    where_they_are,
+    nowhere,
+    beside_the_victim,
+    at_a_leaf_of_their_own,
+    each_at_another_leaf,
+)
+
+
+def _in_order(sites: Sites) -> Sites:
+    ordered = sorted(sites.values(), key=lambda site: (site.rack or "", site.leaf or "", site.node))
+    return {site.node: site for site in ordered}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A sweep with liars in it, when it has ended."""
+
+    liars: Liars
+    fabric: LyingFabric
+    judgement: Judgement
+    rounds: int
+
+    @property
+    def accused(self) -> frozenset[str]:
+        """Healthy nodes that are convicted."""
+        return self.judgement.failed - self.liars.nodes
+
+    @property
+    def fabric_accused(self) -> set[tuple[str, ...]]:
+        """Leaves and paths that are convicted, and links of which neither end lies; nothing is wrong with them."""
+        return {
+            culprit.of
+            for culprit in (*self.judgement.leaves.values(), *self.judgement.paths.values())
+            if culprit.part is not Part.LINK or self.liars.nodes.isdisjoint(culprit.of)
+        }
+
+    @property
+    def suspected(self) -> set[str]:
+        """Nodes that are convicted, inconclusive, or at the end of a link that is."""
+        links = (culprit.of for culprit in self.judgement.paths.values() if culprit.part is Part.LINK)
+        return {
+            *self.judgement.failed,
+            *self.judgement.open,
+            *self.judgement.behind,
+            *(it for of in links for it in of),
+        }
+
+    @property
+    def untouched(self) -> dict[str, set[str]]:
+        """By honest node that a lie has left suspected, the liars that did it, where none of them is."""
+        hurt = {node: by for node, by in self.fabric.hurt.items() if node in self.suspected}
+        return {node: by for node, by in hurt.items() if self.suspected.isdisjoint(by)}
+
+
+def sweep(
+    seed: str, nodes: int, *, strategy: str, style: str, placed: Placed, alone: bool = True, faults: int = 0
+) -> Ended:
+    """A sweep of so many nodes of which a twentieth lies; besides, so many honest ones are slow."""
+    lots = lots_of(f"liars {seed} {nodes} {strategy} {style} {placed.__name__} {alone}")
+    true = {node: replace(site, places_itself=True) for node, site in sites_of(nodes).items()}
+    lying = frozenset(lots.sample([*true], max(1, nodes // 20)))
+    honest = [node for node in true if node not in lying]
+    victim = lots.choice(honest)
+    liars = Liars(lying, strategy, lots, {victim} if strategy == "targeted" else set(), style)
+    said = placed(true, lying, victim)
+    slow = Faults(nodes=dict.fromkeys(lots.sample(honest, faults), 0.5))
+    adaptive = Adaptive(said, Abilities(alone=alone, by_rail=alone), seed=seed)
+    fabric = LyingFabric(true, slow, liars, lots)
+    trials: list[Trial] = []
+    rounds = 0
+    while rounds < adaptive.max_rounds and (probes := adaptive.next_groups(trials, frozenset())):
+        trials += [fabric.run(probe) for probe in probes]
+        rounds += 1
+    return Ended(liars, fabric, adaptive.judge(trials), rounds)

@@ -1,0 +1,166 @@
+"""A simulation of a whole fleet in enforce mode of which one agent in twenty says whatever the wire lets it say.
+
+It answers every order of every group as lots decide: with ranks, addresses, results and reasons that are not so, at the
+wrong time, again and again or never, and has the ranks of its partners crash. The others are agents as they are.
+"""
+
+import random
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.simulation.conftest import COLLECTIVE, Agent, Build, Faults, Weather, World
+
+from muster.check import Needs, Scope
+from muster.model import Device, Finding, Inventory, RankResult, ServiceState, Severity, Topology, Verdict
+from muster.quarantine_settings import BudgetSettings, MassEventSettings, QuarantineSettings, ReturnSettings
+from muster.wire.messages import (
+    Accepted,
+    AnyCommand,
+    Declined,
+    Finished,
+    InventoryReport,
+    Join,
+    Prepare,
+    Progress,
+    Ready,
+    Start,
+)
+from muster_coordinator.events import InventorySeen
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.policy_file import shipped_rows
+from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.sweeps.recovery import AfterRestart
+
+RULES = QuarantineSettings(
+    mode="enforce",
+    budget=BudgetSettings(share="100%", domain_share="100%"),
+    mass_event=MassEventSettings(nodes=1000),
+    returning=ReturnSettings(wait_s=0.0, pause_s=10.0, passes=1),
+)
+REASONS = ("busy", "unreachable", "lost", "silent", "run.killed", "run.raised", "too_few_devices", "stopping")
+CODES = ("run.killed", "run.raised", "run.timeout", "run.preempted", "run.skipped", "collective.wrong_elements")
+FIGURES = (0.0, -1.0, 1e-9, 0.1, 1.5, 1e6, 1e29, 1e308, None)
+LONGEST_SWEEP_S = 3600
+
+
+class Liar(Agent):
+    """Says anything, also what no agent of ours would."""
+
+    def __init__(self, world: World, name: str, lots: random.Random) -> None:
+        super().__init__(world, name, Inventory())
+        self._lots = lots
+        self._first_rank = 0
+
+    def boot(self) -> None:
+        """Announces devices, a place and a check by lot."""
+        lots, self.up, self.beat = self._lots, True, self.world.now
+        place = {level: lots.choice([None, "", "rack-0", "leaf-0", "rack-1", "evil"]) for level in ("rack", "leaf")}
+        devices = (Device(index=it, uuid="same", model="any") for it in range(lots.choice([0, 8, 64])))
+        check = COLLECTIVE.model_copy(
+            update={
+                "scope": lots.choice([*Scope]),
+                "needs": lots.choice([*Needs]),
+                "timeout_s": lots.choice([0.0, 20.0, 1e9]),
+                "objective": lots.choice([None, "busbw_gbps", "made_up"]),
+                "by_rail": lots.choice([None, "made_up"]),
+                "params": lots.choice([{}, COLLECTIVE.params, {"type": "object", "required": ["nothing"]}]),
+            }
+        )
+        inventory = Inventory(devices=tuple(devices), topology=Topology(block=lots.choice([None, ""]), **place))
+        message = InventoryReport(**self._head(), inventory=inventory, checks=(check,))
+        self.world.send(lambda: self.world.coordinator.take(InventorySeen(message)), reliable=True)
+        self._presence(online=True)
+
+    def tick(self) -> None:
+        """Says that it is there, now and then that it has gone."""
+        super().tick()
+        if self._lots.random() < 0.01:
+            self._presence(online=self._lots.random() < 0.5)
+
+    def obey(self, order: AnyCommand) -> None:
+        """Answers soon, later, several times or never."""
+        match order:
+            case Join(group=group) | Start(group=group):
+                self.group = group
+            case Prepare(group=group):
+                self.group, self._first_rank = group, order.first_rank
+            case _:
+                return
+        honest = {Join: "accept", Prepare: "ready", Start: "finish"}[type(order)]
+        for _ in range(self._lots.choice([0, 1, 1, 1, 2])):
+            what = honest if self._lots.random() < 0.7 else self._lots.choice(["accept", "decline", "ready", "finish"])
+            self.world.at(self._lots.choice([0.01, 0.01, 1.0, 4.0, 30.0]), partial(self._say, what, order.group))
+        if isinstance(order, Start) and self._lots.random() < 0.5:
+            self.world.at(1.0, partial(self._hurt, order.group, self._lots.choice(CODES)))
+
+    def _say(self, what: str, group: str) -> None:
+        lots, head = self._lots, self._head(group)
+        match what:
+            case "accept":
+                address = lots.choice([self.name, "", "127.0.0.1", "node-0", "node-1", "10.0.0.1"])
+                ranks = lots.choice([1, 1, 1, 8, 4096])
+                self._reply(Accepted(**head, address=address, port=lots.choice([1, 4000, 65535]), ranks=ranks))
+            case "decline":
+                self._reply(Declined(**head, reason=lots.choice(REASONS)))
+            case "ready":
+                self._reply(lots.choice([Ready(**head), Progress(**head, text="nearly")]))
+            case "finish":
+                self._reply(Finished(**head, ranks=tuple(self._results())))
+
+    def _results(self) -> list[RankResult]:
+        lots = self._lots
+        verdict = lots.choice([*Verdict])
+        finding = Finding(code=lots.choice(CODES), summary="a lie", severity=lots.choice([*Severity]))
+        metrics: dict[str, Any] = {
+            "busbw_gbps": lots.choice([lots.choice(FIGURES), [], [lots.choice(FIGURES)] * 100]),
+            "sent_gbps": lots.choice(FIGURES),
+            "arrived_last": lots.choice(FIGURES),
+        }
+        first, count = lots.choice([self._first_rank, 0, -1, 1 << 40]), lots.choice([1, 1, 1, 0, 8])
+        return [
+            RankResult(rank=first + it, verdict=verdict, findings=(finding,), metrics=metrics, duration_s=1.0)
+            for it in range(count)
+        ]
+
+    def _hurt(self, group: str, code: str) -> None:
+        """The ranks of its partners end with what the liar sends them."""
+        verdict = Verdict.FAIL if code.startswith("collective") else Verdict.UNKNOWN
+        for member in self._members(group):
+            if member != self.name:
+                self.world.agents[member]._end(group, verdict, code, {})
+
+
+def swept(world: World) -> SweepRecord:
+    """A sweep over all, from its request to its end."""
+    name = world.sweep("adaptive")
+    for _ in range(LONGEST_SWEEP_S):
+        world.run(1)
+        if world.coordinator.summary(name).ended_at is not None:
+            return world.coordinator.sweeps[name]
+    raise AssertionError(f"sweep {name} did not end within {LONGEST_SWEEP_S} s")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_healthy_node_goes_out_of_service(seed: int) -> None:
+    """Through several sweeps, none is convicted, and each that a lie has left inconclusive has the liar beside it."""
+    lots = random.Random(f"liars {seed}")
+    build = Build(nodes=lots.choice([16, 20, 30]), rack=lots.choice([0, 4]))
+    weather = Weather(delay_s=0.3)
+    world = World(
+        seed, build, Faults(noise=0.05), weather, AfterRestart.RESUME, rules=RULES, policy=Policy(shipped_rows())
+    )
+    liar = lots.choice([*world.agents])
+    world.agents[liar] = Liar(world, liar, lots)
+    world.agents[liar].boot()
+    world.run(30)
+    honest = [node for node in world.agents if node != liar]
+    for _ in range(3):
+        record = swept(world)
+        assert {failed.node for failed in record.failed_nodes} <= {liar}
+        assert record.failed_fabric == ()
+        assert all(liar in link.between for link in record.failed_links)
+        named = {*record.inconclusive, *(failed.node for failed in record.failed_nodes)}
+        assert liar in named or not named
+        cases = {case.node: case.state for case in world.coordinator.fleet.cases()}
+        assert {cases[node] for node in honest} <= {ServiceState.IN_SERVICE, ServiceState.ACCEPTING}
