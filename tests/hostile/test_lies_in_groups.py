@@ -17,13 +17,14 @@ from tests.faults import muster_mischief
 from tests.hostile.liar import Gone, Guest, Lie, LyingStore
 from tests.hostile.member import LyingMember, Story
 from tests.hostile.world import HONEST, HOSTILE, MEETING_S, Attacker, World
+from tests.waiting import wait_for
 
 from muster.check import Scope, describe
 from muster.config import Config, Settings
 from muster.model import MOST_DEVICES, Finding, Severity, Verdict
 
 VICTIMS = ("n2", "n3", "n5")
-"""Those with enough memory for torch."""
+"""Three are enough: each has a partner that passes with it."""
 
 CRASHES = {"run.killed", "run.exited", "run.out_of_memory"}
 
@@ -64,6 +65,7 @@ def _held_bytes(pid: int) -> int:
 @contextmanager
 def unharmed(world: World) -> Iterator[None]:
     """Agents stay who they are, their memory stays bounded, and whatever they held is released."""
+    wait_for(lambda: not world.accused(), "every honest node to be in service")
     before = {node: world.agents[node].pid for node in HONEST}
     watch = Watch([*before.values()])
     watch.start()
@@ -75,6 +77,7 @@ def unharmed(world: World) -> Iterator[None]:
     assert world.coordinator.runs
     assert most < MOST_BYTES, f"{most / 2**30:.1f} GiB"
     world.wait_until_free(*HONEST)
+    assert world.accused() == []
 
 
 def announcing(size: int) -> Lie:
@@ -143,6 +146,8 @@ def test_a_lie_in_a_group_harms_no_node(world, attacker, tmp_path, lie):
     with unharmed(world), lying(world, attacker, story, serve) as liar:
         sweep = lied_to(world, check, tmp_path)
     assert liar.invited
+    assert blamed(sweep) <= {HOSTILE}
+    assert names_the_liar(sweep)
     for record in members(sweep):
         assert record["node"] == HOSTILE or not crashes(record), record
 
@@ -152,6 +157,9 @@ def test_lies_in_sweep_after_sweep_harm_no_node(world, attacker, tmp_path):
     check, story, serve = LIES["says that it crashed"]
     with unharmed(world), lying(world, attacker, story, serve):
         sweeps = [lied_to(world, check, tmp_path) for _ in range(4)]
+    for sweep in sweeps:
+        assert blamed(sweep) <= {HOSTILE}
+        assert names_the_liar(sweep)
     for record in itertools.chain.from_iterable(map(members, sweeps)):
         assert record["node"] == HOSTILE or not crashes(record), record
 
@@ -179,6 +187,17 @@ def members(sweep: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for each in sweep["rounds"]:
         for group in each["groups"]:
             yield from group["places"]
+
+
+def blamed(sweep: dict[str, Any]) -> set[str]:
+    """The nodes that a sweep convicts."""
+    return {culprit["node"] for culprit in sweep["failed_nodes"]}
+
+
+def names_the_liar(sweep: dict[str, Any]) -> bool:
+    """Whether the sweep says that something is wrong with it, and that nothing is with its victims."""
+    suspected = blamed(sweep) | {*sweep["inconclusive"]}
+    return HOSTILE in suspected and {*sweep["cleared_nodes"]} >= {*VICTIMS}
 
 
 def crashes(record: dict[str, Any]) -> set[str]:

@@ -107,6 +107,7 @@ class World(Fleet):
             agent.settings["plugins"]["disabled"] = NOT_LOADED
             agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
             agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
+            agent.settings["checks"]["memory"] = {"enabled": False}
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:

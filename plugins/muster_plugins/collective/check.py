@@ -160,7 +160,11 @@ def _measure_group(
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, told.transports)
-    known |= {"arrived_last": list(told.latest(group.nodes)), "environment": dict(shown(os.environ))}
+    known |= {
+        "peers": [*group.others],
+        "arrived_last": list(told.latest(group.nodes)),
+        "environment": dict(shown(os.environ)),
+    }
     peak = settings.peak_gbps or table.expected_peak(known)
     if group.rank == 0:
         known |= _outputs(params, seen.rows, told, peak)

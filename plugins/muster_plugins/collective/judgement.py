@@ -37,7 +37,7 @@ def _wrong(check: str, measurement: Measurement) -> list[Finding]:
     wrong = single_metric(measurement, "wrong_elements")
     if not wrong:
         return []
-    rank = measurement.facts.get("rank")
+    rank, peers = measurement.facts.get("rank"), measurement.facts.get("peers")
     where = "" if rank is None else f" on rank {rank}"
     return [
         Finding(
@@ -46,6 +46,6 @@ def _wrong(check: str, measurement: Measurement) -> list[Finding]:
             severity=Severity.ERROR,
             device=device_index(measurement.facts.get("device")),
             action=Action.INSPECT_HARDWARE,
-            evidence={"wrong_elements": wrong, "rank": rank},
+            evidence={"wrong_elements": wrong, "rank": rank} | ({"peers": peers} if peers else {}),
         )
     ]
