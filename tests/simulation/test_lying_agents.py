@@ -98,13 +98,13 @@ class Liar(Agent):
         lots, head = self._lots, self._head(group)
         match what:
             case "accept":
-                address = lots.choice([self.name, "", "127.0.0.1", "node-0", "node-1", "10.0.0.1"])
-                ranks = lots.choice([1, 1, 1, 8, 4096])
+                address = lots.choice([self.name, "127.0.0.1", "node-0", "node-1", "10.0.0.1"])
+                ranks = lots.choice([1, 1, 1, 8, 128])
                 self._reply(Accepted(**head, address=address, port=lots.choice([1, 4000, 65535]), ranks=ranks))
             case "decline":
                 self._reply(Declined(**head, reason=lots.choice(REASONS)))
             case "ready":
-                self._reply(lots.choice([Ready(**head), Progress(**head, text="nearly")]))
+                self._reply(Ready(**head) if lots.random() < 0.5 else Progress(**head, text="nearly"))
             case "finish":
                 self._reply(Finished(**head, ranks=tuple(self._results())))
 

@@ -14,8 +14,8 @@ def draw_partners(
     """So many healthy nodes that can run the check with this one, or as many as there are; `lots` is the seed.
 
     The nearest one tells the node from the path to it. The others come from anywhere in its block: nodes say themselves
-    where they stand, and liars who all stand beside one that is tested would keep it out of service for good. Only those
-    count that announce the check as most of them do: another would take no part.
+    where they stand, and liars who all stand beside one that is tested would keep it out of service for good. Those
+    that announce the check otherwise than most of them do count not: they would take no part.
     """
     healthy = (
         other

@@ -12,7 +12,7 @@ from muster_coordinator.definitions import Announcements, usual_check, usual_sco
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepState
-from muster_coordinator.sweeps.neighbours import nearest_healthy
+from muster_coordinator.sweeps.neighbours import draw_partners
 from muster_coordinator.sweeps.plan import Plan
 from muster_coordinator.sweeps.planning import plan_again
 
@@ -140,8 +140,8 @@ def test_partners_are_alike() -> None:
     nodes = lying(LIES["objective"], 6)
     for node in nodes.values():
         node.health = Health.HEALTHY
-    partners = nearest_healthy(nodes["n2"], nodes, "collective", 2)
-    assert [node.name for node in partners] == ["n4", "n1"]
+    partners = draw_partners(nodes["n2"], nodes, "collective", 6, lots="test")
+    assert {node.name for node in partners} == {"n1", "n3", "n4", "n5"}
 
 
 def test_the_scope_is_that_of_most() -> None:

@@ -14,10 +14,10 @@ def gathering(**settings: Any) -> Clock:
     return Clock(timetable(new_nodes={"check": "collective", **settings})).resume()
 
 
-def asked(said: list[Due | PassedOver]) -> list[tuple[str, ...] | None]:
+def asked(said: list[Due | PassedOver]) -> list[tuple[str, ...]]:
     """The nodes of what is due, all for new ones."""
     assert all(isinstance(it, Due) and it.origin == "new nodes" for it in said)
-    return [it.request.nodes for it in said if isinstance(it, Due)]
+    return [it.request.nodes or () for it in said if isinstance(it, Due)]
 
 
 def test_new_nodes_are_swept_when_they_have_gathered():
