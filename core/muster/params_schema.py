@@ -66,7 +66,7 @@ def flatten(schema: Json) -> Json:
             return {}
         flat[name] = {**(kinds[0] if len(kinds) == 1 else {"anyOf": kinds}), **_remarks(_table(parameter) or {})}
     asked = _list(schema.get("required"))[:MOST_PARAMETERS]
-    required = [name for name in asked if isinstance(name, str) and name in flat]
+    required: list[Any] = [name for name in asked if isinstance(name, str) and name in flat]
     needed = {"required": required} if required else {}
     return {"type": "object", "properties": flat, **needed, "additionalProperties": False}
 
