@@ -57,6 +57,8 @@ COLLECTIVE = CheckInfo(
     params={"type": "object", "properties": {}},
 )
 
+GEMM = COLLECTIVE.model_copy(update={"name": "gemm", "scope": Scope.NODE, "objective": None})
+
 
 class Members:
     """A fleet of nodes that reach so many GB/s in a group, or are `busy`, or never come to its end when `stuck`."""
@@ -83,7 +85,7 @@ class Members:
 
     def hear(self, node: str) -> None:
         """A node connects and passes a check of its own."""
-        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(COLLECTIVE,))
+        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(COLLECTIVE, GEMM))
         self.feed(PresenceSeen(Presence(sent_at=self.now, node=node, online=True)))
         self.feed(InventorySeen(report))
         self.feed(ReportSeen(self._passes(node)))
@@ -91,7 +93,7 @@ class Members:
     def announce(self, node: str, **otherwise: Any) -> None:
         """A node says something else about the check than the others."""
         check = COLLECTIVE.model_copy(update=otherwise)
-        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(check,))
+        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(check, GEMM))
         self.feed(InventorySeen(report))
 
     def restarted(self, silent: str | None = None) -> "Members":

@@ -117,7 +117,7 @@ class Liar(Agent):
             "sent_gbps": lots.choice(FIGURES),
             "arrived_last": lots.choice(FIGURES),
         }
-        first, count = lots.choice([self._first_rank, 0, -1, 1 << 40]), lots.choice([1, 1, 1, 0, 8])
+        first, count = lots.choice([self._first_rank, 0, 7, 1 << 19]), lots.choice([1, 1, 1, 0, 8])
         return [
             RankResult(rank=first + it, verdict=verdict, findings=(finding,), metrics=metrics, duration_s=1.0)
             for it in range(count)
