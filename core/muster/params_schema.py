@@ -65,7 +65,8 @@ def flatten(schema: Json) -> Json:
         if parts > MOST_PARTS:
             return {}
         flat[name] = {**(kinds[0] if len(kinds) == 1 else {"anyOf": kinds}), **_remarks(_table(parameter) or {})}
-    required = [name for name in _list(schema.get("required"))[:MOST_PARAMETERS] if name in flat]
+    asked = _list(schema.get("required"))[:MOST_PARAMETERS]
+    required: list[Any] = [name for name in asked if isinstance(name, str) and name in flat]
     needed = {"required": required} if required else {}
     return {"type": "object", "properties": flat, **needed, "additionalProperties": False}
 
@@ -119,12 +120,13 @@ def _kinds(parameter: Schema, definitions: Schema) -> list[dict[str, Any]]:
 
 
 def _resolved(option: Any, definitions: Schema) -> Schema:
-    """An alternative, with what it refers to in its place; references in that are not followed."""
+    """What counts of an alternative and of what it refers to; references in that are not followed."""
     schema: Schema = _table(option) or {}
-    reference = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith(_DEFINITIONS):
-        return schema
-    return {**(_table(definitions.get(reference.removeprefix(_DEFINITIONS))) or {}), **schema}
+    reference = str(schema.get("$ref", ""))
+    definition: Schema = {}
+    if reference.startswith(_DEFINITIONS):
+        definition = _table(definitions.get(reference.removeprefix(_DEFINITIONS))) or {}
+    return {key: said[key] for said in (definition, schema) for key in _READ if key in said}
 
 
 def _kind(schema: Schema) -> dict[str, Any]:
@@ -263,3 +265,6 @@ _RULES = {
         _Rule("maxItems", _TYPES["array"], _is_size, lambda it, most: len(it) <= most, "has more items than"),
     )
 }
+
+_READ = ("type", "const", "enum", "items", *_RULES)
+"""Of an alternative. Whatever else it holds, however much, is not even copied."""

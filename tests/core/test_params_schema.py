@@ -1,11 +1,14 @@
 """What nodes announce about parameters: kept flat and small, and never the reason why others wait."""
 
+import contextlib
 import enum
 import json
 import time
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import Field
 
 from muster.check import CheckInfo, Needs, Params, Scope
@@ -70,11 +73,15 @@ HOSTILE: dict[str, Any] = {
     "a long name": {"properties": {"x" * 1_000_000: {}}},
     "a name that rings": {"properties": {"\x1b[2J\a": {}}},
     "ten thousand needed": {**of({}), "required": [f"p{i}" for i in range(10_000)]},
+    "a large definition many times": {
+        "$defs": {"d": {f"x{number}": 0 for number in range(100_000)}},
+        "properties": {f"p{i}": {"anyOf": [{"$ref": "#/$defs/d"}] * 8} for i in range(MOST_PARAMETERS)},
+    },
     "somewhere else": of({"$ref": "http://127.0.0.1:1/schema"}),
     "items of items": of({"type": "array", "items": {"type": "array", "items": {"type": "array"}}}),
     "nothing of its kind": {
         "$defs": [],
-        "required": 7,
+        "required": [7, None, ["a"], {"a": "b"}, "a"],
         "properties": {
             "a": None,
             "b": [],
@@ -102,6 +109,39 @@ def test_no_schema_takes_long_or_grows(schema: dict[str, Any], size: Any) -> Non
     assert time.process_time() - begun < 0.2
     assert len(json.dumps(flat)) < 10_000
     assert flatten(flat) == flat
+
+
+WORDS = ("properties", "$defs", "$ref", "#/$defs/a", "anyOf", "type", "enum", "const", "items", "required", "default")
+MORE_WORDS = (
+    "description",
+    "minimum",
+    "multipleOf",
+    "minLength",
+    "maxItems",
+    "array",
+    "string",
+    "integer",
+    "a",
+    "size",
+)
+TEXTS = st.sampled_from(WORDS + MORE_WORDS) | st.text(max_size=5)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
+ANYTHING = st.recursive(PLAIN, lambda it: st.lists(it, max_size=4) | st.dictionaries(TEXTS, it, max_size=5))
+PARAMETERS = st.dictionaries(st.sampled_from(["a", "size"]), st.dictionaries(TEXTS, ANYTHING, max_size=5), max_size=2)
+SCHEMAS = st.dictionaries(TEXTS, ANYTHING) | st.builds(
+    lambda properties, more: {**more, "properties": properties}, PARAMETERS, st.dictionaries(TEXTS, ANYTHING)
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(schema=SCHEMAS, params=st.dictionaries(st.sampled_from(["a", "size"]), ANYTHING, max_size=2))
+def test_nothing_that_is_announced_or_asked_for_is_a_bug(schema: Any, params: Any) -> None:
+    """Whatever it is, it becomes flat, and parameters fit or are refused."""
+    flat = flatten(schema)
+    assert flatten(flat) == flat
+    rules_of(flat)
+    with contextlib.suppress(Refused):
+        require_fit("c", flat, params)
 
 
 def test_one_schema_holds_a_limited_number_of_values() -> None:
