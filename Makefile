@@ -44,7 +44,7 @@ constraints: $(VENV)/.installed-for-tests
 	mv constraints.new constraints.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "muster needs Python 3.11 or newer: make PYTHON=...")'
@@ -62,6 +62,8 @@ $(VENV)/.installed-for-tests: $(VENV)/.installed
 	$(INSTALL) --no-build-isolation --editable '.[dev]'
 	touch $@
 
-$(VENV)/.system-packages: .ci/system-packages | $(BIN)/python
+# Machines that are no Debian have no mirror for the newer broker. There the tests with it are skipped, but not in CI.
+$(VENV)/.system-packages: .ci/system-packages .ci/newer-mosquitto | $(BIN)/python
 	.ci/system-packages tests
+	.ci/newer-mosquitto || test -z "$$CI"
 	touch $@

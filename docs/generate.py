@@ -39,6 +39,7 @@ def _rights(manifests: Callable[[], list[Json]]) -> str:
 
 MANIFESTS: dict[str, Callable[[], str]] = {
     "base/agent-rbac.yaml": partial(_rights, rbac.agent_manifests),
+    "base/signer-rbac.yaml": partial(_rights, rbac.signer_manifests),
     "components/acting/rbac.yaml": partial(_rights, rbac.coordinator_manifests),
     "components/reservations/rbac.yaml": partial(_rights, rbac.reservation_manifests),
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import brokers
 from tests.waiting import wait_for
 
 # What tests share says by which values it failed, as they do.
@@ -62,18 +63,17 @@ class Mosquitto:
     `settings` are further lines of its settings.
     """
 
-    def __init__(self, directory: Path, settings: str) -> None:
+    def __init__(self, directory: Path, settings: str, program: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._config = directory / "mosquitto.conf"
         self._config.write_text(f"listener {self.port} 127.0.0.1\nuser root\n{settings}\n")
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
-        assert program, "these tests need Mosquitto: apt-get install mosquitto"
-        self._process = subprocess.Popen([program, "-c", self._config], stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen([self._program, "-c", self._config], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while True:
             try:
@@ -88,6 +88,11 @@ class Mosquitto:
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
@@ -101,13 +106,25 @@ def eventually() -> Callable[..., Any]:
     return wait_for
 
 
+@pytest.fixture(scope="session", params=["installed", "newer"])
+def mosquitto_program(request: pytest.FixtureRequest) -> Path:
+    """Each Mosquitto that muster is held against: the installed one and, if that is older, the one of Debian 13."""
+    if request.param == "installed":
+        return brokers.installed()
+    if brokers.version_of(brokers.installed()) >= brokers.NEWER_SINCE:
+        pytest.skip("the installed Mosquitto is as new")
+    if not brokers.NEWER.exists():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no newer Mosquitto: run .ci/newer-mosquitto")
+    return brokers.NEWER
+
+
 @pytest.fixture(scope="session")
 def new_mosquitto(tmp_path_factory):
-    """Makes brokers of which each runs for as long as its context lasts."""
+    """Makes brokers of which each runs for as long as its context lasts; of the installed program, if of no other."""
 
     @contextlib.contextmanager
-    def run(settings: str = OPEN_TO_ALL):
-        broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"), settings)
+    def run(settings: str = OPEN_TO_ALL, program: Path | None = None):
+        broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"), settings, program or brokers.installed())
         broker.start()
         try:
             yield broker

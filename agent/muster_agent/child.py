@@ -21,7 +21,7 @@ from typing import Any
 import pydantic_core
 
 from muster.check import AnyCheck, Rendezvous, Skip
-from muster.model import Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
+from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
 from muster.plugins import Answer, Plugins
 from muster.references import Reference, applicable
 from muster_agent import findings, process
@@ -152,7 +152,7 @@ def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunCont
     return RankResult(
         rank=context.assignment.place.rank if context.assignment.place else 0,
         verdict=Verdict.SKIPPED if skipped else verdict_of(tuple(found)),
-        findings=tuple(found),
+        findings=tuple(found[:MOST_NAMES]),
         metrics=measurement.metrics,
         facts=measurement.facts,
         duration_s=time.monotonic() - started,

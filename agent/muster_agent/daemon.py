@@ -25,6 +25,7 @@ from muster.model import Inventory, Json, Run
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.references import Reference
+from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent import events
 from muster_agent.endpoint import serving
@@ -36,11 +37,10 @@ from muster_agent.launcher import Launcher, LauncherLost
 from muster_agent.link import Link
 from muster_agent.metrics import Metrics
 from muster_agent.node import Node
-from muster_agent.notify import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_agent.orders import Surroundings
 from muster_agent.outbox import Outbox
 from muster_agent.plan import Planned, announced, judged, watched
-from muster_agent.planning import memory_limit_bytes
+from muster_agent.planning import memory_limit_bytes, resident_limit_bytes
 from muster_agent.plugins_run import plugins_run
 from muster_agent.ports import Ports, alone
 from muster_agent.resident import Resident
@@ -119,7 +119,8 @@ class Daemon:
         self._ports = Ports(settings)
         self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
-        self._resident = Resident(launcher, memory_limit, watched(plan), self._alert)
+        resident_limit = resident_limit_bytes(memory_limit)
+        self._resident = Resident(launcher, resident_limit, watched(plan), self._alert)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -128,7 +129,7 @@ class Daemon:
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
-        self._neighbourhood = Resident(launcher, memory_limit)
+        self._neighbourhood = Resident(launcher, resident_limit)
         self._errands = Errands(self._neighbourhood, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
@@ -150,7 +151,7 @@ class Daemon:
             self._put_aside("inventory", self._keep_inventory())
             self._put_aside("neighbourhood", self._neighbourhood.keep_only_while_asked())
             self._put_aside("launcher", self._miss_launcher())
-            self._put_aside("watchdog", keep_watchdog_quiet())
+            self._put_aside("watchdog", keep_watchdog_quiet(lambda: True))
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
             self._feed(events.Ticked())
             notify(READY)

@@ -100,6 +100,15 @@ class PortRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A group is to be as no group can be; `reason` is the word that Declined has for it."""
+
+    group: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reached:
     """Rank 0 of a group takes connections from here."""
 

@@ -4,15 +4,27 @@ That a run broke says nothing about the hardware, so none of them is an ERROR.
 """
 
 import os
+import re
 import signal
 import traceback
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from muster.model import Finding, Json, Severity
 from muster_agent.process import Exit
 
 _TRACEBACK_CHARACTERS = 4096
+_SUMMARY_CHARACTERS = 500
+
+KEPT_TEXT = 200
+"""Characters of each code and summary that are kept of findings which are too large."""
+
+_BROKEN = frozenset({"run.raised", "run.out_of_memory", "run.killed", "run.exited"})
+
+_JSON = TypeAdapter[Json](Json)
+
+_THROWN = re.compile(r"^terminate called after throwing an instance of '(.+)'(?:\n\s*what\(\):\s*(.*))?", re.MULTILINE)
+"""What the C++ library writes when nothing catches an exception, before it aborts the process."""
 
 
 def _unknown(code: str, summary: str, evidence: Json) -> Finding:
@@ -30,12 +42,23 @@ def preempted(reason: str) -> Finding:
 
 
 def raised(error: BaseException) -> Finding:
-    """The check raised an exception, MemoryError being a case of its own."""
+    """The check raised an exception, MemoryError being a case of its own.
+
+    An attribute `evidence` of the exception goes into the finding's, if it is a mapping of JSON.
+    """
     text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     if isinstance(error, MemoryError):
         return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
     first_line, *_ = [*str(error).splitlines(), ""]  # what follows may be a whole C++ stack; it is in the traceback
-    return _unknown("raised", f"{type(error).__name__}: {first_line}"[:500], {"traceback": text})
+    evidence = {**_own_evidence(error), "traceback": text}
+    return _unknown("raised", f"{type(error).__name__}: {first_line}"[:_SUMMARY_CHARACTERS], evidence)
+
+
+def _own_evidence(error: BaseException) -> Json:
+    try:
+        return _JSON.validate_python(getattr(error, "evidence", {}))
+    except ValidationError:
+        return {}
 
 
 def not_judged(metrics: list[str]) -> Finding:
@@ -83,8 +106,12 @@ def garbage(error: Exception) -> Finding:
     return _unknown("garbage", f"the run's process broke the protocol: {detail}", {})
 
 
-def ended_without_result(ending: Exit, *, memory_ran_out: bool) -> Finding:
-    """A child is gone and nobody asked it to go."""
+def ended_without_result(ending: Exit, *, memory_ran_out: bool, said: str = "") -> Finding:
+    """A child is gone and nobody asked it to go; `said` is the end of what it wrote.
+
+    A library whose thread throws, as those of gloo and NCCL do when a peer is gone or sends garbage, has raised: that
+    it takes the process with it makes it no crash of this node's own.
+    """
     evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
     if ending.status is None:
         return _unknown("exited", f"the run's process could not be started or watched: {ending.error}", evidence)
@@ -92,6 +119,9 @@ def ended_without_result(ending: Exit, *, memory_ran_out: bool) -> Finding:
     if code >= 0:
         return _unknown("exited", f"the run's process exited with code {code} without a result", {"code": code})
     name = _signal_name(-code)
+    if -code == signal.SIGABRT and (thrown := _THROWN.search(said)):
+        summary = f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
+        return _unknown("raised", summary[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
     if memory_ran_out and -code == signal.SIGKILL:
         return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
     return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
@@ -125,6 +155,25 @@ def leftovers(names: list[str]) -> Finding:
         severity=Severity.INFO,
         evidence={"names": [*names]},
     )
+
+
+def in_company(finding: Finding, met: Json) -> Finding:
+    """The finding with whom the rank had met, if it tells what broke the run."""
+    if finding.code not in _BROKEN:
+        return finding
+    return finding.model_copy(update={"evidence": {**finding.evidence, "met": met}})
+
+
+def oversized(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
+    """What is told of findings that are too large in `size` bytes of results: that they are, and how each begins."""
+    summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
+    short = (
+        finding.model_copy(
+            update={"evidence": {}, "code": finding.code[:KEPT_TEXT], "summary": finding.summary[:KEPT_TEXT]}
+        )
+        for finding in found
+    )
+    return (_unknown("oversized", summary, {}), *short)
 
 
 def with_tail(finding: Finding, tail: str) -> Finding:

@@ -29,7 +29,10 @@ MAX_LINE_BYTES = 1 << 20
 """A longer line from a child is garbage."""
 
 TAIL_BYTES = 4096
-"""How much of the end of a child's output is kept."""
+"""How much of the end of a child's output is evidence."""
+
+KEPT_BYTES = 1 << 16
+"""How much of it is looked through. What a C++ library throws is followed by a stack of some 20 KB."""
 
 _EXIT = TypeAdapter(Exit)
 _LOST = "the launcher process is gone"
@@ -178,6 +181,11 @@ class Spawned:
     @property
     def tail(self) -> str:
         """The end of what the child has written to stdout and stderr."""
+        return self._tail.kept[-TAIL_BYTES:].decode(errors="replace")
+
+    @property
+    def said(self) -> str:
+        """As `tail`, but much more of it."""
         return self._tail.kept.decode(errors="replace")
 
     def send(self, message: Json) -> None:
@@ -231,7 +239,7 @@ class _Tail(asyncio.Protocol):
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def data_received(self, data: bytes) -> None:
-        self.kept = (self.kept + data)[-TAIL_BYTES:]
+        self.kept = (self.kept + data)[-KEPT_BYTES:]
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.ended.set_result(None)

@@ -2,7 +2,7 @@
 
 One task listens, one speaks. What is to be said waits outside the connection (replies, the inventory, the outbox), so
 that a lost connection loses none of it. Everything that comes from the broker is untrusted: what does not parse is
-counted by kind and dropped.
+counted by kind and dropped, and so is what nobody foresaw and makes the agent raise.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import structlog
 
 import muster
 from muster.config import Settings
-from muster.errors import RemoteError
+from muster.errors import RemoteError, SettingsError
 from muster.mqtt import connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
@@ -26,6 +26,7 @@ from muster_agent.delivery import Delivery
 from muster_agent.events import CommandReceived, CoordinatorSeen
 from muster_agent.metrics import Metrics
 from muster_agent.outbox import Outbox
+from muster_agent.reply_size import fitting
 
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next attempts begin with the first delay again."""
@@ -65,19 +66,23 @@ class Link:
         self._inventory_said = False
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
+        self._failed_kinds: set[str] = set()
         self._heartbeat_due = 0.0
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = broker_url(settings.broker)
-        self._options = connection_options(settings.broker, self._broker)
+        connection_options(settings.broker, self._broker)  # what is wrong with them is said at the start
         self.connected = False
 
     # What others ask it to say
 
     def reply(self, message: AnyGroupReply) -> None:
-        """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten."""
-        self._replies.append(message)
-        self._last_reply = message
+        """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten.
+
+        What is too large for a message is said in short.
+        """
+        self._last_reply = fitting(message)
+        self._replies.append(self._last_reply)
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
@@ -103,7 +108,7 @@ class Link:
             began = time.monotonic()
             try:
                 await self._converse()
-            except* aiomqtt.MqttError as errors:
+            except* (aiomqtt.MqttError, SettingsError) as errors:
                 attempt = 0 if time.monotonic() - began > STEADY_S else attempt
                 self._lost(errors.exceptions[0], attempt)
                 await self._pause(attempt)
@@ -130,7 +135,7 @@ class Link:
     def _client(self) -> aiomqtt.Client:
         offline = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
         return aiomqtt.Client(
-            **self._options,
+            **connection_options(self._settings.broker, self._broker),  # a certificate may have been renewed
             identifier=f"muster-{self._settings.fleet}-{self._node}",
             keepalive=max(5, round(1.5 * self._settings.agent.heartbeat_s)),
             will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), offline, qos=1, retain=True),
@@ -230,10 +235,16 @@ class Link:
 
     async def _listen(self, client: aiomqtt.Client) -> None:
         async for message in client.messages:
-            try:
-                self._hear(message.topic.value, message.payload)
-            except RemoteError as error:
-                self._refuse(error)
+            self.hear(message.topic.value, message.payload)
+
+    def hear(self, topic: str, payload: object) -> None:
+        """Takes one message from the broker. Whatever is wrong with it is counted and dropped: no message ends us."""
+        try:
+            self._hear(topic, payload)
+        except RemoteError as error:
+            self._refuse(error)
+        except Exception as error:
+            self._fail(topic, error)
 
     def _hear(self, topic: str, payload: object) -> None:
         assert isinstance(payload, bytes)
@@ -271,3 +282,11 @@ class Link:
         if error.kind not in self._refused_kinds:
             self._refused_kinds.add(error.kind)
             log.warning("message_refused", kind=error.kind, detail=error.detail, note="logged once for each kind")
+
+    def _fail(self, topic: str, error: Exception) -> None:
+        """A message has found a mistake of ours: it costs that message only."""
+        self._metrics.refused("failed")
+        kind = type(error).__name__
+        if kind not in self._failed_kinds:
+            self._failed_kinds.add(kind)
+            log.error("message_failed", topic=topic, exc_info=error, note="logged once for each kind of error")

@@ -14,8 +14,9 @@ import structlog
 from pydantic import ValidationError
 
 from muster.errors import Unavailable
-from muster.model import Finding, Run, Severity
+from muster.model import Run
 from muster.wire.messages import new_id
+from muster_agent.findings import oversized
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (seq INTEGER PRIMARY KEY AUTOINCREMENT, "check" TEXT NOT NULL, body TEXT NOT NULL);
@@ -27,8 +28,8 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 MAX_RUN_BYTES = 256 * 1024
 """A larger run would not fit into a message with others; it is kept without its measurement."""
 
-KEPT_TEXT = 200
-"""Of a run that is too large, so many findings are kept, and so many characters of each code and summary."""
+KEPT_FINDINGS = 200
+"""So many findings of a run that is too large are kept."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
 
@@ -197,12 +198,5 @@ def _fitting(run: Run) -> Run:
     size = len(run.model_dump_json().encode())
     if size <= MAX_RUN_BYTES:
         return run
-    summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
-    oversized = Finding(code="run.oversized", summary=summary, severity=Severity.UNKNOWN)
-    kept = [
-        finding.model_copy(
-            update={"evidence": {}, "code": finding.code[:KEPT_TEXT], "summary": finding.summary[:KEPT_TEXT]}
-        )
-        for finding in run.findings[:KEPT_TEXT]
-    ]
-    return run.model_copy(update={"metrics": {}, "facts": {}, "params": {}, "findings": (oversized, *kept)})
+    kept = oversized(run.findings[:KEPT_FINDINGS], size)
+    return run.model_copy(update={"metrics": {}, "facts": {}, "params": {}, "findings": kept})

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
+from muster.check import PLUGINS_LOADED
 from muster.model import Finding, Run, Severity, verdict_of
 from muster.wire.messages import PluginInfo, new_id
-
-CHECK = "plugins"
 
 
 def plugins_run(node: str, failed: Iterable[PluginInfo], now: float) -> Run:
@@ -22,7 +21,7 @@ def plugins_run(node: str, failed: Iterable[PluginInfo], now: float) -> Run:
     return Run(
         id=new_id(),
         node=node,
-        check=CHECK,
+        check=PLUGINS_LOADED,
         verdict=verdict_of(findings),
         findings=findings,
         started_at=now,

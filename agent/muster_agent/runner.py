@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from muster.model import Finding, RankResult, Run, Severity, Verdict, verdict_of, worst
+from muster.model import MOST_NAMES, Finding, Json, RankResult, Run, Severity, Verdict, verdict_of, worst
 from muster_agent import child, findings, process
 from muster_agent.launcher import Garbage, Launcher, LauncherLost, Spawned
 from muster_agent.orders import (
@@ -145,16 +145,22 @@ class Runner:
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
     async def _spawn_ranks(self, run: _Current, listener: socket.socket | None) -> None:
-        for place in run.order.places or (None,):
+        places = run.order.places or (None,)
+        for place in places:
             spawned = await self._launcher.spawn(
                 child.RUN,
-                memory_limit_bytes=self.surroundings.memory_limit_bytes,
+                memory_limit_bytes=self._share_of_memory(len(places)),
                 listener=listener if place is not None and place.rank == 0 else None,
             )
             spawned.send({"assignment": self._assignment(run, place).model_dump(mode="json")})
             run.children.append(spawned)
         if run.ending:  # it was stopped while its ranks were being spawned
             run.end(run.ending)
+
+    def _share_of_memory(self, ranks: int) -> int | None:
+        """What each rank may take, so that a peer which makes all of them grow takes no more than one run may."""
+        limit = self.surroundings.memory_limit_bytes
+        return limit // ranks if limit is not None else None
 
     def _assignment(self, run: _Current, place: Place | None) -> Assignment:
         check, around = run.order.check, self.surroundings
@@ -198,11 +204,15 @@ class Runner:
         ending = await spawned.gone()
         if run.stopped or problem or result is None:
             ran_out = process.out_of_memory_kills() > run.kills_before
-            why = problem or run.ending or findings.ended_without_result(ending, memory_ran_out=ran_out)
+            why = (
+                problem
+                or run.ending
+                or findings.ended_without_result(ending, memory_ran_out=ran_out, said=spawned.said)
+            )
             result = _without_measurement(run, place, findings.with_tail(why, spawned.tail))
         if place and result.verdict is Verdict.UNKNOWN and not run.released:
             run.end(findings.preempted(f"rank {result.rank} ended before the rendezvous"))
-        return _with_aftermath(result, ending)
+        return _with_aftermath(_with_company(result, run, place), ending)
 
     def _heard(self, run: _Current, message: dict[str, Any]) -> RankResult | None:
         match message:
@@ -248,6 +258,16 @@ def _without_measurement(run: _Current, place: Place | None, why: Finding) -> Ra
     )
 
 
+def _with_company(result: RankResult, run: _Current, place: Place | None) -> RankResult:
+    """Adds to what broke a rank whom it had met by then: after that, it may be the doing of ranks on other nodes."""
+    if place is None or not run.released or place.world_size == place.local_world_size:
+        return result
+    rank_0 = f"{place.master_addr}:{place.master_port}"
+    met: Json = {"rank": place.rank, "world_size": place.world_size, "rank_0": rank_0}
+    found = (findings.in_company(finding, met) for finding in result.findings)
+    return result.model_copy(update={"findings": tuple(found)})
+
+
 def _with_aftermath(result: RankResult, ending: process.Exit) -> RankResult:
     """Adds what was found when the rank was gone. Leftovers do not change the verdict, the unkillable does."""
     return result.model_copy(
@@ -266,7 +286,7 @@ def _sum(run: _Current, ranks: list[RankResult], node: str) -> Run:
         node=node,
         check=order.check.name,
         verdict=worst([rank.verdict for rank in ranks]),
-        findings=tuple(finding for rank in ranks for finding in rank.findings),
+        findings=tuple(finding for rank in ranks for finding in rank.findings)[:MOST_NAMES],
         metrics=ranks[0].metrics,
         facts=ranks[0].facts,
         params=order.params.model_dump(mode="json"),

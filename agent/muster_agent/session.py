@@ -5,6 +5,7 @@ The rules of the machine:
 - A session begins INVITED: it opens a port, for the case that it gets rank 0, and accepts with it (ACCEPTED).
 - Prepare names its ranks and rank 0. It claims the lease (CLAIMING), proves that it can connect to rank 0, be it its
   own (REACHING), and spawns its ranks up to the rendezvous (SPAWNING). When all of them wait there it says so (READY).
+  A Prepare for a group as there can be none is declined instead (ENDED).
 - Start lets them go (RUNNING). When all of them have ended, it reports what each says (ENDED).
 - Every state has a deadline. Whatever ends a session early kills what it has spawned and waits for that (LEAVING);
   then its port is closed and its lease released. The coordinator is told why, unless it asked for it.
@@ -47,6 +48,8 @@ from muster_agent.events import (
 )
 from muster_agent.lease import PATIENCE_S, RESERVING_PATIENCE_S, Denied, Granted, Preempted
 from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunProgressed
+from muster_agent.placement import must_be_possible
+from muster_agent.plan import Unfit
 
 
 class State(StrEnum):
@@ -64,7 +67,7 @@ class State(StrEnum):
 
 
 SessionEvent = (
-    (events.PortOpened | events.PortRefused | Prepare | Granted | Denied | Preempted)
+    (events.PortOpened | events.PortRefused | Prepare | events.Misplaced | Granted | Denied | Preempted)
     | (events.Reached | events.Unreachable | RanksReady | Start | RunProgressed | RunEnded)
     | (Abort | StopRequested | Superseded | Overdue)
 )
@@ -91,6 +94,7 @@ _ON_THE_WAY: dict[tuple[State, type[SessionEvent]], State] = {
     (State.INVITED, events.PortOpened): State.ACCEPTED,
     (State.INVITED, events.PortRefused): State.ENDED,
     (State.ACCEPTED, Prepare): State.CLAIMING,
+    (State.ACCEPTED, events.Misplaced): State.ENDED,
     (State.CLAIMING, Granted): State.REACHING,
     (State.CLAIMING, Denied): State.ENDED,
     (State.REACHING, events.Reached): State.SPAWNING,
@@ -138,6 +142,7 @@ class Session:
         self._timeout_s = join.timeout_s
         self._ranks = ranks
         self._new_id = new_id
+        self._address = ""
         self._prepare: Prepare | None = None
         self._progress_due = 0.0
         self.spawned = False
@@ -162,6 +167,8 @@ class Session:
 
     def handle(self, event: SessionEvent, now: float) -> list[SessionCommand]:
         """What follows from `event`, which must concern this session; nothing when its state does not expect it."""
+        if isinstance(event, Prepare):
+            event = self._possible(event)
         target = TRANSITIONS.get((self.state, type(event)))
         if target is None:
             return []
@@ -171,6 +178,13 @@ class Session:
         if target is not before:
             self._enter(target, now)
         return [*self._answer(event, before, now), *self._clear()]
+
+    def _possible(self, prepare: Prepare) -> Prepare | events.Misplaced:
+        try:
+            must_be_possible(prepare, self._ranks, self._address)
+        except Unfit as unfit:
+            return events.Misplaced(self.group, unfit.reason, str(unfit))
+        return prepare
 
     def _enter(self, state: State, now: float) -> None:
         self.state = state
@@ -189,6 +203,7 @@ class Session:
         answer: list[SessionCommand]
         match event:
             case events.PortOpened(_, address, port):
+                self._address = address
                 answer = [self._reply(Accepted, now, address=address, port=port, ranks=self._ranks)]
             case Prepare():
                 answer = self._claim(event)
@@ -277,6 +292,8 @@ class Session:
         match event:
             case events.PortRefused(_, detail):
                 reason = "failed_to_start"
+            case events.Misplaced(_, reason, detail):
+                pass
             case Denied(_, detail):
                 reason = "not_idle"
             case events.Unreachable(_, detail):

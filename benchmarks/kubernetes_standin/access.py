@@ -17,6 +17,9 @@ CLUSTER_ADMIN: Role = {
     "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
 }
 
+API_SERVER = "https://kubernetes.default.svc"
+"""The audience of tokens that are for the server itself."""
+
 BASIC_USER: Role = {
     "kind": "ClusterRole",
     "metadata": {"name": "system:basic-user"},
@@ -62,6 +65,25 @@ class User:
         )
 
 
+@dataclass(frozen=True)
+class PodToken:
+    """A token that a kubelet has got for a pod on its node; it is good for one audience."""
+
+    user: str
+    node: str
+    pod: str
+    audience: str
+    token: str = field(default_factory=new_token, repr=False)
+
+    @property
+    def extra(self) -> dict[str, list[str]]:
+        """What the server says of whoever shows it, since Kubernetes 1.30."""
+        return {
+            "authentication.kubernetes.io/node-name": [self.node],
+            "authentication.kubernetes.io/pod-name": [self.pod],
+        }
+
+
 ANONYMOUS = User("system:anonymous", [])
 """Whoever does not say who they are: they may ask for the version, and for nothing else."""
 
@@ -71,10 +93,22 @@ class Users:
     """Everybody whom the server knows."""
 
     by_name: dict[str, User] = field(default_factory=dict)
+    pod_tokens: list[PodToken] = field(default_factory=list)
 
     def add(self, name: str, roles: Iterable[Role]) -> User:
         user = self.by_name[name] = User(name, [BASIC_USER, *roles])
         return user
+
+    def reviewed(self, token: str, audiences: list[str]) -> dict[str, Any]:
+        """The status of a TokenReview. A user's own token is for the server, whose audience `API_SERVER` is."""
+        wanted = audiences or [API_SERVER]
+        for user in self.by_name.values():
+            if user.token == token:
+                return _review(user.name, {}, API_SERVER, wanted)
+        for bound in self.pod_tokens:
+            if bound.token == token:
+                return _review(bound.user, bound.extra, bound.audience, wanted)
+        return {"user": {}, "error": "[invalid bearer token]"}
 
     def authenticated(self, authorization: str | None) -> User:
         """The user with the token of an Authorization header, or Refused with 401; nobody who sends none."""
@@ -85,6 +119,13 @@ class Users:
             if kind == "Bearer" and user.token == token:
                 return user
         raise unauthorized()
+
+
+def _review(name: str, extra: Mapping[str, list[str]], audience: str, wanted: list[str]) -> dict[str, Any]:
+    if audience not in wanted:
+        return {"user": {}, "error": f'token audiences ["{audience}"] is invalid for the target audiences {wanted}'}
+    more = {"extra": dict(extra)} if extra else {}
+    return {"authenticated": True, "user": {"username": name, **more}, "audiences": [audience]}
 
 
 def denied(user: User, attempt: Attempt, resource: Resource) -> Refused:

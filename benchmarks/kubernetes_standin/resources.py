@@ -63,10 +63,11 @@ NEW_EVENTS = Resource(
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
+TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 
 RESOURCES = {
     (resource.group, resource.version, resource.plural): resource
-    for resource in (NODES, PODS, EVENTS, NEW_EVENTS, ACCESS_REVIEWS)
+    for resource in (NODES, PODS, EVENTS, NEW_EVENTS, ACCESS_REVIEWS, TOKEN_REVIEWS)
 }
 
 MERGE_KEYS: dict[tuple[str, ...], str] = {

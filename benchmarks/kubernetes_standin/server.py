@@ -12,14 +12,14 @@ from typing import Any
 
 from aiohttp import web
 from benchmarks.kubernetes_standin import credentials
-from benchmarks.kubernetes_standin.access import CLUSTER_ADMIN, Role, User, Users, denied, new_token
+from benchmarks.kubernetes_standin.access import CLUSTER_ADMIN, PodToken, Role, User, Users, denied, new_token
 from benchmarks.kubernetes_standin.api import VERSION, Call, answer, selection
 from benchmarks.kubernetes_standin.faults import Fault, Order, Orders, refusal
 from benchmarks.kubernetes_standin.lifecycle import NodeLifecycle
 from benchmarks.kubernetes_standin.objects import node, pod
 from benchmarks.kubernetes_standin.ownership import Writer
-from benchmarks.kubernetes_standin.resources import NODES, PODS, Object
-from benchmarks.kubernetes_standin.statuses import Refused, no_such_resource
+from benchmarks.kubernetes_standin.resources import NODES, PODS, TOKEN_REVIEWS, Object
+from benchmarks.kubernetes_standin.statuses import Refused, bad_request, no_such_resource
 from benchmarks.kubernetes_standin.store import Store
 from benchmarks.kubernetes_standin.target import Target, target_of, verb_of
 from benchmarks.kubernetes_standin.watching import Watches
@@ -114,6 +114,12 @@ class StandIn:
         credentials.write_service_account(directory, self.authority, token, namespace)
         return directory
 
+    def pod_token(self, user: str, node: str, audience: str) -> str:
+        """A token of a service account as a kubelet projects it into a pod on its node, for an audience."""
+        bound = PodToken(user, node, f"pod-on-{node}", audience)
+        self._users.pod_tokens.append(bound)
+        return bound.token
+
     def replace_token(self, user: str) -> None:
         """Refuses the user's token from now on. The next `kubeconfig` or `service_account` has the new one."""
         self._users.by_name[user].token = new_token()
@@ -172,6 +178,8 @@ class StandIn:
         attempt = target.attempt(entry.verb)
         if not user.may(attempt):
             raise denied(user, attempt, target.resource)
+        if target.resource is TOKEN_REVIEWS:
+            return _token_review(self._users, body)
         agent = request.headers.get("User-Agent", "unknown")
         call = Call(user, target, request.query, request.content_type, agent, body)
         if entry.verb == "watch":
@@ -208,6 +216,15 @@ def _decoded(body: bytes) -> Any:
         return json.loads(body) if body else None
     except ValueError:
         return body.decode(errors="replace")
+
+
+def _token_review(users: Users, body: bytes) -> web.Response:
+    """The review that was sent, with its status."""
+    review = _decoded(body)
+    if not isinstance(review, dict) or not review.get("spec", {}).get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
+    spec = review["spec"]
+    return web.json_response({**review, "status": users.reviewed(spec["token"], spec.get("audiences", []))}, status=201)
 
 
 def _refusal(refused: Refused) -> web.Response:

@@ -1,8 +1,9 @@
 """What is normal for one metric of one check, over all devices that are measured in the same way.
 
 - A device counts by the median of its last values. What it has shown first, over several runs, is its own level.
-- The anchor is the level of the fleet that counts as normal. It is taken when there are enough devices, and taken again
-  each time their number has doubled, so that the first few do not decide for all.
+- No node counts with more devices than the usual one has, whatever it announces: `shares` says why.
+- The anchor is the level of the fleet that counts as normal. It is taken when there are enough devices of enough nodes,
+  and taken again each time their number has doubled, so that the first few do not decide for all.
 - The anchor follows the fleet to the better, but never to the worse: where the fleet becomes worse as a whole, or many
   nodes at once, that is a shift. It is found as such and held against no node, until the fleet is back or an operator
   says that this is normal now. So a bad fleet does not teach that bad is normal.
@@ -11,6 +12,7 @@
 """
 
 from collections.abc import Iterable, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
 from muster.check import Worse
@@ -21,6 +23,7 @@ from muster_coordinator.normality import (
     OWN_FLOOR,
     TYPICAL_ERROR,
     Level,
+    are_enough,
     fleet_level,
     level_of,
     share_worse,
@@ -30,6 +33,7 @@ from muster_coordinator.normality import (
 from muster_coordinator.ranked import Ranked
 from muster_coordinator.readings import Device
 from muster_coordinator.records import Anchor, BaselineRecord, BaselineView, DeviceLevel, FleetFinding, LevelsRecord
+from muster_coordinator.shares import Shares
 from muster_coordinator.suspects import Held, Suspects
 from muster_coordinator.track import Track
 
@@ -59,14 +63,17 @@ class Baseline:
         self.check = check
         self.metric = metric
         self.devices = 0
-        self._worse = worse
+        self.worse = worse
         self._when = when
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
         self._nodes: dict[str, dict[Device, Track]] = {}
         self._measured: dict[str, float] = {}  # when each node was, the latest last
-        self._typical = Ranked()  # of every device that has one
-        self._noises = Ranked()  # of every device that has an own level
+        self._alike = 0
+        self._shares = Shares()
+        self._counting = 0  # devices that count
+        self._typical = Ranked()  # of each of these that has one
+        self._noises = Ranked()  # of each of these that has an own level
         self._suspects = Suspects()
 
     def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
@@ -77,23 +84,26 @@ class Baseline:
             tracks = self._nodes[record.node] = {}
             for name, level in record.levels.items():
                 device = int(name) if name else None
-                track = tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
-                self._noises.replace(None, track.noise)
+                tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
             self.devices += len(tracks)
+            self._shares.replace(0, len(tracks))
+        self._count_again()
 
-    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float) -> Learned:
+    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float, *, alike: int) -> Learned:
         """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
 
-        `present` are the devices that the node has, none when that is not known.
+        `present` are the devices that the node has, none when that is not known; so many nodes are `alike`.
         """
+        self._alike = alike
         if now < self._reset_at:
             return Learned({}, None, None)
-        if present:
-            there = {None, *present, *(reading.device for reading in readings)}
-            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in there])
         self._measured.pop(node, None)
         self._measured[node] = now
+        before = self._withdraw(node)
+        if present:
+            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
         learned = [self._add(node, reading) for reading in readings]
+        self._enter(node, before)
         settled = self._settle(now)
         held: dict[str, tuple[Finding, ...]] = {}
         for each in self._measured if settled else (node,):
@@ -112,14 +122,16 @@ class Baseline:
         self._suspects.since = None
         for tracks in self._nodes.values():
             for track in tracks.values():
-                self._noises.replace(track.noise, None)
                 track.own = None
+        self._count_again()
         self._settle(now)
         return self.release(), self._record()
 
     def forget(self, node: str) -> None:
         """Does without a node that has left."""
+        before = self._withdraw(node)
         self._drop(node, [*self._nodes.get(node, ())])
+        self._enter(node, before)
         self._nodes.pop(node, None)
         self._measured.pop(node, None)
         self._suspects.forget(node)
@@ -128,13 +140,18 @@ class Baseline:
         """Takes back what is held against anybody."""
         return self._suspects.release()
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes were measured."""
+        return len(self._nodes)
+
     def view(self) -> BaselineView:
         """The baseline as it stands."""
         return BaselineView(
             id=self.id,
             check=self.check,
             metric=self.metric,
-            worse=self._worse,
+            worse=self.worse,
             when=self._when,
             devices=self.devices,
             nodes=len(self._nodes),
@@ -148,7 +165,7 @@ class Baseline:
         """That the fleet has become worse, if it has."""
         if self._suspects.since is None or self._anchor is None or self._centre is None:
             return None
-        share = share_worse(self._centre, self._anchor.centre, self._worse)
+        share = share_worse(self._centre, self._anchor.centre, self.worse)
         out, nodes = len(self._suspects.out_of_line), len(self._nodes)
         return FleetFinding(
             code="baseline.shift",
@@ -168,29 +185,50 @@ class Baseline:
         if reading.device not in tracks:
             tracks[reading.device] = Track(reading.uuid)
             self.devices += 1
-        track = tracks[reading.device]
-        before = track.typical
-        learned = track.add(reading.value)
-        self._typical.replace(before, track.typical)
-        if learned:
-            self._noises.replace(None, track.noise)
-        return learned
+        return tracks[reading.device].add(reading.value)
 
     def _drop(self, node: str, devices: Iterable[Device]) -> None:
         """Forgets devices that are no longer there."""
         for device in devices:
-            track = self._nodes[node].pop(device)
+            del self._nodes[node][device]
+            self.devices -= 1
+
+    def _counted(self, node: str) -> list[Track]:
+        """The devices that a node counts with."""
+        return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
+
+    def _withdraw(self, node: str) -> int:
+        """Counts without a node; how many devices it has."""
+        for track in self._counted(node):
             self._typical.replace(track.typical, None)
             self._noises.replace(track.noise, None)
-            self.devices -= 1
+            self._counting -= 1
+        return len(self._nodes.get(node, ()))
+
+    def _enter(self, node: str, before: int) -> None:
+        """Counts with a node again that had so many devices before."""
+        if self._shares.replace(before, len(self._nodes.get(node, ()))):
+            self._count_again()
+            return
+        for track in self._counted(node):
+            self._typical.replace(None, track.typical)
+            self._noises.replace(None, track.noise)
+            self._counting += 1
+
+    def _count_again(self) -> None:
+        """Counts all nodes anew, which takes time in proportion to them."""
+        tracks = [track for node in self._nodes for track in self._counted(node)]
+        self._counting = len(tracks)
+        self._typical = Ranked(track.typical for track in tracks)
+        self._noises = Ranked(track.noise for track in tracks)
 
     def _settle(self, now: float) -> bool:
         """Takes the anchor if it is time to; whether it did."""
         count = len(self._typical)
-        if self._centre is None or count <= LEAST_PEERS:
+        if self._centre is None or count <= LEAST_PEERS or not are_enough(self._judged, self._alike):
             return False
         if self._anchor is not None:
-            share = share_worse(self._centre, self._anchor.centre, self._worse)
+            share = share_worse(self._centre, self._anchor.centre, self.worse)
             shift = self._shift(self._anchor)
             doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
             better = count >= self._anchor.devices and share < -shift  # those that are back first are not the fleet
@@ -208,12 +246,12 @@ class Baseline:
     def _has_shifted(self) -> bool:
         if self._anchor is None or self._centre is None or len(self._typical) <= LEAST_PEERS:
             return False
-        return share_worse(self._centre, self._anchor.centre, self._worse) > self._shift(self._anchor)
+        return share_worse(self._centre, self._anchor.centre, self.worse) > self._shift(self._anchor)
 
     @property
     def _judged(self) -> int:
         """Nodes whose devices have been measured often enough to be judged; a mean where not all of a node's have."""
-        return len(self._nodes) * len(self._typical) // max(self.devices, 1)
+        return len(self._nodes) * len(self._typical) // max(self._counting, 1)
 
     def _shift(self, anchor: Anchor) -> float:
         """From how much on a change of the fleet's centre is none of chance."""
@@ -228,15 +266,15 @@ class Baseline:
         if self._anchor is not None:
             floor = max(FLEET_FLOOR, TYPICAL_ERROR * noise)
             fleet = fleet_level(Level(self._anchor.centre, self._anchor.spread), floor, self._anchor.devices)
-            if too_bad(value, fleet, self._worse, floor):
+            if too_bad(value, fleet, self.worse, floor):
                 others = f"that is normal for {len(self._typical)} devices"
                 found.append(self._finding("outlier", value, fleet, others, device=device))
-        if track.own is not None and too_bad(value, track.own, self._worse, max(OWN_FLOOR, noise)):
+        if track.own is not None and too_bad(value, track.own, self.worse, max(OWN_FLOOR, noise)):
             found.append(self._finding("drift", value, track.own, "that it began with", device=device))
         return found
 
     def _finding(self, what: str, value: float, level: Level, whose: str, *, device: Device) -> Finding:
-        share = share_worse(value, level.centre, self._worse)
+        share = share_worse(value, level.centre, self.worse)
         return Finding(
             code=f"baseline.{what}",
             summary=f"{self.metric} {value:.4g} is {share:.1%} worse than the {level.centre:.4g} {whose} "
@@ -259,7 +297,7 @@ class Baseline:
             id=self.id,
             check=self.check,
             metric=self.metric,
-            worse=self._worse,
+            worse=self.worse,
             when=self._when,
             anchor=self._anchor,
             reset_at=self._reset_at,

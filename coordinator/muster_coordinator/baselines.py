@@ -4,22 +4,26 @@ Only runs that stand for a node alone and do not fail teach anything: what refer
 compared that have the same check, the same parameters and the same of the facts in `COMPARED_BY`. Versions of software
 are among them for results, bit by bit, but not for speeds: a driver that makes a fleet slower is what a shift shows.
 
-What is kept is bounded, and what was not measured for the longest time goes first. A device takes about 500 bytes in a
-baseline, so that 10,000 nodes of 8 devices with ten metrics each take 400 MB.
+What is kept is bounded. What the fewest nodes have measured goes first, and of that what was not measured for the
+longest time: a node that makes up facts has as many baselines as it likes, and loses its own. A device takes about 500
+bytes in a baseline, so that 10,000 nodes of 8 devices with ten metrics each take 400 MB.
 """
 
 import hashlib
 import json
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
 
-from muster.check import CheckInfo, Worse
+from muster.check import Worse
 from muster.errors import Refused, unknown
-from muster.model import Finding, Inventory, Json, Run, Verdict
+from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.baseline import Baseline, Learned, Reading
 from muster_coordinator.events import Command, EraseBaseline, SaveBaseline, SaveLevels
 from muster_coordinator.fingerprints import Fingerprints
+from muster_coordinator.founders import Founders
 from muster_coordinator.readings import Device, by_device, device_indices
 from muster_coordinator.records import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
 
@@ -44,6 +48,9 @@ MAX_DEVICES = 2_000_000
 """Counted in every baseline that they are in."""
 
 MAX_CONDITION_CHARS = 4_096
+MAX_RESULTS = 64
+"""Of one run; a matrix product has one for each number format."""
+
 MAX_RESULT_CHARS = 256
 """Longer ones are no conditions and no fingerprints; nobody can make the coordinator keep them."""
 
@@ -72,6 +79,7 @@ class Baselines:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
+        self._founders = Founders()
         self._devices = 0
         self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
 
@@ -84,17 +92,20 @@ class Baselines:
         records = {record.id: record for record in baselines}
         self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
 
-    def observe(self, run: Run, check: CheckInfo | None, inventory: Inventory, now: float) -> Compared:
-        """Learns from a run and compares it."""
-        metrics = check.compared if check is not None else {}
+    def observe(
+        self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
+    ) -> Compared:
+        """Learns from a run and compares it by these metrics; so many nodes are of the node's machine type."""
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
             return NOTHING
+        if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
+            return NOTHING  # seen here once: it is a part of the condition of every metric and result
         compared = Compared()
-        self._compare_numbers(run, metrics, inventory, now, compared)
-        self._compare_results(run, inventory, now, compared)
-        self._forget_the_oldest(compared)
+        self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
+        self._compare_results(run, inventory, compared, now=now, alike=alike)
+        self._forget_the_rarest(compared)
         return compared
 
     def reset(self, id: str, now: float) -> Compared:
@@ -135,19 +146,30 @@ class Baselines:
         return len(self._kept)
 
     def _compare_numbers(
-        self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, compared: Compared
+        self,
+        run: Run,
+        metrics: Mapping[str, Worse],
+        inventory: Inventory,
+        compared: Compared,
+        *,
+        now: float,
+        alike: int,
     ) -> None:
         uuids: dict[Device, str] = {device.index: device.uuid for device in inventory.devices}
         when = _condition(run) | {"machine_type": inventory.machine_type}
         for metric, worse in metrics.items():
-            measured = by_device(run.metrics.get(metric), run.facts)
+            measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
             readings = [
                 Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             if readings and (key := _key(run.check, metric, when)) is not None:
+                known = self._kept.get(key)
+                if isinstance(known, Baseline) and known.worse is not worse:
+                    self._drop(key, compared)  # who measured first was wrong about it, or most say otherwise now
                 baseline = self._baseline(key, run, metric, worse, when)
+                self._note_measured(key, run.node, compared)
                 before = baseline.devices
-                self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now), compared)
+                self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now, alike=alike), compared)
                 self._devices += baseline.devices - before
 
     def _note(self, baseline: Baseline, learned: Learned, compared: Compared) -> None:
@@ -169,11 +191,12 @@ class Baselines:
         self._kept.move_to_end(key)
         return kept
 
-    def _compare_results(self, run: Run, inventory: Inventory, now: float, compared: Compared) -> None:
+    def _compare_results(self, run: Run, inventory: Inventory, compared: Compared, *, now: float, alike: int) -> None:
         if run.facts.get("backend") == "cpu":
             return  # with which bits it multiplies depends on the processor, about which facts say nothing
         present: set[Device] = {device.index for device in inventory.devices}
-        for model, name, results in _results(run):
+        for model, name, told in islice(_results(run), MAX_RESULTS):
+            results = _announced(told, present)
             when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
             what = f"fingerprint of {name}"
             key = _key(run.check, what, when)
@@ -183,16 +206,26 @@ class Baselines:
             if not isinstance(kept, Fingerprints):
                 kept = self._kept[key] = Fingerprints(key, _subject(run, f"{what} by {model}"), run.check, name)
             self._kept.move_to_end(key)
+            self._note_measured(key, run.node, compared)
             before = kept.devices
-            compared.hold(kept.subject, kept.take(run.node, results, present, now))
+            compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
             self._devices += kept.devices - before
 
-    def _forget_the_oldest(self, compared: Compared) -> None:
+    def _forget_the_rarest(self, compared: Compared) -> None:
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
-            key, kept = self._kept.popitem(last=False)
-            self._devices -= kept.devices
-            compared.hold(kept.subject, kept.release())
-            compared.commands.append(EraseBaseline(key))
+            self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
+
+    def _note_measured(self, key: str, node: str, compared: Compared) -> None:
+        """Has a node that is alone in too many baselines give up its oldest."""
+        if (given_up := self._founders.note(key, node)) is not None:
+            self._drop(given_up, compared)
+
+    def _drop(self, key: str, compared: Compared) -> None:
+        kept = self._kept.pop(key)
+        self._founders.end(key)
+        self._devices -= kept.devices
+        compared.hold(kept.subject, kept.release())
+        compared.commands.append(EraseBaseline(key))
 
 
 def _condition(run: Run) -> Json:
@@ -202,6 +235,14 @@ def _condition(run: Run) -> Json:
 
 def _subject(run: Run, what: str) -> str:
     return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
+
+
+Said = TypeVar("Said")
+
+
+def _announced(measured: Sequence[tuple[Device, Said]], present: Set[Device]) -> list[tuple[Device, Said]]:
+    """What was measured of devices that the node has announced; all of it, up to a limit, where it announced none."""
+    return [it for it in measured[:MOST_DEVICES] if not present or it[0] is None or it[0] in present]
 
 
 def _key(check: str, what: str, when: Json) -> str | None:

@@ -5,6 +5,7 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Callable
 
 import aiomqtt
 from paho.mqtt.enums import MQTTErrorCode
@@ -17,28 +18,28 @@ PAUSE_S = 0.02
 SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
 
 
-def read_in_bursts(client: aiomqtt.Client, most_waiting: int) -> None:
-    """Has a client read all that has come at once, up to BURST packets, and nothing while so many messages wait.
+def read_in_bursts(client: aiomqtt.Client, has_enough: Callable[[], bool]) -> None:
+    """Has a client read all that has come at once, up to BURST packets, and nothing while `has_enough`.
 
     aiomqtt reads one packet in each turn of the event loop. While actors are at work turns are long, and what nodes
     report would wait for them. It also reads however little of that is taken, and throws away what its queue cannot
     hold: when ten thousand nodes have said what they are made of, half of it. What is not read the broker keeps.
     """
-    bursts = _Bursts(client, most_waiting)
+    bursts = _Bursts(client, has_enough)
     client._client.loop_read = bursts.read  # type: ignore[method-assign]  # replaced on purpose
 
 
 class _Bursts:
-    def __init__(self, client: aiomqtt.Client, most_waiting: int) -> None:
+    def __init__(self, client: aiomqtt.Client, has_enough: Callable[[], bool]) -> None:
         self._client = client
         self._paho = client._client  # aiomqtt gives no other way to it
         self._read_one = self._paho.loop_read
-        self._most_waiting = most_waiting
+        self._has_enough = has_enough
 
     def read(self, max_packets: int = 1) -> MQTTErrorCode:
         """What aiomqtt calls when something has come."""
         connection = self._connection()
-        if connection is not None and self._has_enough(connection):
+        if connection is not None and self._has_enough() and not _is_decoded(connection):
             self._pause(connection)
             return SUCCESS
         packets, code = 1, self._read_one(max_packets)
@@ -52,9 +53,6 @@ class _Bursts:
         connection = self._paho.socket()
         assert connection is None or isinstance(connection, socket.socket)  # we speak MQTT over no websockets
         return connection
-
-    def _has_enough(self, connection: socket.socket) -> bool:
-        return len(self._client.messages) >= self._most_waiting and not _is_decoded(connection)
 
     def _pause(self, connection: socket.socket) -> None:
         # Answers to our pings lie unread, and the broker must not pass for one that is silent.

@@ -11,6 +11,8 @@ class Counts:
     runs: int = 0
     duplicates: int = 0
     gaps: int = 0
+    over_quota: int = 0
+    not_announced: int = 0
     sweeps: int = 0
     sweeps_not_begun: int = 0
     groups: int = 0

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from muster.errors import Unavailable
 from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
+from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.acceptance_settings import require_tests
 from muster_coordinator.acting import Acting
 from muster_coordinator.broker import embedded_broker
@@ -101,7 +102,14 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         broker_url = settings.broker.url
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
-        link = Link(settings, broker_url=broker_url, api_url=api_url, epoch=epoch, deliver=pipeline.take)
+        link = Link(
+            settings,
+            broker_url=broker_url,
+            api_url=api_url,
+            epoch=epoch,
+            deliver=pipeline.take,
+            known=lambda: pipeline.fleet.names,
+        )
         thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         acting = Acting(plugins, pipeline.feed, pipeline.calm)
@@ -112,7 +120,9 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
+            notify(READY)
             await stop.wait()
+            notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
 
 
@@ -122,6 +132,7 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
         epoch=epoch,
         declared=read_topology(settings.topology_file),
         topology_labels=settings.topology_labels,
+        bytes_a_day=settings.store.node_mb_per_day * 1e6,
         after_restart=AfterRestart(settings.sweeps.after_restart),
         timetable=timetable_of(settings),
         rules=settings.quarantine,
@@ -162,12 +173,16 @@ class Shell:
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
             notices = group.create_task(self.notices.run(), name="notices")
-            sources = [
-                group.create_task(self.link.run(), name="link"),
-                group.create_task(self._tick(), name="ticks"),
-                group.create_task(self.thinning.run(), name="thinning"),
+            hands = [
                 group.create_task(self.surveying.run(), name="surveying"),
                 group.create_task(self.acting.run(), name="acting"),
+                group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
+            ]
+            sources = [
+                group.create_task(self._lead(hands), name="link"),
+                group.create_task(self._tick(), name="ticks"),
+                group.create_task(self.thinning.run(), name="thinning"),
+                *hands,
             ]
             try:
                 yield
@@ -193,9 +208,14 @@ class Shell:
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 
+    async def _lead(self, hands: Sequence[asyncio.Task[None]]) -> None:
+        """Speaks for the fleet. When a newer coordinator does so, we act on no node any more."""
+        await self.link.run()
+        await _end(hands)
+
     async def _tick(self) -> None:
         while True:
-            self.pipeline.feed(Ticked())
+            self.pipeline.offer(Ticked())
             await asyncio.sleep(TICK_S)
 
 

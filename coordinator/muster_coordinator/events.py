@@ -18,6 +18,7 @@ from muster.wire.messages import (
     References,
     Report,
 )
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.quarantine import events as quarantine
 from muster_coordinator.quarantine.view import CaseView
 from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, NodeView, ReferenceRecord, StoryEntry
@@ -41,9 +42,10 @@ class InventorySeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportSeen:
-    """A node has sent runs, perhaps again."""
+    """A node has sent runs, perhaps again, in a message of `size` bytes."""
 
     message: Report
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,15 @@ class GroupReplySeen:
     """A member has said something about its group."""
 
     message: AnyGroupReply
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMisbehaved:
+    """The agent of a node has sent too much, or what no agent sends; `detail` is for people."""
+
+    node: str
+    kind: Misconduct
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +139,7 @@ class RetentionEnded:
 
 Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | LabelsSeen
+Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
 Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
 
@@ -145,6 +156,14 @@ class StoreRuns:
     through: int
     runs: tuple[Run, ...]
     behind_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EraseStream:
+    """Remove how far a stream of a node is stored."""
+
+    node: str
+    stream: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +280,7 @@ class LogNotBegun:
 
 Command = (
     StoreRuns
+    | EraseStream
     | SaveNode
     | SaveSweep
     | SaveGroup

@@ -4,6 +4,7 @@
 longer in a larger fleet, apart from what concerns all nodes of a sweep.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -12,8 +13,10 @@ from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
 from muster.wire.messages import Ack, AnyGroupReply, Presence, Report
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
+    AgentMisbehaved,
     Announce,
     BaselineReset,
     Command,
@@ -34,7 +37,7 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.intake import take
+from muster_coordinator.intake import Intake
 from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.places import Places
@@ -47,6 +50,7 @@ from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.quarantining import Quarantining
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
+from muster_coordinator.report_intake import ReportIntake
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_orders import order_run
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
@@ -66,6 +70,7 @@ class Fleet:
         name: str,
         epoch: int,
         heartbeat_s: float = 10.0,
+        bytes_a_day: float = math.inf,
         declared: Mapping[str, Topology] = MappingProxyType({}),
         topology_labels: TopologyLabels = TopologyLabels(),  # noqa: B008 (it is frozen)
         after_restart: AfterRestart = AfterRestart.RESUME,
@@ -79,7 +84,7 @@ class Fleet:
         self._orders = Orders(epoch)
         self._roster = Roster(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
-        self._streams: dict[tuple[str, str], int] = {}
+        self._intake = ReportIntake(bytes_a_day)
         self._sweeping = Sweeping(
             self._roster,
             self._orders,
@@ -95,7 +100,7 @@ class Fleet:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
-        self._streams = dict(saved.streams)
+        self._intake.streams.restore(saved.streams)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
         return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
@@ -103,16 +108,14 @@ class Fleet:
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         match event:
-            case ReportSeen(message):
-                commands = self._take_report(message, now)
+            case ReportSeen(message, size):
+                commands = self._take_report(message, size, now)
             case PresenceSeen(message):
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
                 commands = self._take_reply(message, now)
-            case InventorySeen():
-                commands = self._note_inventory(event, now)
-            case LabelsSeen():
-                commands = self._roster.label(event, now)
+            case InventorySeen() | LabelsSeen() | AgentMisbehaved():
+                commands = self._learn(event, now)
             case Ticked():
                 commands = self._tick(event, now)
             case RetentionEnded() | quarantine.NodeForgotten():
@@ -225,22 +228,18 @@ class Fleet:
         """Its nodes in numbers."""
         return tally(self._roster, now)
 
-    def _take_report(self, message: Report, now: float) -> list[Command]:
+    def _take_report(self, message: Report, size: int, now: float) -> list[Command]:
         commands = self._hear(message.node, message.id, now)
         commands += self._roster.note_clock(message, now)
-        stream = (message.node, message.stream)
-        intake = take(message, self._streams.get(stream, 0))
         self.counts.reports += 1
+        if not self._intake.has_room(message.node, now):
+            self.counts.over_quota += 1
+            return [*commands, *self._roster.accuse(message.node, Misconduct.OVER_QUOTA, "", message.id, now)]
+        intake, erased = self._intake.take(message, size, self._quarantining.awaits)
         self.counts.gaps += intake.gap
         self.counts.duplicates += intake.duplicates
         if intake.fresh:
-            self.counts.runs += len(intake.fresh)
-            self._streams[stream] = intake.through
-            late_s = behind_s(message.sent_at, now)
-            commands.append(StoreRuns(message.node, message.stream, intake.through, intake.fresh, late_s))
-            for run in intake.fresh:
-                commands += [Announce("run", run), *self._roster.add_run(dated(run, late_s, now), now)]
-                self._quarantining.note_run(run)
+            commands += [*self._take_runs(message, intake, now), *erased]
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
@@ -251,6 +250,23 @@ class Fleet:
         commands.append(SendAck(message.node, ack))
         return commands
 
+    def _take_runs(self, message: Report, intake: Intake, now: float) -> list[Command]:
+        """Has the new runs of a report stored, and takes them as evidence."""
+        name = message.node
+        self.counts.runs += len(intake.fresh)
+        late_s = behind_s(message.sent_at, now)
+        commands: list[Command] = [StoreRuns(name, message.stream, intake.through, intake.fresh, late_s)]
+        for run in intake.fresh:
+            commands.append(Announce("run", run))
+            self._quarantining.note_run(run)
+            if not self._roster.nodes[name].has_announced(run.check):
+                self.counts.not_announced += 1
+                commands += self._roster.accuse(name, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+            elif changed := self._roster.add_run(dated(run, late_s, now), now):
+                self._intake.charge(name, len(changed))
+                commands += changed
+        return commands
+
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
             commands = self._hear(message.node, message.id, now)
@@ -259,6 +275,16 @@ class Fleet:
         node = self._roster.nodes.get(message.node)
         gone = node is None or not node.online
         return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
+
+    def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
+        """Takes what is known about a node besides what it measures."""
+        match event:
+            case InventorySeen():
+                return self._note_inventory(event, now)
+            case LabelsSeen():
+                return self._roster.label(event, now)
+            case AgentMisbehaved(node, kind, detail):
+                return self._roster.accuse(node, kind, detail, self._orders.new_id(), now)
 
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
@@ -288,6 +314,7 @@ class Fleet:
         commands: list[Command] = []
         for name in self._roster.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
+        commands += self._roster.excuse(self._orders.new_id(), now)
         commands += self._sweeping.tick(event, now)
         return [*commands, *self._quarantining.tick(now)]
 
@@ -315,14 +342,16 @@ class Fleet:
             commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
             self._sweeping.forget(node)
             commands += self._roster.erase(node)
-        self._streams = {key: through for key, through in self._streams.items() if key[0] not in gone}
+            self._intake.forget(node)
         return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
         match request:
-            case RunRequested():
-                return order_run(request, self._roster, self._orders, now)
+            case RunRequested(run, node):
+                commands = order_run(request, self._roster, self._orders, now)
+                self._intake.note_ordered(run, node)
+                return commands
             case SweepRequested():
                 return self._sweeping.begin(request, now)
             case SweepAbortRequested(sweep, reason):

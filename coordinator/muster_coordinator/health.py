@@ -14,7 +14,8 @@ a member of a group say nothing about the node: a group's failure indicts nobody
 the node FAILED until a sweep with the same check clears it.
 
 What comparing the node with the fleet and with itself has found (`baselines`) stands beside that until the same
-comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED.
+comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED. So
+does what its agent does wrong (`conduct`), as long as it does it.
 
 Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
 what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.model import Action, Finding, Health, Run, Severity, Verdict
+from muster.model import MOST_NAMES, Action, Finding, Health, Run, Severity, Verdict
 from muster_coordinator.quarantine.charge import Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
@@ -97,9 +98,15 @@ _REASONS: dict[Standing, str] = {
 
 _BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
 
-_HEALTH_OF_COMPARISON = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.SUSPECT}
+_HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.SUSPECT}
 
 _HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
+
+MOST_CHECKS = 2 * MOST_NAMES
+"""Checks of one node of which anything is remembered: those that it announces, and as many that it has announced."""
+
+MOST_STANDING = 2 * MOST_NAMES
+"""Findings of one check that stand against a node; of more the oldest are left out."""
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
@@ -126,7 +133,7 @@ class CheckEvidence:
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
-        return CheckEvidence(standing, found)
+        return CheckEvidence(standing, found[:MOST_STANDING])
 
 
 _GOOD = CheckEvidence(Standing.GOOD)
@@ -140,9 +147,12 @@ class Evidence:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     convictions: dict[str, NodeFinding] = field(default_factory=dict)
     comparisons: dict[str, tuple[NodeFinding, ...]] = field(default_factory=dict)
+    conduct: dict[str, NodeFinding] = field(default_factory=dict)
 
     def add(self, run: Run) -> bool:
         """Takes a run into account; whether anything about the node has changed, other than its last verdicts."""
+        if run.check not in self.verdicts and len(self.verdicts) >= MOST_CHECKS:
+            return False
         self.verdicts[run.check] = run.verdict
         outcome = outcome_of(run)
         before = self.checks.get(run.check)
@@ -181,27 +191,35 @@ class Evidence:
             )
         return before if before or findings else None
 
+    def accuse(self, finding: NodeFinding) -> None:
+        """Holds something against how the node's agent behaves."""
+        self.conduct[finding.code] = finding
+
+    def excuse(self, code: str) -> None:
+        """Holds that against it no longer."""
+        self.conduct.pop(code, None)
+
     @property
     def health(self) -> Health:
         if self.convictions:
             return Health.FAILED
         standings = (HEALTH[check.standing] for check in self.checks.values())
-        compared = (_HEALTH_OF_COMPARISON[finding.severity] for finding in self._compared)
-        return max((*standings, *compared), key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
+        others = (_HEALTH_OF_OTHERS[finding.severity] for finding in (*self._compared, *self.conduct.values()))
+        return max((*standings, *others), key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
 
     @property
     def findings(self) -> tuple[NodeFinding, ...]:
         """What stands against the node, convictions first."""
         own = (finding for check in self.checks.values() for finding in check.findings)
-        return (*self.convictions.values(), *own, *self._compared)
+        return (*self.convictions.values(), *own, *self._compared, *self.conduct.values())
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the node is not healthy, a sentence for each reason."""
         convicted = (finding.summary for finding in self.convictions.values())
         bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
-        compared = (finding.summary for finding in self._compared)
-        return (*convicted, *bad, *compared) if self.checks or self.convictions else ("nothing has been measured yet",)
+        others = (finding.summary for finding in (*self._compared, *self.conduct.values()))
+        return (*convicted, *bad, *others) if self.checks or self.convictions else ("nothing has been measured yet",)
 
     @property
     def _compared(self) -> Iterator[NodeFinding]:

@@ -66,6 +66,8 @@ class Figures(Collector):
         for kind, count in self._link.refused.items():
             refused.add_metric([kind], count)
         yield refused
+        yield _gauge("muster_nodes_muted", "Nodes that flood the broker and are not listened to", len(self._link.muted))
+        yield _counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
 
     def _of_the_fleet(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet

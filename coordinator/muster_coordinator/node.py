@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from muster.check import CheckInfo, Needs, Scope
+from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.health import Evidence
@@ -11,6 +11,11 @@ from muster_coordinator.orders import run_patience_s
 from muster_coordinator.records import NodeRecord, NodeView
 
 NOWHERE = Topology()
+
+
+def runs_by_itself(check: CheckInfo) -> bool:
+    """Whether a node that announces the check so runs it in the background."""
+    return bool(check.cadence_s) and check.scope is Scope.NODE
 
 
 @dataclass(slots=True)
@@ -81,6 +86,10 @@ class Node:
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
 
+    def has_announced(self, check: str) -> bool:
+        """Whether the node has said that it runs this check; every agent reports how its plugins were loaded."""
+        return check in self.checks or check == PLUGINS_LOADED
+
     @property
     def is_fit(self) -> bool:
         """Whether it has been examined and is healthy."""
@@ -89,7 +98,7 @@ class Node:
     @property
     def own_checks(self) -> tuple[str, ...]:
         """The checks that it runs by itself."""
-        return tuple(check.name for check in self.checks.values() if check.cadence_s and check.scope is Scope.NODE)
+        return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
     def patience_s(self) -> dict[str, float]:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from muster.check import Worse
+from muster_coordinator.liars import liars_among
 
 RECENT_RUNS = 3
 """A device counts by the median of its last three values, and not before there are three.
@@ -120,6 +121,14 @@ def shift_of(level: Level, devices: int) -> float:
         return SHIFT
     unsure = MEDIAN_ERROR * level.spread / (abs(level.centre) * math.sqrt(devices))
     return max(SHIFT, TOO_MANY_SPREADS * unsure)
+
+
+def are_enough(nodes: int, alike: int) -> bool:
+    """Whether so many nodes say what is normal for those that are `alike`: most of them are honest, whoever came first.
+
+    A baseline of the first ten of 200 nodes may be one of liars, with which all others would be compared.
+    """
+    return nodes > 2 * liars_among(alike)
 
 
 def is_crowd(out_of_line: int, nodes: int) -> bool:

@@ -14,9 +14,13 @@ REPORTED_WITHIN_S = 60.0
 """What a run may take besides: until the node is free for it, and from its end until its report is here."""
 
 
+LONGEST_PATIENCE_S = 7 * 86_400.0
+"""A node announces the deadline itself. No check takes a week."""
+
+
 def run_patience_s(timeout_s: float) -> float:
     """How long a run that is ordered may say nothing; after that the order was lost, or its run with its agent."""
-    return RUN_TTL_S + timeout_s + REPORTED_WITHIN_S
+    return min(RUN_TTL_S + timeout_s + REPORTED_WITHIN_S, LONGEST_PATIENCE_S)
 
 
 class Orders:

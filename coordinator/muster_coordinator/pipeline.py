@@ -11,12 +11,21 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+import structlog
+
+from muster.log_limit import LogLimit
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.events import (
+    AgentMisbehaved,
     Announce,
     Command,
     Event,
+    GroupReplySeen,
+    InventorySeen,
     LogNotBegun,
+    PresenceSeen,
     PublishReferences,
+    ReportSeen,
     SendAck,
     SendCommand,
 )
@@ -27,10 +36,19 @@ from muster_coordinator.store import Store
 BACKLOG = 5_000
 """Commands that may wait to be stored before whoever has much to feed should wait as well."""
 
+BACKLOG_BYTES = 8 << 20
+"""Bytes of reports that may wait to be stored, as they came; in memory they take about five times as much."""
+
 PRESSING = 500
 """Commands that may wait to be stored before who only needs a turn now and then lets them go first."""
 
+STUCK_S = 120.0
+"""After so long in one batch, storing hangs. A database that fails over or a busy disk takes up to a minute."""
+
 Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
+
+
+log = structlog.get_logger()
 
 
 class Pipeline:
@@ -41,10 +59,24 @@ class Pipeline:
         self.clock = clock
         self._store = store
         self._waiting: list[Command] = []
+        self._waiting_bytes = 0
+        self.failed = 0
+        self._log_limit = LogLimit()
         self._arrived = asyncio.Event()
         self._flushed = asyncio.Event()
         self._calm = asyncio.Event()
         self._calm.set()
+        self._batch_begun: float | None = None  # by the clock of the event loop
+
+    @property
+    def stuck_s(self) -> float:
+        """For how long the batch that is being stored and said has not been done with; 0 when there is none."""
+        return 0.0 if self._batch_begun is None else asyncio.get_running_loop().time() - self._batch_begun
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it goes on no more: neither a slow database nor a broker that is away is the reason."""
+        return self.stuck_s > STUCK_S
 
     @property
     def backlog(self) -> int:
@@ -63,12 +95,34 @@ class Pipeline:
         self._arrived.set()
         return self._flushed
 
-    async def take(self, events: Iterable[Event]) -> None:
-        """Feeds what nodes have said, and returns when the backlog is small enough for more."""
-        for event in events:
+    def offer(self, event: Event) -> None:
+        """Feeds an event that nobody waits for, such as what a node has said, or the time.
+
+        What makes the fleet fail is a bug, and who sends it must not be able to end the coordinator with it: it is
+        logged, counted in `failed`, held against its node, and dropped.
+        """
+        try:
             self.feed(event)
-        while self.backlog > BACKLOG:
+        except Exception as error:
+            self._note_failed(event, error)
+
+    async def take(self, events: Iterable[Event]) -> None:
+        """Offers what nodes and schedulers have said, and returns when the backlog is small enough for more."""
+        for event in events:
+            self.offer(event)
+            if isinstance(event, ReportSeen):
+                self._waiting_bytes += event.size
+        while self.backlog > BACKLOG or self._waiting_bytes > BACKLOG_BYTES:
             await self._flushed.wait()
+
+    def _note_failed(self, event: Event, error: Exception) -> None:
+        self.failed += 1
+        kind = type(error).__name__
+        if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
+            log.exception("message_failed", event_kind=type(event).__name__, left_out=left_out)
+        if isinstance(event, PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen):
+            with suppress(Exception):  # the same bug may be in the way of saying so
+                self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))
 
     async def calm(self, within_s: float) -> None:
         """Returns when there is little left to store, or else after so many seconds."""
@@ -84,12 +138,14 @@ class Pipeline:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            commands, self._waiting = self._waiting, []
+            commands, self._waiting, self._waiting_bytes = self._waiting, [], 0
             flushed, self._flushed = self._flushed, asyncio.Event()
+            self._batch_begun = asyncio.get_running_loop().time()
             await self._store.write(commands)
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()
+            self._batch_begun = None
             if self.backlog <= PRESSING:
                 self._calm.set()
 

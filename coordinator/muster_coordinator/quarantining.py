@@ -10,7 +10,9 @@ from muster.check import Scope
 from muster.errors import Refused
 from muster.model import Name, Run, ServiceState, Verdict
 from muster_coordinator import events as fleet
+from muster_coordinator.definitions import are_alike, different, usual_scope
 from muster_coordinator.events import Announce, RunRequested, SaveNode, SweepRequested
+from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.orders import Orders
 from muster_coordinator.quarantine.actions import Action
 from muster_coordinator.quarantine.case import OUT, Case
@@ -124,10 +126,14 @@ class Quarantining:
         unheard = self._unheard.pop(node, ())
         self._ended += [TestEnded(node=node, test=it.test, verdict=Verdict.UNKNOWN) for it in unheard]
 
+    def awaits(self, node: str, run: str) -> bool:
+        """Whether this is the test that the node was asked for."""
+        case = self.cases.get(node)
+        return case is not None and case.awaits(run)
+
     def note_run(self, run: Run) -> None:
         """Notes a run, which may be the test that its node was asked for."""
-        case = self.cases.get(run.node)
-        if case is not None and case.awaits(run.id):
+        if self.awaits(run.node, run.id):
             self._ended.append(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
 
     def tick(self, now: float) -> list[fleet.Command]:
@@ -208,14 +214,17 @@ class Quarantining:
 
     def _begin(self, wanted: StartTest, now: float) -> list[fleet.Command]:
         nodes = self._roster.nodes
-        check = nodes[wanted.node].checks.get(wanted.check)
-        if check is None or check.scope is Scope.NODE:
+        node = nodes[wanted.node]
+        if wanted.check not in node.checks or usual_scope(wanted.check, nodes.values()) is Scope.NODE:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._roster, self._orders, now)
         out = {case.node for case in self.cases.values() if case.state in OUT}
-        partners = nearest_healthy(nodes[wanted.node], nodes, wanted.check, wanted.partners, without=out)
+        partners = nearest_healthy(node, nodes, wanted.check, wanted.partners, without=out)
+        if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
+            raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))
-        sweep = SweepRequest(check=wanted.check, params=wanted.params, nodes=names)
+        # The strategy is named because a node that is alone would decide by its own word that it needs nobody else.
+        sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
         begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweeps[wanted.test] = wanted.node
         return begun

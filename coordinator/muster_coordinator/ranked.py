@@ -1,13 +1,14 @@
 """Numbers in order, of which the middle one is wanted again and again while single ones change."""
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 
 
 class Ranked:
-    """`values` from the least to the greatest."""
+    """`values` from the least to the greatest; None stands for no number."""
 
-    def __init__(self) -> None:
-        self.values: list[float] = []
+    def __init__(self, numbers: Iterable[float | None] = ()) -> None:
+        self.values = sorted(number for number in numbers if number is not None)
 
     def __len__(self) -> int:
         return len(self.values)

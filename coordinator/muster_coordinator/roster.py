@@ -4,11 +4,14 @@ Whatever changes here is answered with commands: the node's record to store, its
 story with the id of what caused it.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
+from muster_coordinator.conduct import Conduct, Misconduct, finding_of
+from muster_coordinator.definitions import Announcements
 from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
 from muster_coordinator.health import conviction, standing_finding
 from muster_coordinator.heartbeats import Heartbeats
@@ -38,12 +41,15 @@ class Roster:
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
+        self._announced = Announcements()
         self.heartbeats = Heartbeats(heartbeat_s)
+        self._conduct = Conduct()
         self._orders = orders
         self._places = places
         self._domain = domain
         self._news: list[Event] = []
         self._kept: dict[str, InventoryReport] = {}  # what nodes said that were not heard of since
+        self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
@@ -55,7 +61,8 @@ class Roster:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                self.nodes[record.name] = Node.from_record(record)
+                node = self.nodes[record.name] = Node.from_record(record)
+                self._announced.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
@@ -98,6 +105,7 @@ class Roster:
             return []
         if node is None:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
+            self._types = None
             self._places.locate(node)
             told = self.tell(name, "joined", "heard of for the first time", cause, now)
         else:
@@ -118,6 +126,9 @@ class Roster:
     def forget(self, name: str, now: float) -> list[Command]:
         """Does without a node that has left; when it is heard of again, it is a new one."""
         node = self.nodes.pop(name)
+        self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
+        self._types = None
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
@@ -125,13 +136,17 @@ class Roster:
         """Takes a node that had left, and is heard of again, as a new one."""
         node = self.nodes[name]
         node.begin_anew(now)
+        self._conduct.forget(name)
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         told = self.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
         """Does without a node for good."""
-        self.nodes.pop(name, None)
+        if (node := self.nodes.pop(name, None)) is not None:
+            self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
+        self._types = None
         self._gone.pop(name, None)
         return self.baselines.forget(name)
 
@@ -147,8 +162,11 @@ class Roster:
         """Takes over what a node says it is made of."""
         node = self.nodes[message.node]
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
+        before = node.checks
         if not node.note_inventory(message):
             return []
+        self._announced.replace(before.values(), node.checks.values())
+        self._types = None
         told = [
             self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
@@ -173,6 +191,24 @@ class Roster:
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
         return [] if text is None else [self.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+
+    def accuse(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
+        """Notes what a node's agent does wrong; tells it once, until the agent has behaved for a while."""
+        if name not in self.nodes or not self._conduct.note(name, kind, now):
+            return []
+        finding = finding_of(kind, detail, cause, now)
+        node = self.nodes[name]
+        node.evidence.accuse(finding)
+        return [self.tell(name, "misconduct", _named(finding), cause, now), *self._judge(node, cause, now)]
+
+    def excuse(self, cause: str, now: float) -> list[Command]:
+        """Holds nothing against agents any longer that have behaved for a while."""
+        commands: list[Command] = []
+        for name, kind in self._conduct.take_quiet(now):
+            node = self.nodes[name]
+            node.evidence.excuse(kind)
+            commands += [self.tell(name, "no_longer", f"no longer: {kind}", cause, now), *self._judge(node, cause, now)]
+        return commands
 
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Takes a run as evidence about its node, and about others as far as they are compared with it.
@@ -247,7 +283,16 @@ class Roster:
 
     def _observe(self, run: Run, now: float) -> Compared:
         node = self.nodes[run.node]
-        return self.baselines.observe(run, node.checks.get(run.check), node.inventory, now)
+        metrics = self._announced.compared(run.check) if run.check in node.checks else {}
+        alike = self._machine_types[node.inventory.machine_type]
+        return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+
+    @property
+    def _machine_types(self) -> Counter[str | None]:
+        """How many nodes there are of each machine type, counted again when that may have changed."""
+        if self._types is None:
+            self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
+        return self._types
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
         """What a run has found that did not stand against its node before."""
@@ -313,7 +358,13 @@ class Roster:
 
     def _described(self, node: Node) -> NodeDescribed:
         place = getattr(node.topology, self._domain)
-        return NodeDescribed(node=node.name, place=place, own_checks=node.own_checks, patience_s=node.patience_s)
+        return NodeDescribed(
+            node=node.name,
+            place=place,
+            own_checks=node.own_checks,
+            usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
+            patience_s=node.patience_s,
+        )
 
     def _evidence(self, node: Node) -> EvidenceChanged:
         return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)

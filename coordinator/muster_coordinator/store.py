@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +20,7 @@ from muster_coordinator.events import (
     Command,
     EraseBaseline,
     EraseReference,
+    EraseStream,
     SaveBaseline,
     SaveGroup,
     SaveLevels,
@@ -121,7 +122,8 @@ class Store:
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         gone = [command.node for command in commands if isinstance(command, EraseNode)]
-        if not any(rows.values()) and not erased and not forgotten and not gone:
+        streams = [(it.node, it.stream) for it in commands if isinstance(it, EraseStream)]
+        if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
             return
         async with self._database.writing() as connection:
             if gone:  # first: what was saved before in the same batch is not among the rows
@@ -137,6 +139,8 @@ class Store:
             for table in (STORY, REQUESTS, STEPS):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
+            if streams:
+                await connection.execute(delete(STREAMS).where(tuple_(STREAMS.c.node, STREAMS.c.stream).in_(streams)))
             if erased:  # last: what was saved in the same batch may have been taken back
                 await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 

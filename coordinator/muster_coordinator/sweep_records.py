@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muster.model import Data, Finding, Instant, Json, Metric, Name, Seconds, Verdict
+from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, TotalSeconds, Verdict
 
 
 class GroupState(StrEnum):
@@ -147,7 +147,7 @@ class SweepRequest(Data):
     """
 
     check: Name
-    params: Json = {}
+    params: PlainJson = {}
     strategy: str | None = None
     pairing: str | None = None
     passes: int = Field(1, ge=1, le=64)
@@ -185,7 +185,7 @@ class SweepRecord(Data):
     cleared_nodes: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
     absent: dict[str, str] = {}
-    spent_node_s: Seconds = 0.0
+    spent_node_s: TotalSeconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None
     reason: str | None = None

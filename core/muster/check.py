@@ -6,12 +6,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from muster.errors import Refused
 from muster.explain import explain
-from muster.model import Data, Device, Finding, Json, Measurement, Name
+from muster.model import (
+    MOST_NAMES,
+    Code,
+    Data,
+    Device,
+    Finding,
+    Measurement,
+    Name,
+    Seconds,
+    Text,
+)
+from muster.params_schema import FlatSchema
 from muster.references import Reference
+
+PLUGINS_LOADED = "plugins"
+"""The name under which every agent reports how its plugins were loaded, as if that were a check."""
 
 
 class Params(BaseModel):
@@ -162,21 +176,21 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 class CheckInfo(Data):
     """A check as others see it: what the agent announces and `muster check show` prints.
 
-    `params` is the JSON schema of its parameters.
+    `params` is the JSON schema of its parameters in its flat form, `{}` where that cannot express it.
     """
 
-    name: str
-    summary: str
+    name: Name
+    summary: Text
     scope: Scope
     needs: Needs
-    cadence_s: float | None
-    timeout_s: float
-    objective: str | None
-    params: Json
-    by_rail: str | None = None
-    compared: dict[str, Worse] = {}
-    judged: tuple[str, ...] = ()
-    cost_s: float | None = None
+    cadence_s: Seconds | None
+    timeout_s: Seconds
+    objective: Code | None
+    params: FlatSchema
+    by_rail: Code | None = None
+    compared: dict[Code, Worse] = Field({}, max_length=MOST_NAMES)
+    judged: tuple[Code, ...] = Field((), max_length=MOST_NAMES)
+    cost_s: Seconds | None = None
 
 
 def describe(check: AnyCheck) -> CheckInfo:

@@ -124,6 +124,12 @@ class StoreSettings(Section):
     """The coordinator's database."""
 
     url: str | None = Field(None, description="SQLAlchemy URL; unset: SQLite in data_dir")
+    node_mb_per_day: float = Field(
+        128.0,
+        ge=1,
+        le=1_000_000,
+        description="How many MB of reports are stored of a node in a day; the rest waits in the outbox of its agent",
+    )
     keep_days: float = Field(
         30.0,
         ge=1,
@@ -152,7 +158,7 @@ class AgentSettings(Section):
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
     memory_limit_gib: float | None = Field(
-        None, gt=0, le=1 << 20, description="Memory one run may take; unset: half of the host's"
+        None, gt=0, le=1 << 20, description="Memory the ranks of one run may take together; unset: half of the host's"
     )
     machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
     block: str | None = Field(None, description="Topology: the block that the node stands in")

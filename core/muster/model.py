@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
+import pydantic_core
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 
 Json = dict[str, JsonValue]
@@ -37,13 +38,90 @@ Instant = Annotated[
     PlainSerializer(format_instant, return_type=str, when_used="json"),
 ]
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
+"""A duration of at most a year, so that a time plus a duration is a time."""
+
+TotalSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""Durations of several steps, rounds or nodes together: of these there may be more than a year has."""
 
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """The name of a node, fleet or check, or an id: safe as one MQTT topic level, one URL segment and one file name."""
 
 Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A number in a stream of runs, exact in every database and every JSON reader."""
+
+MOST_CHARACTERS = 4096
+"""Of a sentence for people: as much as is kept of what a process wrote to stderr."""
+
+MOST_CHARACTERS_OF_A_LABEL = 253
+"""Of the name of a model, a place or a version."""
+
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+"""What steers a terminal, ends an argument of a program, turns the direction of writing or cannot be seen."""
+
+
+def readable(text: str) -> str:
+    """The text without characters that steer terminals or cannot be seen: U+FFFD stands in their place."""
+    return text if text.isascii() and text.isprintable() else _UNREADABLE.sub("\ufffd", text)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, with at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _sentence(text: str) -> str:
+    return shortened(readable(text), MOST_CHARACTERS)
+
+
+def _label(text: str) -> str:
+    return shortened(readable(text), MOST_CHARACTERS_OF_A_LABEL)
+
+
+Text = Annotated[str, AfterValidator(_sentence)]
+"""A text for people. Any text is taken; what is too long or cannot be read is replaced."""
+
+Label = Annotated[str, AfterValidator(_label)]
+"""A short text for people, such as a version or the name of a model; treated as a Text is."""
+
+Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
+"""What policies, dashboards and programs know a finding or a metric by: printable ASCII without spaces."""
+
+MOST_VALUES = 100_000
+"""In one JSON object. The largest that a check of ours makes, the curve of a sweep of sizes, has some hundred."""
+
+DEEPEST = 32
+
+LARGEST_INTEGER = 1 << 63
+"""From here on databases, other languages and `float` disagree about an integer."""
+
+
+def _plain(value: Json) -> Json:
+    """The value with null for NaN and infinities; ValueError for too many values or levels and for huge integers."""
+    values, lacks = 0, False
+    level: list[JsonValue] = [value]
+    for _ in range(DEEPEST):
+        deeper: list[JsonValue] = []
+        for item in level:
+            if isinstance(item, dict):
+                deeper.extend(item.values())
+            elif isinstance(item, list):
+                deeper.extend(item)
+            elif isinstance(item, float):
+                lacks = lacks or not math.isfinite(item)
+            elif isinstance(item, int) and abs(item) > LARGEST_INTEGER:
+                raise ValueError("holds an integer of more than 64 bits")
+        values += len(deeper)
+        if values > MOST_VALUES:
+            raise ValueError(f"holds more than {MOST_VALUES} values")
+        if not deeper:
+            return pydantic_core.from_json(pydantic_core.to_json(value, inf_nan_mode="null")) if lacks else value
+        level = deeper
+    raise ValueError(f"is nested more than {DEEPEST} levels deep")
+
+
+PlainJson = Annotated[Json, AfterValidator(_plain)]
+"""A JSON object of bounded size and depth, with numbers that every reader of JSON takes."""
 
 
 class Data(BaseModel):
@@ -107,29 +185,36 @@ class ServiceState(StrEnum):
     PROBATION = "PROBATION"
 
 
+MOST_DEVICES = 128
+"""On one node: sixteen GPUs, each cut into seven instances, are 112."""
+
+
 class Device(Data):
     """One GPU, or a stand-in for one that says so in `simulated`."""
 
-    index: int
-    uuid: str
-    model: str
-    pci_address: str | None = None
-    memory_bytes: int = 0
+    index: int = Field(ge=0, lt=MOST_DEVICES)
+    uuid: Label
+    model: Label
+    pci_address: Label | None = None
+    memory_bytes: int = Field(0, ge=0, lt=LARGEST_INTEGER)
     simulated: bool = False
 
 
 class Topology(Data):
     """Where a node stands, from the widest domain to the narrowest. None where nobody said."""
 
-    block: str | None = None
-    rack: str | None = None
-    leaf: str | None = None
-    host: str | None = None
+    block: Label | None = None
+    rack: Label | None = None
+    leaf: Label | None = None
+    host: Label | None = None
 
     def or_else(self, other: "Topology") -> "Topology":
         """What is said here and, at levels where nothing is, what `other` says."""
         return Topology(**{**dict(other), **{level: place for level, place in self if place is not None}})
 
+
+MOST_NAMES = 256
+"""Checks, plugins or programs of one node, or metrics of one run."""
 
 MOST_LABELS = 512
 """Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
@@ -158,11 +243,11 @@ def valid_labels(labels: dict[str, str]) -> dict[str, str]:
 class Inventory(Data):
     """What a node is made of, as its agent found it."""
 
-    devices: tuple[Device, ...] = ()
-    machine_type: str | None = None
+    devices: tuple[Device, ...] = Field((), max_length=MOST_DEVICES)
+    machine_type: Label | None = None
     topology: Topology = Topology()
     labels: Annotated[dict[str, str], AfterValidator(valid_labels)] = {}
-    software: dict[str, str] = {}
+    software: dict[Label, Label] = Field({}, max_length=MOST_NAMES)
 
 
 class Finding(Data):
@@ -172,22 +257,32 @@ class Finding(Data):
     `device` is the device index, or None when the finding is about the node.
     """
 
-    code: str
-    summary: str
+    code: Code
+    summary: Text
     severity: Severity
-    device: int | None = None
+    device: int | None = Field(None, ge=0, lt=MOST_DEVICES)
     action: Action = Action.NONE
-    evidence: Json = {}
+    evidence: PlainJson = {}
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+LARGEST_NUMBER = 1e30
+"""Nothing that is measured is larger, and its square and the sum of many squares are numbers still."""
 
 
-_Number = Annotated[float | None, AfterValidator(_finite)]
+def _measured(value: float | None) -> float | None:
+    return value if value is not None and -LARGEST_NUMBER <= value <= LARGEST_NUMBER else None
 
-Metric = _Number | list[_Number]
+
+_Number = Annotated[float | None, AfterValidator(_measured)]
+
+Metric = _Number | Annotated[list[_Number], Field(max_length=1024)]
 """A number, or one number per device in device order. None stands for NaN and infinity, which JSON lacks."""
+
+Metrics = Annotated[dict[Code, Metric], Field(max_length=MOST_NAMES)]
+"""What was measured, by name."""
+
+Findings = Annotated[tuple[Finding, ...], Field(max_length=1000)]
+"""What was found; more of one run would be one trouble told many times."""
 
 
 class Measurement(Data):
@@ -197,18 +292,22 @@ class Measurement(Data):
     `x_label`, `y_label` and the lists of numbers `x` and `y`.
     """
 
-    metrics: dict[str, Metric] = {}
-    facts: Json = {}
+    metrics: Metrics = {}
+    facts: PlainJson = {}
+
+
+MOST_RANKS = 1 << 20
+"""In one group: a hundred thousand nodes of eight devices each."""
 
 
 class RankResult(Data):
     """What one rank of a run says for itself. A run of scope NODE has exactly one, with rank 0."""
 
-    rank: int
+    rank: int = Field(ge=0, lt=MOST_RANKS)
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    metrics: dict[str, Metric] = {}
-    facts: Json = {}
+    findings: Findings = ()
+    metrics: Metrics = {}
+    facts: PlainJson = {}
     duration_s: Seconds
 
 
@@ -223,15 +322,15 @@ class Run(Data):
     node: Name
     check: Name
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    metrics: dict[str, Metric] = {}
-    facts: Json = {}
-    params: Json = {}
+    findings: Findings = ()
+    metrics: Metrics = {}
+    facts: PlainJson = {}
+    params: PlainJson = {}
     started_at: Instant
     duration_s: Seconds
     seq: Sequence = 0
     group: Name | None = None
-    cause: str | None = None
+    cause: Label | None = None
     simulated: bool = False
 
 

@@ -20,7 +20,7 @@ from muster_coordinator.thinning import Thinned, Thinning
 def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
-    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take)
+    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple)
     thinning = object.__new__(Thinning)  # only its counts are asked for
     thinning.counts = Thinned()
     none = plugins.Plugins(Config(Settings()))

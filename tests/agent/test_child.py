@@ -84,6 +84,43 @@ def test_how_a_child_ended_is_told(ending, memory_ran_out, code, text):
     assert text in finding.summary
 
 
+THROWN = """\
+terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [PG ID 0 Rank 1] Watchdog caught collective operation timeout
+Exception raised from checkTimeout (most recent call first):
+frame #0: c10::Error::Error
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "text"),
+    [
+        (THROWN, "run.raised", "c10::DistBackendError: [PG ID 0 Rank 1] Watchdog caught"),
+        ("terminate called after throwing an instance of 'int'\n", "run.raised", "int: thrown in a thread"),
+        ("free(): invalid pointer\n", "run.killed", "SIGABRT"),
+        ("a check prints: terminate called after throwing an instance of 'x'\n", "run.killed", "SIGABRT"),
+    ],
+)
+def test_what_a_library_throws_in_a_thread_of_its_own_is_raised(said, code, text):
+    """So ends a rank of gloo or NCCL when a peer is gone or sends garbage: that is no crash of this node's own."""
+    finding = findings.ended_without_result(Exit(status=6), memory_ran_out=False, said=said)
+    assert (finding.code, finding.severity) == (code, Severity.UNKNOWN)
+    assert text in finding.summary
+    assert finding.evidence["signal"] == "SIGABRT"
+
+
+def test_evidence_of_an_exception_is_that_of_its_finding():
+    """A check can name whom it saw do it; what is no JSON is left out."""
+
+    class Told(Exception):
+        def __init__(self, evidence: object) -> None:
+            self.evidence = evidence
+
+    assert findings.raised(Told({"peer_rank": 0})).evidence["peer_rank"] == 0
+    for odd in ({"peer": object()}, {1: 2}, 7, None):
+        assert [*findings.raised(Told(odd)).evidence] == ["traceback"]
+
+
 def test_what_remains_after_the_end():
     """Leftovers are worth knowing, the unkillable makes the run UNKNOWN, and usually there is neither."""
     assert findings.after_the_end(Exit(status=0)) == []

@@ -87,8 +87,9 @@ class Linked:
 
 
 @contextlib.asynccontextmanager
-async def linked(broker, tmp_path, **agent):
-    settings = Settings(node="n", broker=BrokerSettings(url=broker.url), agent=AgentSettings(**agent))
+async def linked(broker, tmp_path, password_file=None, **agent):
+    at = BrokerSettings(url=broker.url, username="n" if password_file else None, password_file=password_file)
+    settings = Settings(node="n", broker=at, agent=AgentSettings(**agent))
     outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), Metrics()
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     references: asyncio.Queue[Any] = asyncio.Queue()
@@ -273,6 +274,22 @@ def test_a_file_that_tls_needs_and_that_is_not_there_is_refused(tmp_path):
 
 def start_of(group: str) -> Start:
     return Start(id="c", sent_at=1.0, epoch=1, expires_at=2.0, group=group)
+
+
+async def test_credentials_are_read_for_each_connection(mosquitto, tmp_path):
+    """A password or certificate is renewed while the agent runs, and while it is not there the agent tries again."""
+    secret = tmp_path / "password"
+    secret.write_text("first")
+    async with linked(mosquitto, tmp_path, password_file=secret) as node:
+        await until(lambda: node.link.connected)
+        secret.unlink()
+        mosquitto.stop()
+        mosquitto.start()
+        reconnects = node.metrics.reconnects._value
+        await until(lambda: reconnects.get() >= 3)
+        assert not node.link.connected
+        secret.write_text("second")
+        await until(lambda: node.link.connected)
 
 
 async def until(condition) -> None:

@@ -34,7 +34,7 @@ from muster_agent.events import (
     StopRun,
     Ticked,
 )
-from muster_agent.node import Node
+from muster_agent.node import MOST_TASKS, Node
 from muster_agent.orders import RanksReady, RunEnded
 from muster_agent.plan import Planned
 
@@ -141,6 +141,18 @@ def test_a_request_that_does_not_fit_is_answered_with_a_run_that_says_so(check, 
     assert (run.id, run.check, run.verdict, run.cause) == ("r", check, Verdict.UNKNOWN, "c")
     assert run.findings[0].code == "run.refused"
     assert words in run.findings[0].summary
+
+
+def test_a_flood_of_requests_starts_no_more_processes_than_the_node_takes():
+    """What is beyond that is answered with a run that says so; as soon as one has ended, the next one starts."""
+    driven = Driven()
+    for number in range(MOST_TASKS):
+        assert isinstance(driven.order(RunCheck, run=f"r{number}", check="light")[0], StartRun)
+    (report,) = driven.order(RunCheck, run="beyond", check="light")
+    assert (report.run.id, report.run.findings[0].code) == ("beyond", "run.refused")
+    assert str(MOST_TASKS) in report.run.findings[0].summary
+    driven.feed(ended("r7"))
+    assert isinstance(driven.order(RunCheck, run="next", check="light")[0], StartRun)
 
 
 def test_a_run_that_needs_the_node_waits_for_the_probes():

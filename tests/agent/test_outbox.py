@@ -216,7 +216,7 @@ def test_a_run_that_is_too_large_is_kept_without_its_measurement(opened: Opened)
     large = run(findings=(finding,) * 500, facts={"text": "x" * MAX_RUN_BYTES})
     small = kept(outbox, large)
     assert len(small.model_dump_json()) < MAX_RUN_BYTES
-    assert [finding.code for finding in small.findings] == ["run.oversized", *["x.y"] * module.KEPT_TEXT]
+    assert [finding.code for finding in small.findings] == ["run.oversized", *["x.y"] * module.KEPT_FINDINGS]
     assert small.facts == {}
     assert small.verdict is large.verdict
 

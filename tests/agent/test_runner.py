@@ -4,11 +4,13 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -450,6 +452,19 @@ def meets(_params, context):
     return Measurement(metrics={"rank": meeting.rank}, facts={"listens": listens, "variables": variables})
 
 
+async def test_the_ranks_of_a_run_share_its_memory(running, check, places):
+    """However many there are, a peer that makes all of them grow takes no more than one run may."""
+    group = check(
+        lambda _params, _context: Measurement(facts={"data": [*resource.getrlimit(resource.RLIMIT_DATA)]}),
+        scope=Scope.GROUP,
+    )
+    async with running(group, memory_limit_bytes=3 << 30) as runs:
+        ended = await runs.run(group, places=places(3), group="group-1")
+        assert [rank.facts["data"] for rank in ended.ranks] == [[1 << 30, 1 << 30]] * 3
+        alone = await runs.run(group)
+        assert alone.run.facts["data"] == [3 << 30, 3 << 30]
+
+
 async def test_the_ranks_of_a_group_wait_for_each_other_and_for_go(running, check, places):
     """RanksReady comes when every rank waits, nothing ends before go, and rank 0 alone has the listening socket."""
     group = check(meets, scope=Scope.GROUP)
@@ -487,6 +502,30 @@ async def test_a_group_run_is_as_bad_as_its_worst_rank(running, check, places):
     assert ended.run.verdict is Verdict.UNKNOWN
     assert [finding.code for finding in ended.run.findings] == ["throwaway.note", "run.killed"]
     assert [rank.verdict for rank in ended.ranks] == [Verdict.PASS, Verdict.UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("go", "world_size"),
+    [(True, 4), (True, 1), (False, 4)],
+    ids=["after the meeting", "on one node", "before the meeting"],
+)
+async def test_what_breaks_a_rank_after_it_has_met_others_is_told_with_whom(running, check, places, go, world_size):
+    """Ranks of other nodes may have done it; before they meet, and where there are none, it was this node alone."""
+
+    def measure(_params, context):
+        if go:
+            context.rendezvous()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    group = check(measure, scope=Scope.GROUP)
+    async with running(group) as runs:
+        run = await runs.start(group, places=[replace(place, world_size=world_size) for place in places(1)])
+        if go:
+            runs.runner.go(run)
+        ended = await runs.ended()
+    (finding,) = ended.run.findings
+    met = {"rank": 0, "world_size": 4, "rank_0": "127.0.0.1:1"}
+    assert (finding.code, finding.evidence.get("met")) == ("run.killed", met if go and world_size > 1 else None)
 
 
 async def test_a_rank_that_breaks_before_the_rendezvous_ends_the_run(running, check, places):

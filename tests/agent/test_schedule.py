@@ -11,7 +11,7 @@ from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError
 from muster.model import Measurement
 from muster_agent.plan import Planned, announced
-from muster_agent.planning import make_plan, memory_limit_bytes
+from muster_agent.planning import make_plan, memory_limit_bytes, resident_limit_bytes
 from muster_agent.schedule import Schedule, spread
 
 SPREAD_S = 30.0
@@ -208,6 +208,12 @@ def test_a_run_may_take_what_the_settings_say_else_half_of_the_memory():
     """The limit is in bytes."""
     assert memory_limit_bytes(AgentSettings(memory_limit_gib=1.5)) == 1536 * 2**20
     assert 2**26 < memory_limit_bytes(AgentSettings()) < 2**45
+
+
+def test_a_resident_process_takes_little_and_never_more_than_a_run():
+    """There are two of them beside the run, so both are small against half of the host."""
+    assert resident_limit_bytes(512 << 30) == 1 << 30
+    assert resident_limit_bytes(1 << 28) == 1 << 28
 
 
 def test_a_check_is_announced_as_this_node_runs_it():

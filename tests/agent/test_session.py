@@ -12,6 +12,7 @@ from muster_agent.events import (
     ClaimLease,
     ClosePort,
     LetGo,
+    Misplaced,
     OpenPort,
     Overdue,
     PortOpened,
@@ -65,6 +66,7 @@ EVENTS: dict[type, Any] = {
     PortOpened: PortOpened("g", "10.0.0.2", 4001),
     PortRefused: PortRefused("g", "no such address"),
     Prepare: PREPARE,
+    Misplaced: Misplaced("g", "bad_place", "no such world"),
     Granted: Granted("r"),
     Denied: Denied("r", "the node is busy"),
     Preempted: Preempted("r", "somebody else is at work"),
@@ -176,7 +178,26 @@ def test_a_check_without_a_rendezvous_leaves_at_once_when_it_was_not_spawned():
     assert session.state is State.ENDED
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("world_size", 2147483000, "bad_place"),
+        ("world_size", 3, "bad_place"),
+        ("master_addr", "", "unreachable"),
+        ("master_addr", "127.0.0.1", "unreachable"),
+    ],
+)
+def test_a_group_as_there_can_be_none_is_declined(field, value, reason):
+    """The reason is told, the node is not claimed, and no rank is spawned."""
+    session = session_in(State.ACCEPTED)
+    reply, *rest = session.handle(PREPARE.model_copy(update={field: value}), 0.0)
+    assert isinstance(reply, Reply) and isinstance(reply.message, Declined)
+    assert (reply.message.reason, rest, session.state) == (reason, CLEARED, State.ENDED)
+    assert str(value) in reply.message.detail
+
+
 EARLY_ENDS = [
+    (State.ACCEPTED, Misplaced, [declined("bad_place", "no such world"), *CLEARED]),
     (State.INVITED, PortRefused, [declined("failed_to_start", "no such address"), *CLEARED]),
     (State.CLAIMING, Denied, [declined("not_idle", "the node is busy"), *CLEARED]),
     (State.REACHING, Unreachable, [declined("unreachable", "no route"), *CLEARED]),

@@ -19,6 +19,7 @@ SMALLEST = {
         *("--agents", "2", "--formations", "1", "--turns", "1", "--warm-up", "0", "--iterations", "1"),
         *("--crowd", "4", "--crowd-turns", "1", "--crowd-work-s", "0"),
     ],
+    "flood": ["--reports", "3", "--floods", "garbage"],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
     "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
@@ -28,6 +29,7 @@ SMALLEST = {
 PARTS = {
     "figures",
     "fleet",
+    "flood_sender",
     "intake_publisher",
     "intake_subscriber",
     "localisation_baselines",

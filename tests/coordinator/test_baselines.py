@@ -12,6 +12,7 @@ from muster.model import Device, Inventory, Run, Verdict
 from muster_coordinator import baselines
 from muster_coordinator.baselines import Baselines
 from muster_coordinator.events import EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.founders import MOST_ALONE
 from muster_coordinator.normality import EARLIER_RUNS, SAME_TIME_S, Level, is_crowd, level_of, too_bad
 
 GEMM = CheckInfo(
@@ -55,7 +56,7 @@ class Fleet:
 
     def measure(self, run: Run, *devices: Device) -> None:
         self.now += 1
-        compared = self.baselines.observe(run, GEMM, Inventory(devices=devices), self.now)
+        compared = self.baselines.observe(run, GEMM.compared, Inventory(devices=devices), self.now)
         self.commands += compared.commands
         for (node, subject), findings in compared.held.items():
             self.held.setdefault(node, {})[subject] = [(finding.code, finding.device) for finding in findings]
@@ -120,6 +121,18 @@ def test_what_is_noisy_or_rare_convicts_nobody(seed: int, nodes: int, noise: flo
         fleet.rounds(1, source)
         assert fleet.baselines.findings() == ()
     assert fleet.ever == set()
+
+
+def test_one_node_takes_nobodys_room() -> None:
+    """However many parameters it makes up: what others share stays, and what it began first of its own goes."""
+    fleet = Fleet()
+    fleet.rounds(3, Round(1, 100, 0.02))
+    for number in range(2 * baselines.MAX_BASELINES):
+        fleet.measure(gemm("liar", 700.0, number=number, params={"made_up": number}))
+    views = fleet.baselines.views()
+    assert [view.nodes for view in views if view.nodes > 1] == [100]
+    assert len(views) == 1 + MOST_ALONE
+    assert len(fleet.baselines) == len(views)
 
 
 @pytest.mark.parametrize("seed", range(4))

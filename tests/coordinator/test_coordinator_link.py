@@ -14,7 +14,9 @@ from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode
 from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 from muster_coordinator.broker import embedded_broker
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.events import (
+    AgentMisbehaved,
     GroupReplySeen,
     InventorySeen,
     PresenceSeen,
@@ -26,6 +28,7 @@ from muster_coordinator.events import (
 from muster_coordinator.link import Link
 
 TOPICS = Topics("default")
+NODES = ("n1", "n2", "n3")
 
 
 def client(url: str, **options) -> aiomqtt.Client:
@@ -61,7 +64,7 @@ async def linked_to(deliver, url: str):
 @contextlib.asynccontextmanager
 async def running(deliver, url: str):
     """A link that connects as soon as it may."""
-    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver)
+    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver, known=lambda: NODES)
     task = asyncio.create_task(link.run())
     try:
         yield link
@@ -105,7 +108,11 @@ async def test_every_kind_of_message_becomes_its_event(url):
         for topic, (message, _) in messages.items():
             await node.publish(TOPICS.node("n1", topic), encode(message), qos=1)
         await eventually(lambda: len(events) == len(messages))
-        assert sorted(events, key=repr) == sorted((kind(message) for message, kind in messages.values()), key=repr)
+        expected = [
+            ReportSeen(message, len(encode(message))) if isinstance(message, Report) else kind(message)
+            for message, kind in messages.values()
+        ]
+        assert sorted(events, key=repr) == sorted(expected, key=repr)
         assert link.received == len(messages)
 
 
@@ -219,21 +226,58 @@ async def test_acks_and_commands_reach_their_node_in_order(url):
 
 
 async def test_a_burst_is_taken_completely(mosquitto):
-    """Thousands of reports at once all arrive, in order."""
+    """Thousands of reports of many nodes at once all arrive, those of each node in order."""
+    nodes = [f"n{number}" for number in range(30)]
     async with linked(mosquitto.url) as (_, events), client(mosquitto.url) as node:
-        payload = [encode(report(first=n)) for n in range(1, 3001)]
-        for start in range(0, len(payload), 500):
+        for seq in range(1, 101):
             sends = (
-                node.publish(TOPICS.node("n1", NodeTopic.REPORT), it, qos=1) for it in payload[start : start + 500]
+                node.publish(TOPICS.node(name, NodeTopic.REPORT), encode(report(name, seq)), qos=1) for name in nodes
             )
             await asyncio.gather(*sends)
         await eventually(lambda: len(events) >= 3000)
-        assert [event.message.runs[0].seq for event in events] == list(range(1, 3001))
+        for name in nodes:
+            told = [event.message.runs[0].seq for event in events if event.message.node == name]
+            assert told == list(range(1, 101))
+
+
+async def test_a_flood_is_not_listened_to_and_others_are(mosquitto):
+    """What a node sends beyond its allowance is dropped and held against it; then only the others are subscribed to."""
+    async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as n1, client(mosquitto.url) as n2:
+        for start in range(0, 3000, 300):
+            await asyncio.gather(
+                *(n1.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1) for _ in range(300))
+            )
+            await n2.publish(TOPICS.node("n2", NodeTopic.REPORT), encode(report("n2", start + 1)), qos=1)
+        await eventually(lambda: link.muted == {"n1"})
+        await eventually(lambda: AgentMisbehaved("n1", Misconduct.FLOODING, NodeTopic.PRESENCE) in events)
+        await eventually(lambda: sum(isinstance(event, ReportSeen) for event in events) == 10)
+        taken = sum(isinstance(event, PresenceSeen) for event in events)
+        assert taken < 40
+        assert link.refused["beyond_allowance"] > 900
+        await n1.publish(TOPICS.node("n1", NodeTopic.REPORT), encode(report("n1")), qos=1)
+        await n1.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+        await n2.publish(TOPICS.node("n2", NodeTopic.PRESENCE), encode(presence("n2")), qos=1)
+        await eventually(lambda: [it.message.node for it in events if isinstance(it, PresenceSeen)][-1] == "n2")
+        await eventually(lambda: "n1" in [it.message.node for it in events if isinstance(it, ReportSeen)])
+        assert sum(isinstance(event, PresenceSeen) for event in events) == taken + 1
+
+
+async def test_what_no_agent_sends_is_held_against_its_node(mosquitto):
+    """Malformed and foreign messages; a newer version is nobody's fault."""
+    async with linked(mosquitto.url) as (_, events), client(mosquitto.url) as node:
+        newer = encode(presence("n3")).replace(b'"schema":1', b'"schema":2')
+        for name, payload in (("n1", b"{}"), ("n2", encode(presence("n1"))), ("n3", newer)):
+            await node.publish(TOPICS.node(name, NodeTopic.PRESENCE), payload, qos=1)
+        await eventually(lambda: len(events) == 2)
+        assert set(events) == {
+            AgentMisbehaved("n1", Misconduct.REFUSED, "malformed"),
+            AgentMisbehaved("n2", Misconduct.REFUSED, "wrong_node"),
+        }
 
 
 async def test_nothing_is_lost_while_the_coordinator_is_slow(url, monkeypatch):
     """What it cannot take yet stays with the broker, such as what ten thousand nodes have said when it comes new."""
-    monkeypatch.setattr("muster_coordinator.link.INBOX", 100)
+    monkeypatch.setattr("muster_coordinator.inbox.MOST", 100)
     taken, gate = [], asyncio.Event()
 
     async def deliver(batch):
@@ -253,7 +297,7 @@ async def test_nothing_is_lost_while_the_coordinator_is_slow(url, monkeypatch):
 
 async def test_all_that_the_broker_has_kept_comes_in(url, monkeypatch):
     """Also when it is more than may wait: it comes before the answer to the subscription."""
-    monkeypatch.setattr("muster_coordinator.link.INBOX", 100)
+    monkeypatch.setattr("muster_coordinator.inbox.MOST", 100)
     said = [f"n{number}" for number in range(1_000)]
     async with client(url) as node:
         for start in range(0, len(said), 500):
@@ -300,7 +344,7 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
     async def deliver(_batch):
         raise RuntimeError("a bug")
 
-    link = Link(Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver)
+    link = Link(Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES)
     task = asyncio.create_task(link.run())
     await eventually(lambda: link.connected)
     async with client(mosquitto.url) as node:

@@ -1,11 +1,12 @@
 """Devices that must come to the same bits."""
 
+import time
 from typing import Any
 
 import pytest
 
 from muster.model import Device, Inventory, Run, Severity, Verdict
-from muster_coordinator.baselines import Baselines
+from muster_coordinator.baselines import MAX_RESULTS, Baselines
 
 PRODUCT = "bf16 8x8x8 seed 1"
 
@@ -37,7 +38,7 @@ class Fleet:
     def add(self, *runs: Run) -> None:
         for one in runs:
             for (node, _), findings in self.baselines.observe(
-                one, None, Inventory(devices=self.devices), 1.0
+                one, {}, Inventory(devices=self.devices), 1.0
             ).held.items():
                 self.held[node] = [*findings]
 
@@ -52,6 +53,17 @@ def fleet() -> Fleet:
     made = Fleet()
     made.add(*(run(f"n{number}", "good", "good") for number in range(20)))
     return made
+
+
+def test_a_run_with_thousands_of_results_is_taken_in_no_time(fleet: Fleet) -> None:
+    """A node that makes them up fills neither memory nor time; what is there stays."""
+    before = len(fleet.baselines)
+    names = {f"product {number}": ["good", "bad"] for number in range(6000)}
+    begun = time.process_time()
+    fleet.add(run("odd", fingerprints=names))
+    fleet.add(run("odd", fingerprints=names, software={"version": "x" * 100_000}))
+    assert time.process_time() - begun < 0.5
+    assert len(fleet.baselines) <= before + MAX_RESULTS
 
 
 def test_the_one_that_differs_is_suspected(fleet: Fleet) -> None:

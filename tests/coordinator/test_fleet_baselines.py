@@ -23,7 +23,11 @@ def speeds(node: str, seq: int, value: float, **more: Any) -> Run:
 
 def comparing(*nodes: str) -> Fleet:
     """A fleet whose nodes announce a check that is compared."""
-    made = Fleet(name="test", epoch=7)
+    return joined(Fleet(name="test", epoch=7), *nodes)
+
+
+def joined(made: Fleet, *nodes: str) -> Fleet:
+    """The fleet with these nodes as well."""
     gemm = check("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
     for node in nodes:
         made.handle(InventorySeen(InventoryReport(**head(node), inventory=Inventory(), checks=(gemm,))), 0.0)
@@ -56,6 +60,27 @@ def test_an_outlier_degrades_its_node_and_is_told() -> None:
         commands = made.handle(report(speeds("n7", seq, 700.0), after=seq - 1), float(seq))
     assert "tell no_longer" in kinds(commands)
     assert (made.node("n7", 6.0) or view).health is Health.HEALTHY
+
+
+def test_one_node_does_not_say_what_is_compared() -> None:
+    """Neither in which direction nor by what, also where it has joined and measured before all others."""
+    made = Fleet(name="test", epoch=7)
+    lie = {"tflops": Worse.HIGHER, **{f"made_up_{number}": Worse.LOWER for number in range(50)}}
+    liar = check("gemm", Scope.NODE).model_copy(update={"compared": lie})
+    made.handle(InventorySeen(InventoryReport(**head("liar"), inventory=Inventory(), checks=(liar,))), 0.0)
+
+    def lies(seq: int) -> None:
+        told = speeds("liar", seq, 700.0)
+        metrics = {**dict.fromkeys(lie, 1.0), **told.metrics}
+        made.handle(report(told.model_copy(update={"metrics": metrics}), after=seq - 1), float(seq))
+
+    lies(1)
+    measured(joined(made, *NODES))
+    lies(2)
+    assert {baseline.metric for baseline in made.baselines() if baseline.nodes > 1} == {"tflops"}
+    assert {baseline.worse for baseline in made.baselines() if baseline.metric == "tflops"} == {Worse.LOWER}
+    against = {view.name: [finding.code for finding in view.findings] for view in views(made, 4.0) if view.findings}
+    assert against == {"n7": ["baseline.outlier"]}
 
 
 def test_a_restarted_fleet_compares_as_before() -> None:

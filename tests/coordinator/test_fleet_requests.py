@@ -73,10 +73,25 @@ def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
         made.handle(RunRequested("r", "a", "gemm", {"size": "x"}), 0.0)
 
 
-def test_a_broken_schema_from_a_node_is_refused_and_fetches_nothing() -> None:
-    """A reference to somewhere else is not followed."""
+def test_a_deadline_of_a_year_is_no_reason_to_wait_for_a_week() -> None:
+    """A node announces its checks itself, and what is derived from the longest deadline can be written down."""
     made = Fleet(name="test", epoch=7)
-    bad = check("gemm", Scope.NODE, size={"$ref": "http://127.0.0.1:1/schema"})
-    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(bad,))), 0.0)
-    with pytest.raises(Refused, match="broken schema"):
-        made.handle(RunRequested("r", "a", "gemm", {"size": 1}), 0.0)
+    endless = check("gemm", Scope.NODE).model_copy(update={"timeout_s": 366 * 86_400.0})
+    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(endless,))), 0.0)
+    case = made.case("a")
+    assert case is not None
+    assert case.patience_s == {"gemm": 7 * 86_400.0}
+
+
+@pytest.mark.parametrize(
+    "size",
+    [{"$ref": "http://127.0.0.1:1/schema"}, {"type": "string", "pattern": "^(a+)+$"}, {"allOf": [{"type": "string"}]}],
+    ids=["somewhere else", "a slow pattern", "what is not simple"],
+)
+def test_what_a_node_says_beyond_simple_rules_is_left_to_it(size: dict[str, Any]) -> None:
+    """Nothing is fetched, no pattern is tried, and the node declines what does not fit it."""
+    made = Fleet(name="test", epoch=7)
+    odd = check("gemm", Scope.NODE, size=size)
+    made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(odd,))), 0.0)
+    asked = RunRequested("r", "a", "gemm", {"size": "a" * 40 + "!"})
+    assert kinds(made.handle(asked, 0.0)) == ["tell run_requested", "run_check a"]

@@ -1,16 +1,28 @@
 import asyncio
 import contextlib
 import sqlite3
+from typing import Any
 
 import pytest
+import structlog
 
 from muster.config import Settings
 from muster.model import Run, Verdict
-from muster.wire.messages import Ack, Start
+from muster.wire.messages import Ack, Presence, Report, Start
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.database import WriteFailed
-from muster_coordinator.events import Announce, SendAck, SendCommand, StoreRuns, Tell, Ticked
+from muster_coordinator.events import (
+    Announce,
+    PresenceSeen,
+    ReportSeen,
+    SendAck,
+    SendCommand,
+    StoreRuns,
+    Tell,
+    Ticked,
+)
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.pipeline import BACKLOG, PRESSING, Outgoing, Pipeline, outgoing
+from muster_coordinator.pipeline import BACKLOG, BACKLOG_BYTES, PRESSING, Outgoing, Pipeline, outgoing
 from muster_coordinator.quarantine.events import Alarm
 from muster_coordinator.records import StoryEntry
 from muster_coordinator.store import RunFilter, Store
@@ -190,3 +202,84 @@ async def test_nobody_waits_for_calm_for_ever(pipeline):
     async with asyncio.timeout(5):
         await pipeline.calm(within_s=0.01)
     assert pipeline.backlog > PRESSING
+
+
+def reported(seq: int, node: str, size: int = 100) -> ReportSeen:
+    return ReportSeen(Report(sent_at=1.0, node=node, stream="s", after=0, runs=(run(seq, node),)), size)
+
+
+async def test_a_message_that_makes_the_fleet_fail_ends_nothing(store, pipeline, monkeypatch):
+    """It is counted and held against its node; what others say afterwards is taken, and time goes on."""
+    handle = pipeline.fleet.handle
+
+    def fail(event, now):
+        if isinstance(event, ReportSeen) and event.message.node == "n1":
+            raise RuntimeError("a bug")
+        return handle(event, now)
+
+    monkeypatch.setattr(pipeline.fleet, "handle", fail)
+    async with running(pipeline, lambda _: None):
+        for node in ("n1", "n2"):
+            await pipeline.take([PresenceSeen(Presence(sent_at=1.0, node=node, online=True))])
+        with structlog.testing.capture_logs() as logs:
+            for seq in (1, 2):
+                await pipeline.take(reported(seq, node) for node in ("n1", "n2"))
+        await pipeline.submit(()).wait()
+    assert pipeline.failed == 2
+    assert [(line["log_level"], line["event"]) for line in logs] == [("error", "message_failed")]
+    found = {name: view.findings for name in ("n1", "n2") if (view := pipeline.fleet.node(name, 1000.0))}
+    assert [it.code for it in found["n1"]] == [Misconduct.FAILED]
+    assert Misconduct.FAILED not in [it.code for it in found["n2"]]
+    assert [it.node for it in (await store.runs(RunFilter(), 10, None)).items] == ["n2", "n2"]
+
+
+async def test_a_tick_that_fails_is_not_the_last_one(pipeline, monkeypatch):
+    """One node that makes time fail shall not end the coordinator; the failure is counted each time."""
+
+    def fail(event, now):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(pipeline.fleet, "handle", fail)
+    for _ in range(3):
+        pipeline.offer(Ticked())
+    assert pipeline.failed == 3
+
+
+async def test_bytes_that_wait_to_be_stored_hold_back_what_comes(pipeline):
+    """A few large reports are as much as many small ones."""
+    report = reported(1, "n1", BACKLOG_BYTES // 2)
+    await asyncio.wait_for(pipeline.take([report, report]), 1)
+    taking = asyncio.create_task(pipeline.take([report]))
+    await asyncio.sleep(0.05)
+    assert not taking.done()
+    async with running(pipeline, lambda _: None):
+        await asyncio.wait_for(taking, 10)
+
+
+class HangingStore:
+    """A store in which writing goes on only when somebody lets it."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+
+    async def write(self, _commands) -> None:
+        await self.goes_on.wait()
+
+
+@pytest.mark.looptime
+async def test_a_batch_that_is_never_done_with_is_noticed():
+    """Not one that takes a minute, nor silence: then nothing waits to be stored. It is over when storing goes on."""
+    store: Any = HangingStore()
+    pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+    async with running(pipeline, lambda _: None):
+        await asyncio.sleep(1000)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
+        pipeline.feed(Ticked())
+        await asyncio.sleep(60)
+        assert pipeline.stuck_s == pytest.approx(60.0)
+        assert not pipeline.is_stuck
+        await asyncio.sleep(61)
+        assert pipeline.is_stuck
+        store.goes_on.set()
+        await asyncio.sleep(1)
+        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)

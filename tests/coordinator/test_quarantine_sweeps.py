@@ -69,8 +69,10 @@ class Members:
         self.gbps = dict.fromkeys(NODES, 10.0)
         self.busy: set[str] = set()
         self.stuck = False
+        self.orders: list[SendCommand] = []
         self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveCase: {}, SaveSweep: {}}
         self._groups: dict[str, set[str]] = {}
+        self._ranks: dict[str, int] = {}
         self.fleet = Fleet(
             name="f", epoch=epoch, rules=RULES.model_copy(update={"mode": mode}), policy=Policy(shipped_rows())
         )
@@ -85,6 +87,12 @@ class Members:
         self.feed(PresenceSeen(Presence(sent_at=self.now, node=node, online=True)))
         self.feed(InventorySeen(report))
         self.feed(ReportSeen(self._passes(node)))
+
+    def announce(self, node: str, **otherwise: Any) -> None:
+        """A node says something else about the check than the others."""
+        check = COLLECTIVE.model_copy(update=otherwise)
+        report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(check,))
+        self.feed(InventorySeen(report))
 
     def restarted(self, silent: str | None = None) -> "Members":
         """The next leadership over what was stored, which does not hear of one node for now."""
@@ -137,6 +145,7 @@ class Members:
                     self.stored[SaveCase][case.node] = case
                 case SaveSweep(record):
                     self.stored[SaveSweep][record.id] = record
+        self.orders += [command for command in commands if isinstance(command, SendCommand)]
         for command in commands:
             if isinstance(command, SendCommand) and (reply := self._reply(command)) is not None:
                 self.feed(GroupReplySeen(reply))
@@ -149,11 +158,13 @@ class Members:
             case Join(group=group):
                 self._groups.setdefault(group, set()).add(sent.node)
                 return Accepted(**head, address=sent.node, port=1, ranks=1)
-            case Prepare():
+            case Prepare(first_rank=rank):
+                self._ranks[sent.node] = rank
                 return Ready(**head)
             case Start(group=group) if not self.stuck:
+                rank = self._ranks[sent.node]
                 reached = {"gbps": min(self.gbps[node] for node in self._groups[group])}
-                ranks = (RankResult(rank=0, verdict=Verdict.PASS, metrics={**reached}, duration_s=1.0),)
+                ranks = (RankResult(rank=rank, verdict=Verdict.PASS, metrics={**reached}, duration_s=1.0),)
                 return Finished(**head, ranks=ranks)
         return None
 
@@ -178,6 +189,25 @@ def test_who_is_as_slow_as_before_does_not_come_back(convicted: Members) -> None
 
 def test_who_is_repaired_comes_back(convicted: Members) -> None:
     """By the same sweep."""
+    convicted.gbps[SLOW] = 10.0
+    convicted.release()
+    assert convicted.case.state is ServiceState.IN_SERVICE
+
+
+def test_who_calls_the_sweep_a_check_of_its_own_is_not_tested_alone(convicted: Members) -> None:
+    """Nor do others go through a sweep for it: what most nodes announce is what it has to pass."""
+    convicted.announce(SLOW, scope=Scope.NODE)
+    convicted.orders.clear()
+    convicted.release()
+    convicted.wait(60)
+    assert convicted.case.state is ServiceState.PROBATION
+    assert convicted.case.trial.trouble == "collective said UNKNOWN"
+    assert convicted.orders == []
+
+
+def test_a_neighbour_that_announces_another_check_keeps_nobody_out(convicted: Members) -> None:
+    """Somebody else takes its place as a partner."""
+    convicted.announce("n2", objective="latency_s")
     convicted.gbps[SLOW] = 10.0
     convicted.release()
     assert convicted.case.state is ServiceState.IN_SERVICE

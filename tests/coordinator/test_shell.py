@@ -43,3 +43,34 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
         async with asyncio.timeout(10), shell.running():
             await for_ever()
     assert failed.group_contains(OSError, match="the disk is full")
+
+
+async def test_whose_link_is_superseded_acts_on_no_node():
+    """Neither asks nor tells a scheduler anything from then on; the rest goes on until it is stopped."""
+    ended: list[str] = []
+
+    def part(name: str) -> Any:
+        async def run(*_):
+            try:
+                await for_ever()
+            finally:
+                ended.append(name)
+
+        return SimpleNamespace(run=run)
+
+    async def superseded():
+        pass
+
+    async def done():
+        pass
+
+    pipeline = part("pipeline")
+    pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
+    names = ("notices", "acting", "surveying", "thinning")
+    link: Any = SimpleNamespace(run=superseded)
+    shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})
+    async with asyncio.timeout(10), shell.running():
+        while len(ended) < 2:
+            await asyncio.sleep(0)
+        assert sorted(ended) == ["acting", "surveying"]
+    assert {"thinning", "pipeline", "notices"} <= set(ended)

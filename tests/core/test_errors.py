@@ -1,5 +1,8 @@
 """Messages that refuse a name."""
 
+import random
+import time
+
 import pytest
 
 from muster.errors import MusterError, Refused, RemoteError, SettingsError, Unavailable, unknown
@@ -23,6 +26,17 @@ def test_unknown_does_not_list_thousands():
     message = unknown("node", "node-17x", [f"node-{number}" for number in range(4000)])
     assert "did you mean 'node-17'?" in message
     assert message.endswith("and 3970 more)")
+
+
+@pytest.mark.parametrize("length", [64, 250])
+def test_unknown_takes_no_time_for_names_that_are_made_to_take_it(length):
+    """Thousands of names with the same letters in other orders, which one node can announce."""
+    letters = "".join(chr(ord("a") + number % 8) for number in range(length))
+    shuffled = random.Random(1)
+    made_up = ["".join(shuffled.sample(letters, length)) for _ in range(4000)]
+    begun = time.process_time()
+    assert unknown("check", letters, made_up).startswith(f"unknown check {letters!r}")
+    assert time.process_time() - begun < 0.5
 
 
 @pytest.mark.parametrize(("error", "code"), [(MusterError, 64), (SettingsError, 64), (Refused, 64), (Unavailable, 69)])

@@ -38,7 +38,9 @@ names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,20}\Z")
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 # Milliseconds are what the wire keeps of an instant.
 instants = st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
+hosts = names | st.ip_addresses().map(str)
 counts = st.integers(0, 1000)
+few = st.integers(1, 127)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.booleans() | st.integers(-(1 << 60), 1 << 60) | numbers | texts
 values = st.recursive(
@@ -63,7 +65,7 @@ ranks = st.builds(
     facts=tables,
     duration_s=st.floats(0, 1e6),
 )
-devices = st.builds(Device, index=counts, uuid=texts, model=texts, pci_address=st.none() | texts)
+devices = st.builds(Device, index=few, uuid=texts, model=texts, pci_address=st.none() | texts)
 inventories = st.builds(
     Inventory,
     devices=st.lists(devices, max_size=2).map(tuple),
@@ -124,8 +126,8 @@ MESSAGES: dict[type[Message], tuple[TypeAdapter, st.SearchStrategy]] = {
         ),
     ),
     Report: (codec.REPORT, reports()),
-    Accepted: (codec.GROUP_REPLY, st.builds(Accepted, **reply, address=texts, port=counts, ranks=st.integers(1, 16))),
-    Declined: (codec.GROUP_REPLY, st.builds(Declined, **reply, reason=texts, detail=texts)),
+    Accepted: (codec.GROUP_REPLY, st.builds(Accepted, **reply, address=hosts, port=few, ranks=few)),
+    Declined: (codec.GROUP_REPLY, st.builds(Declined, **reply, reason=names, detail=texts)),
     Ready: (codec.GROUP_REPLY, st.builds(Ready, **reply)),
     Progress: (codec.GROUP_REPLY, st.builds(Progress, **reply, text=texts)),
     Finished: (codec.GROUP_REPLY, st.builds(Finished, **reply, ranks=st.lists(ranks, max_size=2).map(tuple))),
@@ -138,7 +140,7 @@ MESSAGES: dict[type[Message], tuple[TypeAdapter, st.SearchStrategy]] = {
     Prepare: (
         codec.COMMAND,
         st.builds(
-            Prepare, **command, group=names, first_rank=counts, world_size=counts, master_addr=texts, master_port=counts
+            Prepare, **command, group=names, first_rank=counts, world_size=few, master_addr=hosts, master_port=few
         ),
     ),
     Start: (codec.COMMAND, st.builds(Start, **command, group=names)),
@@ -207,8 +209,12 @@ def test_messages_that_were_damaged_raise_nothing_but_a_remote_error(data):
     codec.encode(message)
 
 
+def presence_table() -> dict[str, object]:
+    return {"schema": 1, "id": "m1", "sent_at": "2026-01-31T12:00:00Z", "node": "n1"}
+
+
 def presence(**changes: object) -> bytes:
-    table = {"schema": 1, "id": "m1", "sent_at": "2026-01-31T12:00:00Z", "node": "n1", "online": True, **changes}
+    table = {**presence_table(), "online": True, **changes}
     return json.dumps({key: value for key, value in table.items() if value is not None}).encode()
 
 
@@ -238,6 +244,67 @@ def test_what_is_refused_says_its_kind(payload, kind, detail):
         codec.decode_from_node(NodeTopic.PRESENCE, "n1", payload)
     assert caught.value.kind == kind
     assert detail in caught.value.detail
+
+
+CHECK = {
+    "name": "c", "summary": "", "scope": "NODE", "needs": "NOTHING", "cadence_s": 1, "timeout_s": 1, "objective": None,
+    "params": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("topic", "fields"),
+    [
+        (NodeTopic.PRESENCE, {"online": True, "outbox": -1}),
+        (NodeTopic.PRESENCE, {"online": True, "dropped": {"odd name": 1}}),
+        (NodeTopic.PRESENCE, {"online": True, "dropped": {f"c{n}": 1 for n in range(300)}}),
+        *(
+            (NodeTopic.INVENTORY, {"inventory": {}, "checks": [{**CHECK, **change}]})
+            for change in (
+                {"name": "odd name"}, {"timeout_s": 1e300}, {"cadence_s": 1e9}, {"cadence_s": -1}, {"cost_s": 1e300},
+                {"objective": "a\nb"},
+                {"compared": {f"m{n}": "LOWER" for n in range(300)}},
+            )
+        ),
+        (NodeTopic.INVENTORY, {"inventory": {}, "checks": [CHECK] * 300}),
+        (NodeTopic.INVENTORY, {"inventory": {"devices": [{"index": -1, "uuid": "", "model": ""}]}, "checks": []}),
+        (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "h", "port": 1, "ranks": 2147483000}),
+        (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "h", "port": 0, "ranks": 1}),
+        (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "http://h/", "port": 1, "ranks": 1}),
+        (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "-oProxy", "port": 1, "ranks": 1}),
+        (NodeTopic.GROUP, {"kind": "finished", "group": "g", "ranks": [
+            {"rank": -1, "verdict": "PASS", "duration_s": 1}]}),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_mean_is_refused(topic, fields):
+    """Numbers, names and sizes that would only be wrong later are malformed where they come in."""
+    message = {**presence_table(), **fields}
+    with pytest.raises(RemoteError, match="malformed"):
+        codec.decode_from_node(topic, "n1", json.dumps(message).encode())
+
+
+def test_texts_are_made_readable():
+    """What steers a terminal is replaced, and what is too long is shortened; nothing else changes."""
+    said = {**presence_table(), "kind": "declined", "group": "g", "reason": "busy"}
+    for text, kept in {
+        "all well\n\tGPU 3 — ☂": "all well\n\tGPU 3 — ☂",
+        "\x1b[2Jgone\x00\u202e": "\ufffd[2Jgone\ufffd\ufffd",
+        "x" * 5000: "x" * 4095 + "…",
+    }.items():
+        message = codec.decode_from_node(NodeTopic.GROUP, "n1", json.dumps({**said, "detail": text}).encode())
+        assert isinstance(message, Declined)
+        assert message.detail == kept
+
+
+def test_numbers_that_json_lacks_become_null():
+    """Also where they stand deep in facts, so that everybody can read what is written."""
+    run = {"id": "r", "node": "n1", "check": "c", "verdict": "PASS", "started_at": 0, "duration_s": 1, "seq": 1}
+    facts = {"a": [1.5, {"b": float("nan")}], "c": float("inf")}
+    report = {**presence_table(), "stream": "s", "after": 0, "runs": [{**run, "facts": facts, "metrics": {"m": 1e308}}]}
+    message = codec.decode_from_node(NodeTopic.REPORT, "n1", json.dumps(report).encode())
+    assert isinstance(message, Report)
+    assert message.runs[0].facts == {"a": [1.5, {"b": None}], "c": None}
+    assert message.runs[0].metrics == {"m": None}
 
 
 def test_unknown_fields_are_ignored():

@@ -9,7 +9,13 @@ import yaml
 
 DAEMONSET = Path(__file__).parent.parent.parent / "daemonset"
 KNOWN = {"apiVersion", "kind", "resources", "components", "configMapGenerator", "patches", "images"}
-MERGED_BY = {"containers": "name", "env": "name", "volumes": "name", "volumeMounts": "mountPath"}
+MERGED_BY = {
+    "containers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "volumes": "name",
+    "volumeMounts": "mountPath",
+}
 """By the name of a list, the key that its items are told apart by when a patch is merged; other lists are replaced."""
 
 Json = dict[str, Any]
@@ -117,7 +123,8 @@ def _merged_list(before: list[Json], changes: list[Json], key: str) -> list[Json
 
 def _name_image(image: Json, made: Documents) -> None:
     for document in made.values():
-        for container in document.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ()):
+        pod = document.get("spec", {}).get("template", {}).get("spec", {})
+        for container in (*pod.get("initContainers", ()), *pod.get("containers", ())):
             name, _, tag = container["image"].rpartition(":")
             if name == image["name"]:
                 container["image"] = f"{image.get('newName', name)}:{image.get('newTag', tag)}"

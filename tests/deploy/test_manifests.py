@@ -13,7 +13,9 @@ from muster import cli, plugins
 from muster.config import Config, load
 
 ROOT = Path(__file__).parent.parent.parent
-SECRETS = {"muster-broker-tls", "muster-coordinator-tls", "muster-node-tls", "muster-token"}
+SECRETS = {
+    "muster-authority", "muster-broker-tls", "muster-ca", "muster-coordinator-tls", "muster-signer-tls", "muster-token",
+}  # fmt: skip
 """Those that daemonset/secrets prints."""
 
 FIELDS = {"spec.nodeName": "gpu1", "status.hostIP": "10.0.0.1", "metadata.uid": "0f7c"}
@@ -60,7 +62,8 @@ def test_every_name_leads_somewhere(manifests, pods):
     for pod in pods.values():
         assert ("ServiceAccount", pod.get("serviceAccountName", "muster-agent")) in manifests
         assert ("PriorityClass", pod["priorityClassName"]) in manifests
-        mounted = {mount["name"] for mount in only_container(pod)["volumeMounts"]}
+        containers = (*pod.get("initContainers", ()), *pod["containers"])
+        mounted = {mount["name"] for container in containers for mount in container["volumeMounts"]}
         assert mounted == {volume["name"] for volume in pod["volumes"]}
         for volume in pod["volumes"]:
             assert volume.get("secret", {"secretName": "muster-token"})["secretName"] in SECRETS
@@ -78,8 +81,9 @@ def test_all_is_in_one_namespace(manifests):
 def test_images_are_pinned(pods):
     """By a version, which `latest` is not."""
     for pod in pods.values():
-        _, _, tag = only_container(pod)["image"].rpartition(":")
-        assert tag[:1].isdigit()
+        for container in (*pod.get("initContainers", ()), *pod["containers"]):
+            _, _, tag = container["image"].rpartition(":")
+            assert tag[:1].isdigit()
 
 
 def test_no_stray_variable_stops_muster(pods):
@@ -123,7 +127,7 @@ def test_config_check_has_nothing_to_say(container, manifests, settings_file, mu
     assert (done.returncode, done.stdout) == (0, "OK\n"), done.stderr
 
 
-@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker"])
+@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker", "muster-signer"])
 def test_what_needs_no_node_is_restricted(pods, name):
     """It would be allowed in a namespace with the Pod Security Standard `restricted`, and writes to volumes only."""
     pod, container = pods[name], only_container(pods[name])

@@ -5,6 +5,7 @@ import tomllib
 import pytest
 
 from muster.config import Settings, split_address
+from muster_agent.planning import RESIDENT_BYTES
 
 OURS = ("muster.dev/quarantine", "muster.dev/accepting", "muster.dev/testing")
 OTHERS = ("nvidia.com/gpu", "node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready", "example.com/team")
@@ -59,10 +60,12 @@ def test_agent_takes_nothing_from_anybody(container):
     assert {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"} in container["env"]
 
 
-def test_a_run_ends_before_the_agent(manifests, container):
-    """At its own limit, since at that of the container both are killed."""
+def test_a_run_ends_before_the_agent(manifests, pod, container):
+    """At its own limit, since at that of the container both are killed: it holds shared memory and residents, too."""
     settings = tomllib.loads(manifests["ConfigMap", "muster-settings"]["data"]["muster.toml"])
-    assert settings["agent"]["memory_limit_gib"] < int(container["resources"]["limits"]["memory"].removesuffix("Gi"))
+    (shared,) = [volume["emptyDir"]["sizeLimit"] for volume in pod["volumes"] if volume["name"] == "shared-memory"]
+    taken_gib = settings["agent"]["memory_limit_gib"] + int(shared.removesuffix("Gi")) + 2 * RESIDENT_BYTES / 2**30
+    assert taken_gib + 1 <= int(container["resources"]["limits"]["memory"].removesuffix("Gi"))
 
 
 def test_privileges_are_those_that_the_component_is_for(variant, pod, container):

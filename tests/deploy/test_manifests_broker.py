@@ -5,17 +5,21 @@ import base64
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from tests.brokers import ROOT, kubernetes_settings
+from tests.deploy.test_manifests import SECRETS
 
 from muster.config import BrokerSettings
 from muster.mqtt import connection_options
-from muster.wire.topics import FROM_NODE, TO_NODE, Topics
+from muster.wire.topics import FROM_NODE, TO_NODE, NodeTopic, Topics
+from muster_plugins.kubernetes.enrolment.authority import Authority, utc_now
 
-ROOT = Path(__file__).parent.parent.parent
-BROKER = ROOT / "daemonset" / "components" / "broker"
 TOPICS = Topics("default")
 
 
@@ -32,31 +36,42 @@ def secrets(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def broker(secrets, new_mosquitto) -> Iterator[str]:
-    """On a free port, and with queues that have an end: some versions hang up on who is denied where they have none."""
-    settings = (BROKER / "mosquitto.conf").read_text(encoding="utf-8")
-    for line in ("listener 8883\n", "max_queued_messages 0\n"):
-        assert line in settings
-        settings = settings.replace(line, "")
-    settings = settings.replace("/mosquitto/tls", str(secrets / "muster-broker-tls"))
-    with new_mosquitto(settings.replace("/mosquitto/config", str(BROKER))) as running:
+def broker(secrets, new_mosquitto, mosquitto_program) -> Iterator[str]:
+    """On a free port, as it is started in Kubernetes."""
+    with new_mosquitto(kubernetes_settings(secrets / "muster-broker-tls"), mosquitto_program) as running:
         yield f"mqtts://127.0.0.1:{running.port}"
 
 
-@pytest.fixture
-def client(secrets, broker):
-    """Makes clients with the certificate of a Secret. They come by another name than the one in the broker's own."""
+@pytest.fixture(scope="module")
+def certify(secrets, tmp_path_factory):
+    """A directory with the certificate and key that the agent on a node gets: `certify("n1")`."""
+    authority = Authority.read(secrets / "muster-authority")
 
-    def connect(secret: str) -> aiomqtt.Client:
-        files = secrets / secret
+    def certifying(node: str) -> Path:
+        directory: Path = tmp_path_factory.mktemp("tls")
+        key = ec.generate_private_key(ec.SECP256R1())
+        public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        (directory / "tls.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        (directory / "tls.crt").write_bytes(authority.issue(node, public, utc_now()))
+        (directory / "ca.crt").write_bytes((secrets / "muster-ca" / "ca.crt").read_bytes())
+        return directory
+
+    return certifying
+
+
+@pytest.fixture
+def connect(broker):
+    """Makes clients with the files of a directory. They come by another name than the one in the broker's own."""
+
+    def connecting(files: Path, **more: Any) -> aiomqtt.Client:
         settings = BrokerSettings(
             ca_file=files / "ca.crt", cert_file=files / "tls.crt", key_file=files / "tls.key", url=broker
         )
         options = connection_options(settings, broker)
         options["tls_context"].check_hostname = False
-        return aiomqtt.Client(**options)
+        return aiomqtt.Client(**options, **more)
 
-    return connect
+    return connecting
 
 
 async def heard(listener: aiomqtt.Client, sender: aiomqtt.Client, topics: list[str], last: str) -> set[str]:
@@ -72,48 +87,84 @@ async def heard(listener: aiomqtt.Client, sender: aiomqtt.Client, topics: list[s
     return arrived
 
 
-async def test_nodes_say_what_nodes_have_to_say(client):
-    """Under any node's name, and nothing that is for the coordinator to say."""
-    first, *others = [TOPICS.node("n1", topic) for topic in FROM_NODE]
-    forbidden = [TOPICS.coordinator, TOPICS.references, *(TOPICS.node("n1", topic) for topic in TO_NODE), "elsewhere"]
-    async with client("muster-coordinator-tls") as coordinator, client("muster-node-tls") as node:
+@pytest.mark.parametrize("node", ["n1", "ip-10-0-0-1.ec2.internal", "n" * 253])
+async def test_a_node_says_what_it_has_to_say(secrets, certify, connect, node):
+    """Under its own name, and nothing that is for the coordinator to say."""
+    last, *own = [TOPICS.node(node, topic) for topic in FROM_NODE]
+    forbidden = [TOPICS.coordinator, TOPICS.references, "elsewhere", *(TOPICS.node(node, topic) for topic in TO_NODE)]
+    forbidden += [TOPICS.node("n2", topic) for topic in FROM_NODE]
+    async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify(node)) as agent:
         await coordinator.subscribe("muster/v1/#", qos=1)
-        assert await heard(coordinator, node, [*forbidden, *others], first) == set(others)
+        assert await heard(coordinator, agent, [*forbidden, *own], last) == set(own)
 
 
-async def test_nodes_hear_what_is_meant_for_nodes(client):
-    """Orders and the coordinator's words, nothing that nodes report."""
+async def test_a_node_hears_what_is_meant_for_it(secrets, certify, connect):
+    """Its own orders and the coordinator's words, nothing for or from others."""
     meant = [*(TOPICS.node("n1", topic) for topic in TO_NODE), TOPICS.references]
-    others = [TOPICS.node("n2", topic) for topic in FROM_NODE]
-    async with client("muster-coordinator-tls") as coordinator, client("muster-node-tls") as node:
-        await node.subscribe("muster/v1/#", qos=1)
-        assert await heard(node, coordinator, [*others, *meant], TOPICS.coordinator) == set(meant)
+    others = [TOPICS.node("n2", topic) for topic in (*TO_NODE, *FROM_NODE)]
+    async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify("n1")) as agent:
+        await agent.subscribe("muster/v1/#", qos=1)
+        assert await heard(agent, coordinator, [*others, *meant], TOPICS.coordinator) == set(meant)
 
 
-def test_the_broker_is_who_the_settings_say(secrets):
-    """Its certificate is for the name in `broker.url`, and as strict clients want it, such as Python since 3.13."""
-    files = secrets / "muster-broker-tls"
-    strictly = ["openssl", "verify", "-x509_strict", "-verify_hostname", "muster-broker.muster.svc"]
-    done = subprocess.run(
-        [*strictly, "-CAfile", files / "ca.crt", files / "tls.crt"], capture_output=True, timeout=60, check=False
-    )
+async def test_agents_work_side_by_side_and_take_no_other_s_place(certify, connect):
+    """A client id of one's choice, another's, ends nobody's connection."""
+    topic = TOPICS.node("n2", NodeTopic.ACK)
+    async with connect(certify("n2"), identifier="muster-default-n2") as victim, connect(certify("n1")):
+        for identifier in ("muster-default-n2", "n2"):
+            async with connect(certify("n1"), identifier=identifier) as hostile:
+                await hostile.publish(TOPICS.node("n1", NodeTopic.REPORT), b"x", qos=1)
+        await victim.subscribe(topic, qos=1)  # would fail on a connection that has ended
+
+
+async def test_a_renewed_certificate_is_the_same_client(certify, connect):
+    """A node's new connection takes the place of its old one."""
+    async with connect(certify("n1")) as old, connect(certify("n1")):
+        with pytest.raises(aiomqtt.MqttError):
+            async with asyncio.timeout(20):
+                async for _ in old.messages:
+                    pass
+
+
+async def test_the_account_that_all_nodes_shared_is_gone(certify, connect, secrets):
+    """Nothing is special about the name `node`."""
+    async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify("node")) as node:
+        await coordinator.subscribe("muster/v1/#", qos=1)
+        others = [TOPICS.node("n1", topic) for topic in FROM_NODE]
+        assert await heard(coordinator, node, others, TOPICS.node("node", NodeTopic.REPORT)) == set()
+
+
+@pytest.mark.parametrize("server", ["muster-broker", "muster-signer"])
+def test_servers_are_who_the_settings_say(secrets, server):
+    """By the names of their Services, as strict clients want it, such as Python 3.13; and clients they are not."""
+    files = secrets / f"{server}-tls"
+    strictly = ["openssl", "verify", "-x509_strict", "-CAfile", files / "ca.crt"]
+    named = ["-purpose", "sslserver", "-verify_hostname", f"{server}.muster.svc", files / "tls.crt"]
+    done = subprocess.run([*strictly, *named], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+    as_client = [*strictly, "-purpose", "sslclient", files / "tls.crt"]
+    assert subprocess.run(as_client, capture_output=True, timeout=60, check=False).returncode != 0
 
 
-def test_an_agent_with_its_own_certificate_is_held_to_its_name():
-    """By the lines that the compose file's broker has as well."""
-    patterns = [
-        [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("pattern")]
-        for path in (BROKER / "mosquitto.acl", ROOT / "docker" / "mosquitto.acl")
-    ]
-    assert patterns[0] == patterns[1] != []
+def test_both_acl_files_are_the_same_but_for_comments():
+    """The one of docker/ and the one in Kubernetes."""
+    files = (ROOT / "docker" / "mosquitto.acl", ROOT / "daemonset" / "components" / "broker" / "mosquitto.acl")
+    lines = [[it for it in path.read_text(encoding="utf-8").splitlines() if it[:1] != "#"] for path in files]
+    assert lines[0] == lines[1] != []
 
 
 def test_the_secrets_are_those_that_the_manifests_name(secrets):
     """In the forms that cert-manager makes as well; the token can stand in a header."""
-    assert {path.name for path in secrets.iterdir()} == {
-        "muster-broker-tls", "muster-coordinator-tls", "muster-node-tls", "muster-token",
-    }  # fmt: skip
-    for path in secrets.glob("*-tls"):
+    assert {path.name for path in secrets.iterdir()} == SECRETS
+    for path in (*secrets.glob("*-tls"), secrets / "muster-authority"):
         assert {file.name for file in path.iterdir()} == {"ca.crt", "tls.crt", "tls.key"}
+    assert {file.name for file in (secrets / "muster-ca").iterdir()} == {"ca.crt"}
     assert len((secrets / "muster-token" / "token").read_text().strip()) == 64
+
+
+def test_the_authority_s_key_is_in_one_secret(secrets):
+    """Nobody but the signer has it."""
+    key = (secrets / "muster-authority" / "tls.key").read_bytes()
+    assert [path.parent.name for path in secrets.rglob("*") if path.is_file() and path.read_bytes() == key] == [
+        "muster-authority"
+    ]

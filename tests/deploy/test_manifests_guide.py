@@ -1,6 +1,7 @@
 """The guides to Kubernetes and webhooks: what they show can be applied, and every right that is asked for is told."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import kubernetes_validate
@@ -26,7 +27,7 @@ MINE = "daemonset/overlays/mine"
 APPLIED = re.findall(r"^\$ kubectl apply -k (\S+)$", GUIDE, re.MULTILINE)
 FILES = sorted({*re.findall(r"^\$ kubectl \w+ -[fk] (\S+?)\)?$", GUIDE.replace("<(", ""), re.MULTILINE)} - {MINE})
 BASES = sorted({*re.findall(r"`(\.\./[a-z-]+)`", GUIDE)})
-RIGHT = re.compile(r"^\| (agent|coordinator)[^|]* \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
+RIGHT = re.compile(r"^\| (agent|coordinator|signer)[^|]* \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
 VARIABLE = re.compile(r"\b(MUSTER_\w+)=(\S+)")
 COMPONENT = re.compile(r"^\| `([a-z-]+)` \|", re.MULTILINE)
 
@@ -43,9 +44,34 @@ def test_overlay_can_be_built(overlay, base, kustomize):
     made = kustomize({**overlay, "resources": [base]})
     specs = [document.get("spec", {}) for document in made.values()]
     pods = [spec["template"]["spec"] for spec in specs if "template" in spec]
-    images = {container["image"] for pod in pods for container in pod["containers"]}
+    images = {it["image"] for pod in pods for it in (*pod.get("initContainers", ()), *pod["containers"])}
     assert {image["newName"] + ":" + image["newTag"] for image in overlay["images"]} == images
-    assert made["ConfigMap", "muster-environment"]["data"]["MUSTER_FLEET"] == "training"
+    assert made["ConfigMap", "muster-environment"]["data"]["MUSTER_EXPECTED_GPUS"] == "8"
+
+
+def test_another_fleet_gets_its_own_acl(tmp_path, kustomize):
+    """The command writes the broker's ACL for the fleet that the settings name, and the overlay puts it there."""
+    (addition,) = (block for block in YAML if "MUSTER_FLEET=training" in str(block))
+    settings, broker = addition["configMapGenerator"]
+    (command,) = re.findall(r"^sed .*?[^\\]$", GUIDE, re.MULTILINE | re.DOTALL)
+    target = tmp_path / MINE / broker["files"][0]
+    target.parent.mkdir(parents=True)
+    (tmp_path / "daemonset" / "components").symlink_to(ROOT / "daemonset" / "components")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=60)
+    rules = [line for line in target.read_text().splitlines() if line.startswith(("pattern", "topic"))]
+    assert len(rules) == 9
+    assert all(" muster/v1/training/" in rule for rule in rules)
+    manifests = kustomize({"resources": ["../observe"], "configMapGenerator": [settings]})
+    assert manifests["ConfigMap", "muster-environment"]["data"]["MUSTER_FLEET"] == "training"
+    assert target.name in manifests["ConfigMap", broker["name"]]["data"]
+
+
+def test_signer_can_run_where_all_nodes_have_gpus(kustomize):
+    """With the patch that the guide has for it, and nothing else is changed."""
+    (addition,) = (block for block in YAML if "muster-signer" in str(block))
+    before, after = kustomize({"resources": ["../observe"]}), kustomize({"resources": ["../observe"], **addition})
+    assert [key for key, document in after.items() if document != before[key]] == [("Deployment", "muster-signer")]
+    assert "affinity" not in after["Deployment", "muster-signer"]["spec"]["template"]["spec"]
 
 
 def test_only_the_operator_s_overlay_is_applied():

@@ -37,7 +37,7 @@ def number(container, port):
     return next(each["containerPort"] for each in container["ports"] if each["name"] == port)
 
 
-@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker"])
+@pytest.mark.parametrize("name", ["muster-coordinator", "muster-broker", "muster-signer"])
 def test_service_leads_to_the_pods(manifests, container, name):
     """Its selector is their label, and its port the one that they have open."""
     service = manifests["Service", name]["spec"]
@@ -61,6 +61,17 @@ def test_coordinator_is_reached_and_probed_where_it_listens(manifests, container
     }
 
 
+def test_coordinator_is_given_time(container):
+    """Half an hour to migrate and restore, and a minute in which something else may keep it busy."""
+    coordinator = container("muster-coordinator")
+    patience_s = {
+        probe: coordinator[probe]["periodSeconds"] * coordinator[probe]["failureThreshold"]
+        for probe in ("startupProbe", "livenessProbe")
+    }
+    assert patience_s == {"startupProbe": 1800, "livenessProbe": 60}
+    assert coordinator["livenessProbe"]["timeoutSeconds"] >= 5
+
+
 def test_everybody_finds_the_broker(manifests, container, allowed):
     """The settings name its Service, and its policy lets agents in, which come from the nodes' addresses."""
     settings = tomllib.loads(manifests["ConfigMap", "muster-settings"]["data"]["muster.toml"])
@@ -76,6 +87,12 @@ def test_coordinator_gets_out_no_further_than_it_must(variant, allowed):
     api = {443, 6443} if variant in ("dry-run", "enforce", "everything") else set()
     assert allowed("muster-coordinator", "egress") == {53, 8883} | api
     assert allowed("muster-broker", "egress") == set()
+
+
+def test_signer_is_reached_by_agents_and_reaches_the_api_server(container, allowed):
+    """And nobody else."""
+    assert allowed("muster-signer", "ingress") == {"https"}
+    assert allowed("muster-signer", "egress") == {443, 6443}
 
 
 def test_nothing_else_is_open(manifests):

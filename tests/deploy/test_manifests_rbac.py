@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.kubernetes.calls import OF_AN_AGENT, OF_AN_AGENT_THAT_RESERVES, OF_THE_COORDINATOR
+from muster_plugins.kubernetes.calls import OF_AN_AGENT, OF_AN_AGENT_THAT_RESERVES, OF_THE_COORDINATOR, OF_THE_SIGNER
 
 ACTING = ("dry-run", "enforce", "everything")
 RESERVING = ("reservations", "everything")
@@ -38,10 +38,15 @@ def test_coordinator(variant, manifests):
     assert granted(manifests, "muster-coordinator") == needed(calls)
 
 
+def test_signer(manifests):
+    """It asks whose a token is, and no more: it cannot even read its own Secrets."""
+    assert granted(manifests, "muster-signer") == needed(OF_THE_SIGNER)
+
+
 def test_who_may_nothing_has_no_token(variant, pods):
     """A token is mounted only where there is something to ask."""
     mounted = {name for name, pod in pods.items() if pod["automountServiceAccountToken"]}
-    assert mounted == {"muster-agent"} | ({"muster-coordinator"} if variant in ACTING else set())
+    assert mounted == {"muster-agent", "muster-signer"} | ({"muster-coordinator"} if variant in ACTING else set())
 
 
 def test_no_right_is_for_everything_or_for_secrets(manifests):
@@ -51,7 +56,7 @@ def test_no_right_is_for_everything_or_for_secrets(manifests):
             assert "*" not in {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
             assert not {"secrets", "pods/exec", "pods/eviction"} & set(rule["resources"])
         for subject in document.get("subjects", ()):
-            assert subject["name"] in ("muster-agent", "muster-coordinator")
+            assert subject["name"] in ("muster-agent", "muster-coordinator", "muster-signer")
 
 
 @pytest.mark.parametrize("variant", ["reservations"], indirect=True)

@@ -1,5 +1,6 @@
 """What is installed beside the code: systemd units, the example settings, scripts and the compose file."""
 
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -11,7 +12,7 @@ from muster.config import Settings, load
 
 ROOT = Path(__file__).parent.parent.parent
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
-SCRIPTS = [ROOT / ".ci" / "run", ROOT / ".ci" / "system-packages", ROOT / "docker" / "accounts"]
+SCRIPTS = [*(ROOT / ".ci").iterdir(), ROOT / "docker" / "accounts"]
 MOST_EXPOSURE = {"muster-agent.service": 30, "muster-coordinator.service": 25}
 """Of 100; systemd calls up to 40 OK. That the agent reads the kernel's log and asks the clock has its price."""
 
@@ -39,11 +40,21 @@ def test_unit_is_hardened(unit):
     assert done.returncode == 0, done.stdout
 
 
-def test_agent_is_watched():
-    """The agent says when it is ready and is restarted when it hangs."""
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_daemons_are_watched(path):
+    """Each says when it is ready, has the time that this takes, and is restarted when it hangs."""
+    text = path.read_text(encoding="utf-8")
+    for line in ("Type=notify", "NotifyAccess=main", "Restart=always"):
+        assert f"\n{line}\n" in text
+    said = dict(re.findall(r"^(WatchdogSec|TimeoutStartSec)=(\d+)$", text, re.MULTILINE))
+    assert 30 <= int(said["WatchdogSec"]) <= 60 <= int(said["TimeoutStartSec"])
+
+
+def test_what_runs_ends_before_the_host_runs_out():
+    """All of the agent's processes together are limited, and the agent goes on when one of a run is killed for it."""
     text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
-    assert "\nType=notify\n" in text
-    assert "\nWatchdogSec=" in text
+    for line in ("MemoryMax=75%", "MemorySwapMax=0", "TasksMax=16384", "OOMPolicy=continue"):
+        assert f"\n{line}\n" in text
 
 
 def test_agent_can_reserve_its_node_and_deletes_nobodys_mark():

@@ -248,6 +248,23 @@ def _attend(params: MeetingParams, context: Context, place: Rendezvous) -> None:
             raise ConnectionError("rank 0 has left the meeting")
 
 
+class ReunionParams(Params):
+    """How long a rank waits for the others."""
+
+    timeout_s: float = 3.0
+
+
+def reunion(params: ReunionParams, context: Context) -> Measurement:
+    """All ranks meet as those of our own checks for groups do, with torch; nothing is measured."""
+    from muster_plugins.torch_device import Place  # noqa: PLC0415
+    from muster_plugins.torch_group import joined  # noqa: PLC0415
+
+    place = context.rendezvous()
+    with joined(context, place, Place(None, "cpu", "the CPU"), params.timeout_s) as group:
+        told = group.told_by_all("well", place.rank, int)
+    return Measurement(metrics={"rate": 1.0}, facts={"told": [*told], "rank": place.rank})
+
+
 def _find_nothing(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     return []
 
@@ -271,6 +288,17 @@ def muster_checks(config: Config) -> list[AnyCheck]:
             scope=Scope.GROUP,
             params=MeetingParams,
             measure=meeting,
+            judge=_find_nothing,
+            timeout_s=60.0,
+            needs=Needs.IDLE_NODE,
+            objective="rate",
+        ),
+        Check(
+            name="reunion",
+            summary="Ranks meet with torch",
+            scope=Scope.GROUP,
+            params=ReunionParams,
+            measure=reunion,
             judge=_find_nothing,
             timeout_s=60.0,
             needs=Needs.IDLE_NODE,

@@ -1,24 +1,20 @@
 """One compromised node against a real broker, coordinator and agents, under the accounts and ACL that muster ships."""
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.brokers import docker_settings, write_passwords
 from tests.faults.desk import Desk
-from tests.hostile.world import HONEST, HOSTILE, Attacker, World, password_of
-
-DOCKER = Path(__file__).parent.parent.parent / "docker"
+from tests.hostile.world import HONEST, HOSTILE, PROBE, Attacker, World, password_of
 
 
-def shipped_settings(passwords: Path) -> str:
-    """What docker/mosquitto.conf says, with paths of this machine and without its listener."""
-    lines = (DOCKER / "mosquitto.conf").read_text().splitlines()
-    paths = {"password_file": str(passwords), "acl_file": str(DOCKER / "mosquitto.acl")}
-    words = [line.split() for line in lines if line and not line.startswith(("#", "listener"))]
-    return "\n".join(" ".join([name, paths.get(name, " ".join(rest))]) for name, *rest in words)
+def accounts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    passwords = tmp_path_factory.mktemp("accounts") / "passwords"
+    write_passwords(passwords, {name: password_of(name) for name in ("coordinator", HOSTILE, PROBE, *HONEST)})
+    return passwords
 
 
 @pytest.fixture(scope="session")
@@ -26,11 +22,7 @@ def shipped_broker(
     tmp_path_factory: pytest.TempPathFactory, new_mosquitto: Callable[..., AbstractContextManager[Any]]
 ) -> Iterator[Any]:
     """Mosquitto with the settings that docker/ ships, and an account for the coordinator and every node."""
-    passwords = tmp_path_factory.mktemp("accounts") / "passwords"
-    accounts = ("coordinator", HOSTILE, *HONEST)
-    passwords.write_text("".join(f"{name}:{password_of(name)}\n" for name in accounts))
-    subprocess.run(["mosquitto_passwd", "-U", passwords], check=True, timeout=60)
-    with new_mosquitto(shipped_settings(passwords)) as broker:
+    with new_mosquitto(docker_settings(accounts_file(tmp_path_factory))) as broker:
         yield broker
 
 

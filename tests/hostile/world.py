@@ -24,12 +24,23 @@ HOSTILE = "n1"
 HONEST = ("n2", "n3", "n4", "n5")
 """Nodes with real agents."""
 
-OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
-"""Plugins whose checks find what is wrong with the machine that runs the tests."""
+PROBE = "p1"
+"""An honest node that a test plays."""
+
+NOT_LOADED = ["fabric", "host", "kernel_log", "nvml", "ruin", "storage"]
+"""Plugins whose checks find what is wrong with the machine that runs the tests, and one that cannot be loaded."""
 
 
 def password_of(node: str) -> str:
     return f"password of {node}"
+
+
+RUN_GIB = 3
+"""What a run may take: less than a liar announces, and more than torch takes."""
+
+
+MEETING_S = 20.0
+"""How long a run with the liar may take: several times what torch needs to be loaded."""
 
 
 class Attacker:
@@ -73,8 +84,9 @@ class Attacker:
         self._client.loop_stop()
 
     def _note(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
-        self.heard.append((message.topic, message.payload))
-        self.answer(message.topic, message.payload)
+        payload = bytes(message.payload)
+        self.heard.append((message.topic, payload))
+        self.answer(message.topic, payload)
 
 
 class World(Fleet):
@@ -92,21 +104,26 @@ class World(Fleet):
         self.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         self._log_in(self.coordinator, "coordinator")
         for node, agent in self.agents.items():
-            agent.settings["plugins"]["disabled"] = OF_THIS_HOST
+            agent.settings["plugins"]["disabled"] = NOT_LOADED
+            agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
+            agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:
         return Attacker(self.broker.port, account, client_id)
 
-    def health_of(self, node: str) -> tuple[str, str]:
-        """Health and service state."""
-        view = self.api.get("nodes", node)
-        return view["health"], view["service"]
+    def wait_until_there(self, node: str) -> None:
+        """Returns when the coordinator has heard of the node and what it can do."""
+        wait_for(lambda: any(it["name"] == node and not it["lost"] for it in self.api.pages("nodes")["items"]), node)
 
     def accused(self) -> list[str]:
         """Honest nodes that anything is held against."""
-        views = [self.api.get("nodes", node) for node in HONEST]
-        return [it["name"] for it in views if it["lost"] or it["service"] != "IN_SERVICE" or it["health"] != "HEALTHY"]
+        return [node for node in HONEST if self.standing(node) != (False, "HEALTHY", "IN_SERVICE")]
+
+    def standing(self, node: str) -> tuple[bool, str, str]:
+        """Whether it is lost, its health and its service state."""
+        view = self.api.get("nodes", node)
+        return view["lost"], view["health"], view["service"]
 
     def _log_in(self, part: Any, account: str) -> None:
         secret = self._directory / f"{account}.password"

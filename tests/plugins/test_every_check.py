@@ -4,14 +4,18 @@ A code that is put together from parts at run time is for the tests of its check
 """
 
 import ast
+import json
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from muster.check import AnyCheck
+from muster.check import AnyCheck, describe
 from muster.config import Config, Settings
+from muster.params_schema import require_fit
 from muster.plugins import collect_checks, load
 from muster.references import shipped
 
@@ -40,6 +44,50 @@ STANDS_IN = {
     ("nvml", "temperature_c"): "its headroom is what should be judged; it is where the device does not tell a limit"
 }
 """Metrics that have references and yet need none, with the reason."""
+
+
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    4,
+    16,
+    64,
+    100,
+    4096,
+    1 << 20,
+    1 << 63,
+    0.5,
+    1.0,
+    2.5,
+    1e6,
+    "",
+    "x",
+    "2M",
+    "NET/IB",
+    [],
+    [64] * 3,
+)
+"""What parameters are tried with, besides the values that they name themselves."""
+
+
+def values_in(parameter) -> list:
+    """The values that a parameter may have, one by one and as lists."""
+    kinds = parameter.get("anyOf", [parameter])
+    named = [value for kind in kinds for value in kind.get("enum", kind.get("items", {}).get("enum", []))]
+    return [*named, *([value] for value in named), named]
+
+
+def takes(check: AnyCheck, params) -> bool:
+    """Whether the check takes parameters without having to read one kind of value as another."""
+    try:
+        check.params.model_validate_json(json.dumps(params), strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def ends_of(check: AnyCheck) -> set[str]:
@@ -77,6 +125,19 @@ def test_it_says_what_it_costs_and_who_else_checks_it(check: AnyCheck):
     if not check.name.startswith("script."):
         assert check.cost_s is not None
         assert 0 < check.cost_s <= check.timeout_s
+
+
+@every_check
+def test_its_parameters_are_known_to_those_who_ask_for_it(check: AnyCheck):
+    """By name, with their defaults; and whatever the check takes as it stands, nobody refuses before."""
+    flat = describe(check).params
+    parameters: Any = flat["properties"]
+    assert list(parameters) == list(check.params.model_fields)
+    for name, parameter in parameters.items():
+        assert "default" in parameter
+        for value in (*VALUES, parameter["default"], *values_in(parameter)):
+            if takes(check, {name: value}):
+                require_fit(check.name, flat, {name: value})
 
 
 @pytest.mark.parametrize("row", shipped(), ids=lambda row: row.key)

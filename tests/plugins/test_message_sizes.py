@@ -1,9 +1,10 @@
 """Sizes of messages."""
 
-import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from muster.errors import Refused
+from muster.params_schema import flatten, require_fit
 from muster_plugins.collective.message_sizes import MessageSize, series
 
 SIZE = TypeAdapter(MessageSize)
@@ -27,10 +28,11 @@ def test_what_is_no_size_is_refused(written):
 
 def test_the_schema_lets_both_forms_through():
     """A coordinator checks parameters by it before it sends them."""
-    validator = jsonschema.Draft202012Validator(SIZE.json_schema())
-    assert validator.is_valid("2M")
-    assert validator.is_valid(4096)
-    assert not validator.is_valid("2X")
+    schema = flatten({"properties": {"size": SIZE.json_schema()}})
+    for size in ("2M", 4096):
+        require_fit("collective", schema, {"size": size})
+    with pytest.raises(Refused, match=r"2\.5 is not of type"):
+        require_fit("collective", schema, {"size": 2.5})
 
 
 def test_a_series_ends_at_or_below_its_end():

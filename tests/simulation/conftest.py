@@ -351,6 +351,7 @@ class Agent:
     up: bool = False
     epoch: int = 0
     group: str | None = None
+    first_rank: int = 0
     held_since: float = 0.0
     beat: float = 0.0
     sent: float = 0.0
@@ -397,6 +398,7 @@ class Agent:
                 self.group = None
                 self._reply(Declined(**self._head(group), reason="not_idle", detail="work has come"))
             case Prepare(group=group) if group == self.group:
+                self.first_rank = order.first_rank
                 self.world.at(self.world.random.uniform(0.5, 1.5), partial(self._ready, group))
             case Start(group=group) if group == self.group:
                 self.world.at(RUN_S * self.world.random.uniform(0.8, 1.2), lambda: self._finish(group))
@@ -451,7 +453,7 @@ class Agent:
         findings = (Finding(code=code, summary=f"{code} happened", severity=severity),) if code else ()
         results = (
             RankResult(rank=rank, verdict=verdict, findings=findings, metrics={**metrics}, duration_s=RUN_S)
-            for rank in range(self._ranks)
+            for rank in range(self.first_rank, self.first_rank + self._ranks)
         )
         self.group = None
         self._reply(Finished(**self._head(group), ranks=tuple(results)))

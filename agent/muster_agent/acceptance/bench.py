@@ -15,7 +15,7 @@ from muster_agent.inventory import completed
 from muster_agent.labels import read_labels
 from muster_agent.launcher import Launcher
 from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
-from muster_agent.planning import memory_limit_bytes
+from muster_agent.planning import memory_limit_bytes, resident_limit_bytes
 from muster_agent.ports import alone
 from muster_agent.resident import Resident
 from muster_agent.runner import Runner
@@ -94,7 +94,7 @@ async def bench(
     """A bench with this machine's devices; whatever ends it early, what runs is killed and cleaned up after."""
     events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
     memory_limit = memory_limit_bytes(settings.agent)
-    resident = Resident(launcher, memory_limit)
+    resident = Resident(launcher, resident_limit_bytes(memory_limit))
     surroundings = Surroundings(
         node=settings.node,
         devices=(),

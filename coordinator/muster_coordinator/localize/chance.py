@@ -1,11 +1,17 @@
-"""How many bad runs it takes until faults that come and go elsewhere do not explain them.
+"""How many bad runs it takes until neither faults that come and go elsewhere nor lies explain them.
 
 The more nodes there are, the more often such faults meet where they look like another one that stays.
+
+Nodes lie, too: one that was broken into says what it likes, and makes honest partners slow or crash. Such nodes vouch
+for each other and accuse whom they meet, so that having passed proves nobody honest. What they cannot do is to be drawn
+by lot more often than others. Of 256 nodes 12 may lie. That one of the others meets a liar in the first round, and then
+three more in a row, happens in one of 1,400 such sweeps: 12 x 11 / 254 x 10 / 253 x 9 / 252. So four partners convict.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.trial import Trial
 
 SPOILT = 0.015
@@ -31,6 +37,26 @@ def partners_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
 def runs_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
     """How often a path has to be as in its `bad` runs, in a fleet of so many `nodes`, until it is to blame."""
     return _beyond(nodes, 2 * SPOILT, MISTAKES_ABOUT_PATHS, bad)
+
+
+def may_be_lies(nodes: int, drawn: Iterable[tuple[int, int]], mistakes: float = MISTAKES) -> bool:
+    """Whether liars may have spoilt runs with partners that were drawn in turn, in a fleet of so many `nodes`.
+
+    For each run, `drawn` has the number of partners and of how many they were drawn. One liar among them is enough, but
+    each can be among those of one run only.
+    """
+    liars, accused = liars_among(nodes), float(nodes)
+    for taken, (partners, among) in enumerate(drawn):
+        accused *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
+    return accused > mistakes
+
+
+def measures_beyond_lies(nodes: int) -> int:
+    """How many nodes, drawn by lot, have to say the same until it is not said by liars only."""
+    number = 1
+    while may_be_lies(nodes, [(1, nodes)] * number, MISTAKES * nodes):
+        number += 1
+    return number
 
 
 def are_alike(bad: Sequence[Trial]) -> bool:

@@ -1,8 +1,8 @@
 """Who is at fault, by the evidence of a sweep: nodes, rails, links of nodes, leaves, paths between them.
 
-- A node is at fault when it was bad by itself, alone or because its own ranks crashed, and in another run too, or when
-  the verdict on it alone was FAIL. Nobody else can have brought that about. Where it was good at other times, a run
-  that another member explains does not count.
+- A node is at fault when it was bad alone, and in another run too, or when the verdict on it alone was FAIL. Nobody
+  else can have brought that about. Where it was good at other times, a run that another member explains does not count.
+- So is a node whose own ranks crashed with several partners that were drawn by lot.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.
 - A node's link, or some rails of it, are at fault when the node has never failed alone nor passed with others, and
@@ -17,17 +17,22 @@ one partner more; on several sides of the fabric, as far as it is known who pass
 whatever is bad between others. Of two or more that fail all alike nobody is convicted, and neither is who fails just as
 the nodes of a suspected leaf do.
 
-How many partners or runs are several, `chance` says. What a culprit that is found by the first two rules explains, is
+Nodes lie: some say what they like, and make others slow or crash. So nobody is at fault by what one partner has seen,
+and no path by what always the same node has: `accusers` says whose word counts. A node that has passed, but without
+which nothing is bad between three others or more, is not cleared.
+
+How many partners or runs are several, `chance` says. What a culprit that is found by the first three rules explains, is
 not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
 Who has passed with others is cleared; whoever is neither is open.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from muster_coordinator.localize.accusers import accusers_missing, disjoint, may_be_of_liars, pairs_missing
 from muster_coordinator.localize.chance import are_alike, partners_beyond_chance, runs_beyond_chance
 from muster_coordinator.localize.culprit import Culprit, Part
 from muster_coordinator.localize.evidence import Evidence, Path
@@ -47,6 +52,9 @@ REPRESENTATIVES = 4
 As many speak for a machine type of which nobody has passed.
 """
 
+LEAST_SPOILT = 3
+"""So many bad paths with one node in common, and nothing else bad at their other ends, are hardly a coincidence."""
+
 FEW_SIDES = 5
 """Where nobody said who shares a leaf and no more sides are known, a suspect has to fail on each of them."""
 
@@ -63,9 +71,11 @@ class Judgement:
         """Whoever is at fault."""
         return (*self.nodes.values(), *self.leaves.values(), *self.links.values(), *self.paths.values())
 
-    def runs_missing(self, trials: Sequence[Trial]) -> int:
-        """How often a path has still to be bad, after these bad runs, before it is at fault."""
-        return max(runs_beyond_chance(len(self.evidence.sites), trials) - len(trials), 0)
+    def runs_missing(self, path: Path) -> int:
+        """How often a path that was never good has still to be bad before it is at fault."""
+        bad = self.impassable[path]
+        by_chance = runs_beyond_chance(len(self.evidence.sites), bad) - len(bad)
+        return max(by_chance, pairs_missing(self.evidence, path, bad), 0)
 
     @cached_property
     def nodes(self) -> Mapping[str, Culprit]:
@@ -75,9 +85,17 @@ class Judgement:
             if not history.own:
                 continue
             against = self._unexcused(node) if history.good else history.bad
-            if len(against) > 1 or history.failed_alone:
+            if (
+                history.failed_alone
+                or (history.bad_alone and len(against) > 1)
+                or self._crashes_with_all(node, against)
+            ):
                 found[node] = self._culprit(Part.NODE, (node,), against, intermittent=bool(history.good))
         return found
+
+    def _crashes_with_all(self, node: str, against: Iterable[Trial]) -> bool:
+        """Whether the ranks of a node crashed beside so many partners that these cannot all be to blame."""
+        return not accusers_missing(self.evidence, node, (trial for trial in against if node in trial.crashed))
 
     def _unexcused(self, node: str) -> list[Trial]:
         """The bad runs of a node but for those that another member explains, which was bad by itself as well."""
@@ -122,7 +140,8 @@ class Judgement:
         for leaf, speakers in self.suspected_leaves.items():
             outside = [trial for node in speakers for trial in self.telling(node)[:1]]
             inside = self.stuck_inside(leaf)
-            if inside and len(outside) == len(speakers) and all(map(self.is_well_alone, speakers)):
+            well = inside and len(outside) == len(speakers) and all(map(self.is_well_alone, speakers))
+            if well and not may_be_of_liars(self.evidence, leaf):
                 found[leaf] = self._culprit(Part.LEAF, (leaf,), (*inside, *outside))
         return found
 
@@ -180,11 +199,35 @@ class Judgement:
         }
 
     @cached_property
+    def spoilers(self) -> frozenset[str]:
+        """The nodes that have passed, but across several paths were bad with others that are well but for them.
+
+        One that frames whom it likes passes with its friends. It would be cleared, and a path be to blame for each of
+        those that it met.
+        """
+        passed = self.evidence.cleared - self.nodes.keys()
+        return frozenset(node for node in passed if len(self._spoilt_by(node, passed)) >= LEAST_SPOILT)
+
+    def _spoilt_by(self, node: str, passed: Set[str]) -> frozenset[Path]:
+        """The paths across which `node` was bad with one that has passed, and was bad with nobody else."""
+        pairs = (trial.others(node) for trial in self.stuck.get(node, ()) if len(trial.members) == 2)
+        return frozenset(
+            self.evidence.path(node, other)
+            for (other,) in pairs
+            if other in passed and all(node in trial.members for trial in self.stuck[other])
+        )
+
+    @cached_property
+    def cleared(self) -> frozenset[str]:
+        """The nodes that have passed with others and spoil nothing."""
+        return self.evidence.cleared - self.spoilers
+
+    @cached_property
     def unexplained(self) -> Mapping[Path, list[Trial]]:
         """By path, the bad runs of pairs that are both cleared, and reach more with others."""
         found: dict[Path, list[Trial]] = {}
         for trial in {trial.group: trial for trials in self.stuck.values() for trial in trials}.values():
-            well = len(trial.members) == 2 and not trial.crashed and self.evidence.cleared.issuperset(trial.members)
+            well = len(trial.members) == 2 and not trial.crashed and self.cleared.issuperset(trial.members)
             if well and self.evidence.is_outdone(trial):
                 found.setdefault(self.evidence.path(*trial.members), []).append(trial)
         return found
@@ -209,7 +252,7 @@ class Judgement:
         return {
             path: self._culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
             for path, trials in self.impassable.items()
-            if not self.runs_missing(trials) and not self.lacks_control(path)
+            if not self.runs_missing(path) and not self.lacks_control(path)
         }
 
     def lacks_control(self, path: Path) -> bool:
@@ -231,7 +274,7 @@ class Judgement:
     @cached_property
     def open(self) -> tuple[str, ...]:
         """The nodes that are neither cleared nor at fault nor behind a leaf that is."""
-        settled = self.evidence.cleared | self.failed | self.behind
+        settled = self.cleared | self.failed | self.behind
         return tuple(node for node in self.evidence.sites if node not in settled)
 
     def is_suspect(self, node: str) -> bool:
@@ -255,7 +298,7 @@ class Judgement:
 
     @cached_property
     def _proven(self) -> frozenset[str]:
-        return self.evidence.cleared - self.nodes.keys()
+        return self.cleared - self.nodes.keys()
 
     @cached_property
     def partners(self) -> tuple[str, ...]:
@@ -277,7 +320,7 @@ class Judgement:
         return frozenset(trial.group for trials in self.impassable.values() for trial in trials)
 
     def _is_open(self, trial: Trial) -> bool:
-        return not any(node in self.nodes for node in trial.crashed or trial.members)
+        return self.nodes.keys().isdisjoint(trial.members)
 
     def partners_needed(self, node: str) -> int:
         """With how many partners a stuck node has to fail, but not more than there are.
@@ -293,7 +336,11 @@ class Judgement:
     def partners_missing(self, node: str) -> int:
         """With how many more partners a stuck node has to fail, some of which have passed; 0 when it was enough."""
         partners = disjoint(trial.others(node) for trial in self.stuck[node])
-        return max(self.partners_needed(node) - len(partners), PROVEN_PARTNERS - len(self._proven_partners(node)), 0)
+        return max(
+            self.partners_needed(node) - len(partners),
+            PROVEN_PARTNERS - len(self._proven_partners(node)),
+            accusers_missing(self.evidence, node, self.telling(node)),
+        )
 
     def _proven_partners(self, node: str) -> list[tuple[str, ...]]:
         """Who failed together with a node, and is well."""
@@ -336,12 +383,3 @@ class Judgement:
     ) -> Culprit:
         those = tuple(trials)
         return Culprit(part, of, those, all(map(self.evidence.is_slow, those)), rails, intermittent)
-
-
-def disjoint(groups: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Of `groups` as many as have nobody in common: what is bad between two may spoil all groups that have both."""
-    found: list[tuple[str, ...]] = []
-    for group in sorted(dict.fromkeys(groups), key=len):
-        if all(map(frozenset(group).isdisjoint, found)):
-            found.append(group)
-    return found

@@ -1,16 +1,19 @@
 """What the groups of a sweep have shown, in order: which runs were bad, whom they charge, who is cleared.
 
 Runs of a node alone, which nothing leaves, and runs of several together are compared among themselves only. A bad run
-charges all its members alike, unless the ranks of some crashed by themselves: then it charges these, and says nothing
-about the others. A void run says nothing, and neither does one that may be slow only because all nodes of a machine
-type are.
+charges all its members alike, also where the ranks of one crashed: a partner that sends nonsense can bring that about.
+Only in a large group it charges those that crashed, and says nothing about the others. A void run says nothing, and
+neither does one that may be slow only because all nodes of a machine type are.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from muster_coordinator.liars import liars_among
+from muster_coordinator.localize.chance import measures_beyond_lies
 from muster_coordinator.localize.level import SPREAD_ON_ONE_HOST, Level, Spread, level_of, spread_of
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.sides import sides_of
@@ -29,7 +32,10 @@ class Path(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """The runs of one node, oldest first: `own` are those that were bad by nobody else's fault, `void` say nothing."""
+    """The runs of one node, oldest first; `void` ones say nothing.
+
+    Of the bad ones, `own` are those that it was alone in, or that its own ranks ended.
+    """
 
     good: list[Trial] = field(default_factory=list)
     bad: list[Trial] = field(default_factory=list)
@@ -53,13 +59,18 @@ class History:
 
     @property
     def failed_alone(self) -> bool:
-        """Whether the verdict on the node by itself was FAIL."""
-        return any(trial.hard and len(trial.members) == 1 for trial in self.own)
+        """Whether the verdict on the node by itself was FAIL, rather than that its ranks were ended."""
+        return any(trial.hard and not trial.crashed and len(trial.members) == 1 for trial in self.own)
 
     @property
     def best_together(self) -> float:
         """The most that a good run with others came to; 0 where none was measured."""
         return max((trial.objective or 0.0 for trial in self.good if len(trial.members) > 1), default=0.0)
+
+    @property
+    def bad_alone(self) -> bool:
+        """Whether the node was bad by nobody else's doing."""
+        return any(len(trial.members) == 1 for trial in self.own)
 
     @property
     def bad_together(self) -> list[Trial]:
@@ -76,12 +87,12 @@ class Evidence:
     @cached_property
     def level_together(self) -> Level | None:
         """What several nodes reach together."""
-        return level_of(self._objectives(together=True), self._spread)
+        return self._level_together(self._spread)
 
     @cached_property
     def level_alone(self) -> Level | None:
         """What a node reaches alone."""
-        return level_of(self._objectives(together=False), self._spread)
+        return self._level_alone(self._spread)
 
     @cached_property
     def _spread(self) -> Spread:
@@ -95,7 +106,14 @@ class Evidence:
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
-        return frozenset(node for trial in self.trials if trial.on_one_host for node in trial.members)
+        """The nodes that share their host with most of those that they met.
+
+        Members say themselves where they listen. One liar that names its partner's address must not have the partner
+        pass from then on for a node that has half a host.
+        """
+        there = Counter(node for trial in self.trials if trial.on_one_host for node in trial.members)
+        together = Counter(node for trial in self.trials if len(trial.members) > 1 for node in trial.members)
+        return frozenset(node for node, times in there.items() if 2 * times > together[node])
 
     @cached_property
     def only_alone(self) -> bool:
@@ -127,13 +145,63 @@ class Evidence:
         """What is typical for runs like this one, and how little is slow: less where nodes share a host."""
         together = len(trial.members) > 1
         if trial.on_one_host or (not together and not self._on_shared_hosts.isdisjoint(trial.members)):
-            return self._levels_on_one_host[together]
+            return self._level_together_on_one_host if together else self._level_alone_on_one_host
         return self.level_together if together else self.level_alone
 
     @cached_property
-    def _levels_on_one_host(self) -> Mapping[bool, Level | None]:
-        """Of nodes that share a host, for runs of several together (True) and of one alone."""
-        return {it: level_of(self._objectives(together=it), self._spread_on_one_host) for it in (True, False)}
+    def _level_together_on_one_host(self) -> Level | None:
+        return self._level_together(self._spread_on_one_host)
+
+    @cached_property
+    def _level_alone_on_one_host(self) -> Level | None:
+        return self._level_alone(self._spread_on_one_host)
+
+    def _level_together(self, spread: Spread) -> Level | None:
+        """The level of runs of several: who measures less in a pair counts, so that only two liars can claim more."""
+        reached = sorted(self._objectives(together=True))
+        fakes = min(liars_among(len(self.sites)) // 2, max(len(reached) - 1, 0))
+        return level_of([min(value, reached[-1 - fakes]) for value in reached], spread)
+
+    def _level_alone(self, spread: Spread) -> Level | None:
+        """The level of runs alone, of which no value counts for more than is known of honest nodes."""
+        if (most := self._most_alone) is None:
+            return None
+        return level_of([min(value, most) for value in self._objectives(together=False)], spread)
+
+    @cached_property
+    def _most_alone(self) -> float | None:
+        """What a node can reach alone whoever lies; None as long as too few have shown it.
+
+        Nobody else measures a run alone: one that claims a thousand times of what is possible would make all others
+        slow. So a whole fleet that runs alone counts up to what more nodes have reached than may lie. Elsewhere mostly
+        suspects run alone, of which many may lie, and the least counts of what a few reached that were drawn by lot.
+        """
+        if self.only_alone:
+            best: dict[str, float] = {}
+            for trial in self.trials:
+                (node,) = trial.members
+                best[node] = max(trial.objective or 0.0, best.get(node, 0.0))
+            return max(sorted(best.values(), reverse=True)[liars_among(len(self.sites)) :], default=None)
+        return None if self.measures_missing else min(self._measures.values())
+
+    @property
+    def measures_missing(self) -> int:
+        """How many more nodes have to run alone as a measure for others."""
+        return max(measures_beyond_lies(len(self.sites)) - len(self._measures), 0)
+
+    @cached_property
+    def _measures(self) -> Mapping[str, float]:
+        """What nodes reached alone of which all runs had been good until then."""
+        reached: dict[str, float] = {}
+        passed: set[str] = set()
+        bad: set[str] = set()
+        for trial in self.trials:
+            node = trial.members[0]
+            if len(trial.members) > 1:
+                (bad if self.is_bad(trial) else passed if _is_pass(trial) else set()).update(trial.members)
+            elif trial.outcome is Outcome.GOOD and trial.objective and node in passed and node not in bad:
+                reached.setdefault(node, trial.objective)
+        return reached
 
     def is_slow(self, trial: Trial) -> bool:
         """Whether `trial` went well but fell short of what is typical."""
@@ -171,7 +239,7 @@ class Evidence:
         for trial in self.trials:
             bad = self.is_bad(trial)
             if bad and not self._is_slow_by_type(trial):
-                for node in trial.crashed or trial.members:
+                for node in trial.charged:
                     histories[node].bad.append(trial)
                     if node in trial.crashed or len(trial.members) == 1:
                         histories[node].own.append(trial)
@@ -183,17 +251,34 @@ class Evidence:
 
     @cached_property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have been in a good run with others, and whose own ranks have not crashed since.
+        """The nodes that have been in a good run with others, and in none since in which ranks crashed.
 
-        A good run alone is enough where nobody was tried with others.
+        A good run alone is enough where nobody was tried with others. A crash takes back what is known of its partner
+        as well: one who crashes others whenever it likes would be cleared, and the others not.
         """
         found: set[str] = set()
         for trial in self.trials:
-            if self.is_bad(trial):
-                found -= trial.crashed
-            elif _is_pass(trial) and (len(trial.members) > 1 or self.only_alone):
-                found.update(trial.members)
+            self._note_cleared(trial, found)
         return frozenset(found)
+
+    def _note_cleared(self, trial: Trial, cleared: set[str]) -> None:
+        """Changes who is cleared by what a run has shown."""
+        if self.is_bad(trial):
+            cleared.difference_update(trial.charged if trial.crashed else ())
+        elif _is_pass(trial) and (len(trial.members) > 1 or self.only_alone):
+            cleared.update(trial.members)
+
+    @cached_property
+    def drawn(self) -> Mapping[str, frozenset[str]]:
+        """By group, the members that lots decided on: for whom it was the first run, or who were cleared by then."""
+        drawn: dict[str, frozenset[str]] = {}
+        cleared: set[str] = set()
+        known: set[str] = set()
+        for trial in self.trials:
+            drawn[trial.group] = frozenset(it for it in trial.members if it in cleared or it not in known)
+            known.update(trial.members)
+            self._note_cleared(trial, cleared)
+        return drawn
 
     @cached_property
     def odd_types(self) -> frozenset[str]:

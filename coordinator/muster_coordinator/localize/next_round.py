@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.localize.culprits import REPRESENTATIVES, Judgement, disjoint
+from muster_coordinator.localize.accusers import disjoint
+from muster_coordinator.localize.culprits import REPRESENTATIVES, Judgement
 from muster_coordinator.localize.evidence import Path
 from muster_coordinator.localize.hints import hints_of
 from muster_coordinator.localize.partners import Partners
@@ -45,7 +46,8 @@ class NextRound:
         self._evidence = judgement.evidence
         self._absent = absent
         self._used: set[str] = set()
-        self._partners = Partners(filter(self._is_partner, self._evidence.sites), self._evidence.sites, seed)
+        spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
+        self._partners = Partners(filter(self._is_partner, self._evidence.sites), self._evidence.sites, seed, spotless)
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
@@ -149,9 +151,10 @@ class NextRound:
             if self._judgement.lacks_control(path):
                 self._try_control(path)
                 continue
-            lacking = self._judgement.runs_missing(trials)
+            lacking = self._judgement.runs_missing(path)
+            met = {node for trial in trials for node in trial.members}
             for _ in range(lacking if len(trials) > 1 else 1):  # most paths are good the second time
-                self._try_path(path)
+                self._try_path(path, met)
 
     def _try_control(self, path: Path) -> None:
         """An end of a bad link with somebody else: if that is slow as well by now, the link is not to blame."""
@@ -161,9 +164,10 @@ class NextRound:
                 self._add((end, partner), SINCE.format(end, partner, *path.ends))
                 return
 
-    def _try_path(self, path: Path) -> None:
+    def _try_path(self, path: Path, met: set[str]) -> None:
+        """Other nodes than those that were bad across a path of leaves: one of these may be to blame."""
         if path.of_leaves:
-            found = (self._partners.take_at(leaf) for leaf in path.ends)
+            found = (self._partners.take_at(leaf, met) for leaf in path.ends)
             nodes = tuple(node for node in found if node is not None)
         else:
             nodes = tuple(filter(self._is_free, path.ends))
@@ -182,9 +186,11 @@ class NextRound:
 
     def _add_controls(self) -> None:
         """Without nodes that have passed, nothing would say what a node alone should reach."""
-        wanted = self._evidence.level_alone is None and any(len(probe.members) == 1 for probe in self.probes)
-        if wanted and (node := self._partners.take_any()) is not None:
-            self._add((node,), CONTROL.format(node))
+        if all(len(probe.members) > 1 for probe in self.probes):
+            return
+        for _ in range(self._evidence.measures_missing):
+            if (node := self._partners.take_spotless()) is not None:
+                self._add((node,), CONTROL.format(node))
 
     def _add_pass(self) -> None:
         """All that have passed and are free meet others once more, as long as that was asked for."""

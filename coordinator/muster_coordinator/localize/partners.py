@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
+from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.probe import Site
 
 REACH = 4
@@ -10,10 +11,11 @@ REACH = 4
 
 
 class Partners:
-    """Hands out each of `nodes` once; who comes first is drawn by lot."""
+    """Hands out each of `nodes` once; who comes first is drawn by lot. All runs of `spotless` ones have been good."""
 
-    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str) -> None:
+    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str, spotless: Set[str]) -> None:
         self._sites = sites
+        self._spotless = spotless
         self._all = list(nodes)
         random.Random(seed).shuffle(self._all)  # noqa: S311 - a draw of lots, not a secret
         self._free = set(self._all)
@@ -40,12 +42,21 @@ class Partners:
         if here.leaf not in {self._sites[other].leaf for other in proven}:
             beside = self._take(self._rack(here), met, lambda other: self._sites[other].leaf == here.leaf)
             found = beside or self._take(self._leaf(here.leaf), met)
-        found = found or self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
-        return found or self._take(self._all, met)
+        return found or self._take_elsewhere(met, leaves) or self._take(self._all, met)
 
-    def take_at(self, leaf: str) -> str | None:
-        """A partner at `leaf`."""
-        return self._take(self._leaf(leaf))
+    def _take_elsewhere(self, met: Set[str], leaves: Set[str | None]) -> str | None:
+        """A partner from none of these leaves, where that is most of the fleet or only one node may lie.
+
+        Several liars could each say that it stands at a leaf of its own, and would be all that is left to meet.
+        """
+        elsewhere = sum(node not in met and self._sites[node].leaf not in leaves for node in self._free)
+        if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:
+            return None
+        return self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
+
+    def take_at(self, leaf: str, met: Set[str]) -> str | None:
+        """A partner at `leaf` that has not been `met`."""
+        return self._take(self._leaf(leaf), met)
 
     def withdraw(self, nodes: Iterable[str]) -> None:
         """Hands out none of these any more."""
@@ -55,8 +66,9 @@ class Partners:
         """Who is still free."""
         return [node for node in self._all if node in self._free]
 
-    def take_any(self) -> str | None:
-        return self._take(self._all)
+    def take_spotless(self) -> str | None:
+        """A partner that has not been in a bad run."""
+        return self._take(self._all, fits=self._spotless.__contains__)
 
     def _next_to(self, node: str) -> list[str]:
         """The nodes around it in topology order, the nearest last."""

@@ -12,7 +12,8 @@ class Site:
     """Where a node stands, and what it is; None where nobody said.
 
     Nodes of one leaf share its switch, nodes of one rack a leaf. Those of different machine types may differ in speed.
-    Only nodes with as many `devices` have rails between them.
+    Only nodes with as many `devices` have rails between them. A node that `places_itself` is the only one to say at
+    which leaf it stands.
     """
 
     node: str
@@ -20,6 +21,7 @@ class Site:
     leaf: str | None = None
     machine_type: str | None = None
     devices: int = 0
+    places_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)

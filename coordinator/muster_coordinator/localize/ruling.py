@@ -45,7 +45,7 @@ def ruling_of(judgement: Judgement, check: str, metric: str | None) -> Ruling:
         failed_nodes=tuple(map(told.node, (*judgement.nodes.values(), *judgement.links.values()))),
         failed_links=tuple(told.link(culprit) for culprit in fabric if culprit.part is Part.LINK),
         failed_fabric=tuple(told.fabric(culprit) for culprit in fabric if culprit.part is not Part.LINK),
-        cleared=evidence.cleared - judgement.failed,
+        cleared=judgement.cleared - judgement.failed,
         suspects=tuple(filter(judgement.is_suspect, judgement.open)),
         unsettled=unsettled(judgement),
         why_slow={trial.group: told.why_slow(trial) for trial in evidence.trials if evidence.is_slow(trial)},

@@ -71,8 +71,8 @@ class Telling:
 
     def seen(self) -> Iterable[str]:
         """What was bad for no reason that was found, and what is hidden behind something that failed."""
-        for trials in self.judgement.passable.values():
-            for trial in trials:
+        for path, trials in self.judgement.unexplained.items():
+            for trial in () if path in self.judgement.paths else trials:
                 if self.judgement.failed.isdisjoint(trial.members):
                     yield f"{' and '.join(trial.members)} were bad together and well otherwise"
         for node, history in self.judgement.evidence.histories.items():
@@ -120,7 +120,7 @@ class Telling:
         return f"with {', '.join(others)}" if len(trial.members) > 1 else "alone"
 
     def _reputation(self, node: str) -> str:
-        passed = node in self.judgement.evidence.cleared and node not in self.judgement.failed
+        passed = node in self.judgement.cleared and node not in self.judgement.failed
         return f"{node} (which passed)" if passed else node
 
     def _typical(self, trial: Trial) -> str:

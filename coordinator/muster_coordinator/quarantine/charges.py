@@ -13,7 +13,8 @@ def charges_of(evidence: Evidence) -> tuple[Charge, ...]:
     convicted = (_charge(finding, Proof.LOCALISED) for finding in evidence.convictions.values())
     own = (charge for check in evidence.checks.values() for charge in _own(check))
     compared = (_charge(finding, Proof.COMPARED) for found in evidence.comparisons.values() for finding in found)
-    return (*convicted, *own, *compared)
+    conduct = (_charge(finding, Proof.ONCE) for finding in evidence.conduct.values())
+    return (*convicted, *own, *compared, *conduct)
 
 
 def _own(check: CheckEvidence) -> Iterator[Charge]:

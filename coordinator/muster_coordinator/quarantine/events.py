@@ -52,13 +52,15 @@ class Renewed(Data):
 class NodeDescribed(Data):
     """A node has been heard of: where it stands, and which checks it runs by itself.
 
-    `patience_s` is by check that it can run how long an ordered run may say nothing.
+    `usual_checks` are those that most nodes run by themselves. `patience_s` is by check that it can run how long an
+    ordered run may say nothing.
     """
 
     kind: Literal["node_described"] = "node_described"
     node: Name
     place: str | None
     own_checks: tuple[Name, ...]
+    usual_checks: tuple[Name, ...] = ()
     patience_s: dict[Name, Seconds] = {}
 
 

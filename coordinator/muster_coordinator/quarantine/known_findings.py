@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from muster.check import AnyCheck
+from muster.check import PLUGINS_LOADED, AnyCheck
 from muster_coordinator.baselines import COMPARED
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.quarantine.charge import Proof
 
 _OF_ANY_RUN = (
@@ -29,7 +30,7 @@ _OF_ANY_RUN = (
 )
 """What agents find about runs of any check."""
 
-_OF_NO_CHECK = {"node": ("node.lost",), "plugins": ("plugins.failed",)}
+_OF_NO_CHECK = {"agent": tuple(Misconduct), "node": ("node.lost",), PLUGINS_LOADED: ("plugins.failed",)}
 """What is found without a check, by what stands in the place of its name."""
 
 

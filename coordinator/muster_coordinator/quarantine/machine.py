@@ -7,7 +7,7 @@ kept to be done later, so that nothing old can come out of a queue.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from muster.model import ServiceState, Verdict, format_instant, parse_instant
+from muster.model import Name, ServiceState, Verdict, format_instant, parse_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.quarantine import trials
 from muster_coordinator.quarantine.accusing import charges_against, sighted
@@ -131,7 +131,7 @@ class Quarantine:
 
     def _describe(self, event: NodeDescribed, now: float) -> None:
         case = self._cases.get(event.node) or self._join(event.node, None, now)
-        said = {"place": event.place, "own_checks": event.own_checks, "patience_s": event.patience_s}
+        said = {"place": event.place, "own_checks": _own_checks(case, event), "patience_s": event.patience_s}
         self._reconsider(self._cases.change(case, **said), now)
 
     def _hear(self, node: str, now: float) -> None:
@@ -273,6 +273,12 @@ class Quarantine:
         taken_out = case.taken_out if state is ServiceState.CORDONED else ()
         updates = {"dry_run": False, "held_because": "", "trial": None, "taken_out": taken_out}
         self._cases.change(case, state=state, since=now, **updates)
+
+
+def _own_checks(case: Case, event: NodeDescribed) -> tuple[Name, ...]:
+    """What a node runs by itself; out of service it goes on owing what it announces no more and most others do."""
+    owed = set(case.own_checks) & set(event.usual_checks) if case.state in OUT else set()
+    return (*event.own_checks, *sorted(owed.difference(event.own_checks)))
 
 
 def _as_logged(moment: float) -> float:

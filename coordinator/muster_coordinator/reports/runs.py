@@ -29,10 +29,8 @@ class RunInRound(NamedTuple):
 
     @property
     def charged(self) -> frozenset[str]:
-        """The members that it speaks against: all when it was bad, but only those whose ranks crashed if any did."""
-        if self.outcome is not Outcome.BAD:
-            return frozenset()
-        return trial_of(self.group).crashed or frozenset(self.group.members)
+        """The members that it speaks against: all when it was bad, but of a large group only those that crashed."""
+        return frozenset(trial_of(self.group).charged if self.outcome is Outcome.BAD else ())
 
     def others(self, node: str) -> tuple[str, ...]:
         """The members besides `node`."""

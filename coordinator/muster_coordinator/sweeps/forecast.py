@@ -7,7 +7,7 @@ other the strategy uses all rounds that it has, and neither goes beyond the swee
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from muster.model import Data, Seconds
+from muster.model import Data, Seconds, TotalSeconds
 from muster_coordinator.localize.probe import Policy
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.localize.trial import Outcome, Trial
@@ -36,8 +36,8 @@ class Cost(Data):
     """What rounds take: node-seconds, and seconds from the first invitation to the last result."""
 
     rounds: int
-    node_s: Seconds
-    duration_s: Seconds
+    node_s: TotalSeconds
+    duration_s: TotalSeconds
 
 
 class Forecast(Data):
@@ -52,7 +52,7 @@ class Forecast(Data):
     strategy: str
     nodes: tuple[str, ...]
     absent: dict[str, str] = {}
-    group_s: Seconds
+    group_s: TotalSeconds
     timeout_s: Seconds
     groups: tuple[ForecastGroup, ...]
     left_over: tuple[str, ...] = ()

@@ -11,21 +11,35 @@ What a member says is first noted as a fact about that member. Only when the fac
 something about the group do they make a step, and TRANSITIONS says where it leads. Whatever a state does not listen
 to (late, repeated, reordered, from a stranger) changes nothing.
 
+Nothing that one member says may cost the others more than the group. It has at most as many ranks as it has announced
+devices: every rank of the others makes room for each rank of the group, and two billion of them are the end of a node.
+Where its address means something else to everybody, nobody is sent there.
+
 Before the ranks run, a fault ends the group at once and frees the others. Once they run, a member whose ranks ended
 without a result starts a short grace, in which the others may still report what they saw.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from muster.check import Scope
 from muster.model import Json, Verdict, worst
 from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
 from muster_coordinator.events import Command, SendCommand, Ticked
 from muster_coordinator.orders import Order, Orders
 from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, GroupState
-from muster_coordinator.sweeps.member import LOST, SILENT, UNREACHABLE, Member, gravest
+from muster_coordinator.sweeps.address import is_own_host
+from muster_coordinator.sweeps.member import (
+    DECLINED_OTHERWISE,
+    LOST,
+    SILENT,
+    TOO_MANY_RANKS,
+    UNREACHABLE,
+    Member,
+    gravest,
+)
 
 FORMING_S = 10.0
 """An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there.
@@ -103,7 +117,7 @@ class Task:
     """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
 
     `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
-    group has shown it, one is expected to take `expected_s` from its invitation to its end.
+    group has shown it, one is expected to take `expected_s` from its invitation to its end. `scope` is the check's.
     """
 
     check: str
@@ -113,11 +127,15 @@ class Task:
     cause: str
     rail_metric: str | None = None
     expected_s: float = 35.0
+    scope: Scope = Scope.GROUP
 
 
 @dataclass(slots=True)
 class Group:
-    """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges."""
+    """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges.
+
+    `most_ranks` says with how many ranks each member may take part, one where nothing is said.
+    """
 
     id: str
     task: Task
@@ -126,6 +144,7 @@ class Group:
     orders: Orders
     started_at: float
     by_rail: bool = False
+    most_ranks: Mapping[str, int] = field(default_factory=dict)
     state: GroupState = field(default=GroupState.FORMING, init=False)
     ending: Ending | None = field(default=None, init=False)
     ended_at: float | None = field(default=None, init=False)
@@ -231,6 +250,9 @@ class Group:
 
     def _culprits(self) -> tuple[Blame, ...]:
         blamed = gravest(member.fault for member in self.facts.values() if member.fault)
+        if self.first_is_nowhere():
+            detail = f"its address {self.facts[self.members[0]].address!r} means its own host to everybody"
+            return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
         return blamed
@@ -239,6 +261,13 @@ class Group:
         """Whether all others say that they cannot reach rank 0."""
         others = [self.facts[node].fault for node in self.members[1:]]
         return bool(others) and all(fault is not None and fault.reason == UNREACHABLE for fault in others)
+
+    def first_is_nowhere(self) -> bool:
+        """Whether rank 0 would listen where each of the others finds itself, though not all are on one host."""
+        if not all(member.accepted for member in self.facts.values()):
+            return False
+        own = [is_own_host(self.facts[node].address) for node in self.members]
+        return own[0] and not all(own)
 
     def hurry(self, now: float) -> None:
         """Leaves the others only a short grace to say something."""
@@ -258,9 +287,16 @@ def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verd
 
 
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
+    most = group.most_ranks.get(member.node, 1)
+    if event.ranks > most:
+        detail = f"it wants {event.ranks} ranks, and the devices that it has announced are enough for {most}"
+        member.fault = Blame(node=member.node, reason=TOO_MANY_RANKS, detail=detail)
+        return Step.FAULT
     member.accepted = member.accepted or event
     member.note_clock(event.sent_at, now)
-    return Step.ALL_ACCEPTED if all(other.accepted for other in group.facts.values()) else None
+    if not all(other.accepted for other in group.facts.values()):
+        return None
+    return Step.FAULT if group.first_is_nowhere() else Step.ALL_ACCEPTED
 
 
 def _on_ready(group: Group, member: Member, event: Ready, now: float) -> Step | None:
@@ -274,7 +310,7 @@ def _on_alive(group: Group, member: Member, event: Progress, now: float) -> Step
 
 def _on_finished(group: Group, member: Member, event: Finished, now: float) -> Step | None:
     if member.results is None:
-        member.finish(event.ranks)
+        member.finish(event.ranks, group.task.scope)
     if all(other.results is not None for other in group.facts.values()):
         return Step.ALL_FINISHED
     if member.fault is not None:
@@ -287,7 +323,11 @@ def _on_finished(group: Group, member: Member, event: Finished, now: float) -> S
 def _on_declined(group: Group, member: Member, event: Declined, now: float) -> Step | None:
     if member.results is not None:
         return None
-    member.fault = Blame(node=member.node, reason=event.reason, detail=event.detail)
+    tried = group.state is GroupState.ELECTED and not member.ready
+    if event.reason == UNREACHABLE and not tried:  # whoever has said so before rank 0 was known, or is there already
+        member.decline(DECLINED_OTHERWISE, f"it says {event.reason} while the group is {group.state}")
+        return Step.FAULT
+    member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():
         group.hurry(now)  # whether the others reach rank 0 tells whose fault it is
         return None

@@ -1,13 +1,15 @@
 """The facts about one member of a group, and who is to blame when a group could not go on.
 
 A fault is what keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so of all
-faults in a group only the gravest kind is blamed: who vanished, before whose rank was killed, before who declined,
-before who only saw its peers fail or said nothing more.
+faults in a group only the gravest kind is blamed: who broke its word, before who vanished, before whose rank was
+killed, before who declined, before who only saw its peers fail or said nothing more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
+from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
 from muster_coordinator.sweep_records import Blame, GroupState, MemberRecord
@@ -15,6 +17,12 @@ from muster_coordinator.sweep_records import Blame, GroupState, MemberRecord
 LOST = "lost"
 SILENT = "silent"
 UNREACHABLE = "unreachable"
+DECLINED_OTHERWISE = "declined"
+TOO_MANY_RANKS = "too_many_ranks"
+WRONG_RESULTS = "wrong_results"
+
+BROKEN_WORD = frozenset({TOO_MANY_RANKS, WRONG_RESULTS})
+"""What a member says that its own words before it deny; nobody else can have brought it about."""
 
 CRASHED = frozenset({"run.killed", "run.exited", "run.out_of_memory"})
 """Findings of a member whose own rank was ended; its peers report run.raised or run.timeout."""
@@ -32,12 +40,16 @@ DECLINED = PREVENTED | {
     "expired",
     "stopping",
     "failed_to_start",
+    DECLINED_OTHERWISE,
 }
 
 WRONG_CLOCK_S = 5.0
 """Longer than a message is on its way, and than clocks that are kept in step differ."""
 
-GRAVEST_FIRST = (frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
+MOST_MEASURED = 1e30
+"""Far more than anything comes to, and so little that sums of it are numbers: with 1e308 a mean is infinite."""
+
+GRAVEST_FIRST = (BROKEN_WORD, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
 
 
@@ -55,6 +67,11 @@ def may_be_echo(reason: str) -> bool:
     return reason.startswith("run.") and reason not in CRASHED | PREVENTED
 
 
+def is_figure(value: object) -> TypeGuard[float]:
+    """Whether it is an amount that can have been measured."""
+    return isinstance(value, float) and 0 <= value <= MOST_MEASURED
+
+
 @dataclass(slots=True)
 class Member:
     """What one member has said so far, and its fault if it has one."""
@@ -65,7 +82,13 @@ class Member:
     ready: bool = False
     results: tuple[RankResult, ...] | None = None
     fault: Blame | None = None
+    declined: bool = False
     clock_ahead_s: float | None = None
+
+    @property
+    def address(self) -> str | None:
+        """Where it listens; None until it has accepted."""
+        return None if self.accepted is None else self.accepted.address
 
     @property
     def verdict(self) -> Verdict | None:
@@ -79,8 +102,7 @@ class Member:
     @property
     def released(self) -> bool:
         """Whether it holds nothing for the group any more, by its own word."""
-        declined = self.fault is not None and self.fault.reason not in (LOST, SILENT)
-        return self.results is not None or declined
+        return self.results is not None or self.declined
 
     def has_answered(self, state: GroupState) -> bool:
         """Whether it has said what a group in `state` waits for."""
@@ -95,12 +117,12 @@ class Member:
         """The least value of `metric` over its ranks and their devices; None when it reported none."""
         reported = [rank.metrics.get(metric) for rank in self.results or ()]
         flat = [value for item in reported for value in (item if isinstance(item, list) else [item])]
-        return min((value for value in flat if value is not None), default=None)
+        return min((value for value in flat if is_figure(value)), default=None)
 
     def place(self) -> MemberRecord:
         return MemberRecord(
             node=self.node,
-            address=None if self.accepted is None else self.accepted.address,
+            address=self.address,
             first_rank=self.first_rank,
             ranks=None if self.accepted is None else self.accepted.ranks,
             verdict=self.verdict,
@@ -114,13 +136,38 @@ class Member:
         if abs(said_at - now) > WRONG_CLOCK_S:
             self.clock_ahead_s = round(said_at - now, 1)
 
-    def finish(self, results: tuple[RankResult, ...]) -> None:
-        """Notes what its ranks report; ranks that ended without having measured are a fault."""
+    def decline(self, reason: str, detail: str) -> None:
+        """Notes that it does not take part, or no longer."""
+        self.declined = True
+        self.fault = Blame(node=self.node, reason=reason, detail=detail)
+
+    def finish(self, results: tuple[RankResult, ...], scope: Scope) -> None:
+        """Notes what its ranks report; ranks that ended without having measured are a fault.
+
+        Results of other ranks than its own are worth nothing: they would count for those of somebody else.
+        """
+        own, reported = self._ranks(scope), [result.rank for result in results]
+        if reported != own:
+            self.results = ()
+            detail = f"it reports {_in_words(reported)} in place of {_in_words(own)}"
+            self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
+            return
         self.results = results
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
+
+    def _ranks(self, scope: Scope) -> list[int]:
+        """The numbers of its ranks; a check of one node has one, whatever devices there are."""
+        if scope is Scope.NODE or self.accepted is None or self.first_rank is None:
+            return [0]
+        return [*range(self.first_rank, self.first_rank + self.accepted.ranks)]
 
     def _fault_of_ranks(self) -> Blame:
         kinds = (Severity.UNKNOWN, Severity.SKIPPED)
         blames = [Blame(node=self.node, reason=f.code, detail=f.summary) for f in self.findings if f.severity in kinds]
         return gravest(blames)[0] if blames else Blame(node=self.node, reason="run.no_result")
+
+
+def _in_words(ranks: Sequence[int]) -> str:
+    """How many ranks, and which."""
+    return f"{len(ranks)} ranks from {min(ranks)} to {max(ranks)}" if ranks else "no ranks"

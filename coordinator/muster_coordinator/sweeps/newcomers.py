@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muster.check import Scope
+from muster_coordinator.definitions import usual_scope
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRequest
@@ -61,7 +62,8 @@ class Newcomers:
 
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
         """The healthy nodes nearest to a single new one; None when it needs somebody and there is nobody."""
-        if self.request.strategy == Strategy.SINGLE or node.checks[self.request.check].scope is Scope.NODE:
+        is_for_one = usual_scope(self.request.check, nodes.values()) is Scope.NODE
+        if self.request.strategy == Strategy.SINGLE or is_for_one:
             return []
         nearest = nearest_healthy(node, nodes, self.request.check, self.partners, without=self._ready_since)
         return [other.name for other in nearest] or None

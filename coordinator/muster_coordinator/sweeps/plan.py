@@ -24,7 +24,8 @@ class Limits:
 class Plan:
     """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
 
-    Nodes that were meant but are not to be had are `absent`, each with the reason.
+    Nodes that were meant but are not to be had are `absent`, each with the reason. `most_ranks` says with how many
+    ranks each may take part, one where nothing is said.
     `abilities` say what the check can tell on these nodes, `asked` is the request, and `origin` who made it.
     """
 
@@ -38,6 +39,7 @@ class Plan:
     nodes: tuple[str, ...]
     sites: tuple[Site, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    most_ranks: Mapping[str, int] = field(default_factory=dict)
     abilities: Abilities = NO_ABILITIES
     limits: Limits = field(default_factory=Limits)
     priority: int = 0

@@ -9,6 +9,8 @@ from typing import TypeVar
 from muster.check import CheckInfo, Scope
 from muster.errors import Refused, unknown
 from muster.model import Topology, format_instant
+from muster.params_schema import require_fit
+from muster_coordinator.definitions import are_alike, different, usual_check
 from muster_coordinator.events import SweepRequested
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
@@ -16,7 +18,7 @@ from muster_coordinator.node import Node
 from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.plan import Limits, Plan
-from muster_coordinator.sweeps.requests import check_limits, check_params, known
+from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
 
@@ -25,6 +27,9 @@ START_UP_S = 20.0
 
 USUAL_RUN_S = 15.0
 """What a run takes whose check does not say it."""
+
+MOST_RANKS = 128
+"""Of one node: sixteen GPUs, each cut into seven instances, are 112. To announce more shall not cost others more."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -39,37 +44,50 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
     if request.check not in offered:
         raise Refused(unknown("check", request.check, offered))
     meant = _meant(request, nodes, declared)
-    members = in_topology_order(nodes[name] for name, obstacle in meant.items() if obstacle is None)
-    strategy = _strategy(request, nodes.values())
+    there = in_topology_order(nodes[name] for name, obstacle in meant.items() if obstacle is None)
+    having = (node for node in nodes.values() if request.check in node.checks)
+    check = usual_check(request.check, there or having, nodes.values())
+    strategy = _strategy(request, check)
+    others = _different_nodes(check, there)
+    members = [node for node in there if node.name not in others]
     if len(members) < least_nodes(strategy):
         raise Refused(
             f"strategy {strategy} needs at least {least_nodes(strategy)} nodes that are online and have the check"
             f" {request.check!r}; there are {len(members)}"
         )
-    check = members[0].checks[request.check]
     if check.scope is Scope.NODE and strategy is not Strategy.SINGLE:
         raise Refused(f"check {request.check!r} measures one node by itself: its only valid strategy is single")
-    check_params(check, request.params)
+    require_fit(check.name, check.params, request.params)
     absent = {name: obstacle for name, obstacle in meant.items() if obstacle is not None}
-    return _plan(event, strategy, members, absent)
+    return _plan(event, check, strategy, members, absent | others)
 
 
 def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
     """The plan of a sweep that an earlier coordinator began, with the nodes as they are now."""
     request = record.asked or SweepRequest(check=record.check, params=record.params)
     members = [known(name, nodes) for name in record.nodes]
-    for node in members:
-        if record.check not in node.checks:
-            raise Refused(f"node {node.name!r} does not have check {record.check!r} any more")
+    having = [node for node in members if record.check in node.checks]
+    if not having:
+        raise Refused(f"none of its nodes has check {record.check!r} any more")
+    check = usual_check(record.check, having, nodes.values())
+    without = {node.name: f"does not have check {record.check!r} any more" for node in members if node not in having}
     asked = SweepRequested(record.id, request, record.origin)
-    return _plan(asked, Strategy(record.strategy), members, record.absent)
+    absent = {**without, **_different_nodes(check, having), **record.absent}
+    return _plan(asked, check, Strategy(record.strategy), members, absent)
 
 
-def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent: Mapping[str, str]) -> Plan:
+def _different_nodes(check: CheckInfo, nodes: Iterable[Node]) -> dict[str, str]:
+    """The nodes that announce a check otherwise than most, with the reason why they cannot take part."""
+    others = (node.name for node in nodes if not are_alike(node.checks[check.name], check))
+    return dict.fromkeys(others, different(check.name))
+
+
+def _plan(
+    event: SweepRequested, check: CheckInfo, strategy: Strategy, members: list[Node], absent: Mapping[str, str]
+) -> Plan:
     request = event.request
-    checks = [node.checks[request.check] for node in members]
-    abilities = _abilities(members, by_rail=all(check.by_rail for check in checks))
-    group_s = expected_s(checks[0])
+    abilities = _abilities(members, by_rail=check.by_rail is not None)
+    group_s = expected_s(check)
     return Plan(
         id=event.sweep,
         asked=request,
@@ -80,15 +98,17 @@ def _plan(event: SweepRequested, strategy: Strategy, members: list[Node], absent
         task=Task(
             check=request.check,
             params=request.params,
-            timeout_s=max(check.timeout_s for check in checks),
-            objective=checks[0].objective,
-            rail_metric=checks[0].by_rail,
+            timeout_s=check.timeout_s,
+            objective=check.objective,
+            rail_metric=check.by_rail,
             expected_s=group_s,
+            scope=check.scope,
             cause=event.sweep,
         ),
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
+        most_ranks={node.name: min(max(len(node.inventory.devices), 1), MOST_RANKS) for node in members},
         abilities=abilities,
         limits=_limits(request, strategy, len(members), group_s),
         priority=request.priority,
@@ -109,11 +129,10 @@ def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
     return Abilities(alone=usual > 1, by_rail=by_rail and usual > 1)
 
 
-def _strategy(request: SweepRequest, nodes: Iterable[Node]) -> Strategy:
+def _strategy(request: SweepRequest, check: CheckInfo) -> Strategy:
     if request.strategy is not None:
         return _choice(Strategy, "strategy", request.strategy)
-    alone = all(node.checks[request.check].scope is Scope.NODE for node in nodes if request.check in node.checks)
-    return Strategy.SINGLE if alone else Strategy.ADAPTIVE
+    return Strategy.SINGLE if check.scope is Scope.NODE else Strategy.ADAPTIVE
 
 
 def least_nodes(strategy: Strategy) -> int:
@@ -186,7 +205,8 @@ def _place(node: Node) -> tuple[str, ...]:
 
 def _site(node: Node) -> Site:
     where, has = node.topology, node.inventory
-    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices))
+    places_itself = where.leaf not in (node.declared.leaf, node.scheduled.leaf, node.learned_leaf)
+    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices), places_itself)
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:

@@ -1,15 +1,11 @@
 """Whether a request can be carried out as it was put. Refused says why not and what would be valid."""
 
-import re
 from collections.abc import Mapping
 
-import jsonschema
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
-from muster.check import CheckInfo, Scope
+from muster.check import Scope
 from muster.errors import Refused, unknown
-from muster.model import Json, format_instant
+from muster.model import format_instant
+from muster.params_schema import require_fit
 from muster_coordinator.events import RunRequested
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.node import Node
@@ -25,7 +21,7 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
         raise Refused(unknown(f"check of node {node.name!r}:", request.check, node.checks))
     if check.scope is Scope.GROUP:
         raise Refused(f"check {check.name!r} is run by groups: start a sweep, with strategy single for one node alone")
-    check_params(check, request.params)
+    require_fit(check.name, check.params, request.params)
 
 
 def check_limits(request: SweepRequest) -> None:
@@ -35,29 +31,6 @@ def check_limits(request: SweepRequest) -> None:
         raise Refused(f"max_rounds {rounds} contradicts passes {passes}: every pass takes a round")
     if request.strategy == Strategy.WHOLE and share.endswith("%") and share != "100%":
         raise Refused(f"max_parallel {share} contradicts strategy whole, which takes all nodes at once: set it to 100%")
-
-
-def check_params(check: CheckInfo, params: Json) -> None:
-    """Refuses parameters that do not fit the schema that the check's node has announced."""
-    valid = check.params.get("properties")
-    names = list(valid) if isinstance(valid, dict) else []
-    for name in params:
-        if name not in names:
-            raise Refused(unknown(f"parameter of {check.name!r}:", name, names))
-    # A registry of its own: a schema from a node shall not make the coordinator fetch anything.
-    validator = jsonschema.Draft202012Validator(check.params, registry=Registry())
-    try:
-        validator.check_schema(check.params)
-        error = jsonschema.exceptions.best_match(validator.iter_errors(params))
-    except (Unresolvable, jsonschema.exceptions.SchemaError, re.error) as problem:
-        raise Refused(f"check {check.name!r}: the node has announced a broken schema: {problem}") from None
-    if error is not None:
-        raise Refused(f"parameter {error.json_path.removeprefix('$.')!r} of check {check.name!r}: {_why(error)}")
-
-
-def _why(error: jsonschema.ValidationError) -> str:
-    """What is wrong; of several alternatives that a value may fit, why it fits none."""
-    return " and ".join(dict.fromkeys(map(_why, error.context or ()))) or error.message
 
 
 def known(name: str, nodes: Mapping[str, Node]) -> Node:

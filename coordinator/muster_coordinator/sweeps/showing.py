@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from muster.model import Severity, Verdict
+from muster.model import Metric, Severity, Verdict
 from muster_coordinator.localize.trial import Outcome, Trial
 from muster_coordinator.sweep_records import GroupRecord
-from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, may_be_echo
+from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
 
 SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
 """Metrics by which any check of groups can say more about its members: what the node could send while nobody else did,
@@ -46,7 +46,9 @@ def _outcome(group: GroupRecord) -> Outcome:
     if said <= {Verdict.PASS, Verdict.WARN}:
         return Outcome.GOOD
     reasons = {blame.reason for blame in group.blamed}
-    if len(group.members) == 1 or not reasons:
+    if len(group.members) == 1:
+        return Outcome.BAD if reasons and reasons <= CRASHED else Outcome.VOID
+    if not reasons:
         return Outcome.VOID
     if reasons <= CRASHED | {UNREACHABLE} or (None not in said and all(map(may_be_echo, reasons))):
         return Outcome.BAD
@@ -60,17 +62,23 @@ def _share_a_host(group: GroupRecord) -> bool:
 
 
 def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:
-    """What every rail reached, by the first rank that tells all of them; all ranks tell the same."""
-    for place in group.places:
-        for rank in place.measured:
-            values = rank.get(metric)
-            if isinstance(values, list) and None not in values:
-                return tuple(value for value in values if value is not None)
-    return ()
+    """What every rail reached: the least that a rank tells which tells all; none where they tell of different many.
+
+    All ranks tell the same, unless one makes up a rail of which its partner is to be accused.
+    """
+    measured = (rank.get(metric) for place in group.places for rank in place.measured)
+    told = [values for values in map(_whole, measured) if values]
+    return tuple(map(min, zip(*told, strict=True))) if len(set(map(len, told))) == 1 else ()
+
+
+def _whole(values: Metric | None) -> list[float]:
+    """The values of all rails; none where one is missing."""
+    known = [value for value in values if value is not None] if isinstance(values, list) else []
+    return known if isinstance(values, list) and len(known) == len(values) else []
 
 
 def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
     """By node, the worst that its ranks told."""
     told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
-    numbers = {node: [value for value in values if isinstance(value, float)] for node, values in told.items()}
+    numbers = {node: [value for value in values if is_figure(value)] for node, values in told.items()}
     return {node: worst(values) for node, values in numbers.items() if values}

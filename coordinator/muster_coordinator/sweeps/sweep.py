@@ -229,7 +229,8 @@ class Sweep:
         # With the epoch: what another coordinator has formed and not stored shall not be taken for this one.
         name = f"{self.plan.id}-{self._orders.epoch}.{self.groups}"
         reasons = (formation.reason,)
-        group = Group(name, self.plan.task, formation.members, reasons, self._orders, now, formation.by_rail)
+        plan, members = self.plan, formation.members
+        group = Group(name, plan.task, members, reasons, self._orders, now, formation.by_rail, plan.most_ranks)
         stage.begin(group, formation)
         self._ledger.begin(group)
         return group.begin()

@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic import Json as JsonText
 
-from muster.model import Instant, Json, Name, Verdict
+from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.history import HistoryFilter
 from muster_coordinator.reports.exports import Format
@@ -75,7 +75,7 @@ class NewRun(Request):
     """The body of POST /nodes/{node}/runs."""
 
     check: Name
-    params: Json = {}
+    params: PlainJson = {}
 
 
 class NewSweep(SweepRequest, Request):

@@ -6,10 +6,39 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from muster.check import CheckInfo
-from muster.model import Data, Instant, Inventory, Json, Name, RankResult, Run, Seconds, Sequence
+from muster.model import (
+    MOST_DEVICES,
+    MOST_NAMES,
+    MOST_RANKS,
+    Code,
+    Data,
+    Instant,
+    Inventory,
+    Label,
+    Name,
+    PlainJson,
+    RankResult,
+    Run,
+    Seconds,
+    Sequence,
+    Text,
+)
 from muster.references import Reference
 
 SCHEMA: Literal[1] = 1
+
+MOST_RUNS = 200
+"""In one report. Agents send 50."""
+
+MOST_REFERENCES = 10_000
+"""Of one fleet."""
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+Host = Annotated[
+    str, Field(max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[\w.-]+)?$")
+]
+"""The name or the address of a host, and nothing that a resolver, a shell or a URL would take for something else."""
 
 
 def new_id() -> str:
@@ -41,9 +70,9 @@ class Presence(NodeMessage):
     """
 
     online: bool
-    version: str = ""
-    outbox: int = 0
-    dropped: dict[str, int] = {}
+    version: Label = ""
+    outbox: Sequence = 0
+    dropped: dict[Name, Sequence] = Field({}, max_length=MOST_NAMES)
 
 
 # node/<node>/inventory, retained
@@ -52,20 +81,20 @@ class Presence(NodeMessage):
 class PluginInfo(Data):
     """One plugin as the loader saw it, with the names of the checks that it brings."""
 
-    name: str
-    distribution: str | None
-    version: str | None
+    name: Label
+    distribution: Label | None
+    version: Label | None
     status: Literal["loaded", "disabled", "failed"]
-    error: str | None = None
-    checks: tuple[str, ...] = ()
+    error: Text | None = None
+    checks: tuple[Label, ...] = Field((), max_length=MOST_NAMES)
 
 
 class InventoryReport(NodeMessage):
     """What a node is made of and which checks it can run."""
 
     inventory: Inventory
-    checks: tuple[CheckInfo, ...]
-    plugins: tuple[PluginInfo, ...] = ()
+    checks: tuple[CheckInfo, ...] = Field(max_length=MOST_NAMES)
+    plugins: tuple[PluginInfo, ...] = Field((), max_length=MOST_NAMES)
 
 
 # node/<node>/report
@@ -81,7 +110,7 @@ class Report(NodeMessage):
 
     stream: Name
     after: Sequence
-    runs: tuple[Run, ...] = Field(min_length=1)
+    runs: tuple[Run, ...] = Field(min_length=1, max_length=MOST_RUNS)
 
     @model_validator(mode="after")
     def _runs_are_the_nodes_own_and_in_order(self) -> Self:
@@ -122,9 +151,9 @@ class Accepted(GroupReply):
     """The member takes part with `ranks` ranks and listens on `port` at `address` for the case that it gets rank 0."""
 
     kind: Literal["accepted"] = "accepted"
-    address: str
-    port: int
-    ranks: int = Field(ge=1)
+    address: Host
+    port: Port
+    ranks: int = Field(ge=1, le=MOST_DEVICES)
 
 
 class Declined(GroupReply):
@@ -135,8 +164,8 @@ class Declined(GroupReply):
     """
 
     kind: Literal["declined"] = "declined"
-    reason: str
-    detail: str = ""
+    reason: Code
+    detail: Text = ""
 
 
 class Ready(GroupReply):
@@ -149,14 +178,14 @@ class Progress(GroupReply):
     """A sign of life while the ranks run."""
 
     kind: Literal["progress"] = "progress"
-    text: str = ""
+    text: Text = ""
 
 
 class Finished(GroupReply):
     """Every rank of the member has ended; each speaks for itself."""
 
     kind: Literal["finished"] = "finished"
-    ranks: tuple[RankResult, ...]
+    ranks: tuple[RankResult, ...] = Field(max_length=MOST_DEVICES)
 
 
 AnyGroupReply = Annotated[Accepted | Declined | Ready | Progress | Finished, Field(discriminator="kind")]
@@ -168,9 +197,9 @@ AnyGroupReply = Annotated[Accepted | Declined | Ready | Progress | Finished, Fie
 class Command(Message):
     """An order to one node. Refused when the leader's epoch is older than one seen, or after `expires_at`."""
 
-    epoch: int
+    epoch: Sequence
     expires_at: Instant
-    cause: str | None = None
+    cause: Label | None = None
 
 
 class RunCheck(Command):
@@ -179,7 +208,7 @@ class RunCheck(Command):
     kind: Literal["run_check"] = "run_check"
     run: Name
     check: Name
-    params: Json = {}
+    params: PlainJson = {}
 
 
 class Join(Command):
@@ -188,8 +217,8 @@ class Join(Command):
     kind: Literal["join"] = "join"
     group: Name
     check: Name
-    params: Json = {}
-    devices: int | None = None
+    params: PlainJson = {}
+    devices: int | None = Field(None, ge=0, le=MOST_DEVICES)
     timeout_s: Seconds
 
 
@@ -198,10 +227,10 @@ class Prepare(Command):
 
     kind: Literal["prepare"] = "prepare"
     group: Name
-    first_rank: int
-    world_size: int
-    master_addr: str
-    master_port: int
+    first_rank: int = Field(ge=0, lt=MOST_RANKS)
+    world_size: int = Field(ge=1, le=MOST_RANKS)
+    master_addr: Host
+    master_port: Port
 
 
 class Start(Command):
@@ -216,7 +245,7 @@ class Abort(Command):
 
     kind: Literal["abort"] = "abort"
     group: Name
-    reason: str
+    reason: Text
 
 
 AnyCommand = Annotated[RunCheck | Join | Prepare | Start | Abort, Field(discriminator="kind")]
@@ -229,11 +258,11 @@ class CoordinatorPresence(Message):
     """Who leads. A group that an older epoch formed is over: agents leave it. Repeated as a heartbeat."""
 
     online: bool
-    epoch: int
-    url: str = ""
+    epoch: Sequence
+    url: Text = ""
 
 
 class References(Message):
     """All references of the fleet besides the shipped ones. Each row's origin says what it goes before."""
 
-    rows: tuple[Reference, ...] = ()
+    rows: tuple[Reference, ...] = Field((), max_length=MOST_REFERENCES)

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
 
 from muster.model import Json, Metric
 from muster_plugins.collective.message_sizes import ELEMENT_BYTES
@@ -16,6 +18,9 @@ from muster_plugins.collective.table import Row
 from muster_plugins.nccl.transport import Transport
 from muster_plugins.torch_device import Place
 from muster_plugins.torch_group import Group
+
+_Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+_Transports = Annotated[dict[Annotated[str, Field(max_length=64)], _Count], Field(max_length=64)]
 
 _LATEST = 8
 """So many of the ranks that came last are named."""
@@ -102,8 +107,10 @@ class Told(NamedTuple):
 
 def tell(group: Group, seen: Seen, transports: Counter[Transport]) -> Told:
     """Tells all ranks what this one saw, and gives what all of them did."""
-    own = [[row.wrong for row in seen.rows], seen.last, transports]
-    wrong, last, logged = zip(*group.told_by_all("seen", own), strict=True)
+    own = ([row.wrong or 0 for row in seen.rows], seen.last, dict(transports))
+    counts = Annotated[list[_Count], Field(min_length=len(seen.rows), max_length=len(seen.rows))]
+    told = group.told_by_all("seen", own, tuple[counts, _Count, _Transports])
+    wrong, last, logged = zip(*told, strict=True)
     return Told(
         wrong=[sum(column) for column in zip(*wrong, strict=True)],
         last=list(last),

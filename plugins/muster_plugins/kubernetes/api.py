@@ -19,6 +19,7 @@ MOST_BYTES = 16 << 20
 _TIMEOUT_S = 0.5
 """For each of connecting, shaking hands and answering. A probe has a second, and seldom are two of these slow."""
 
+_DONE = (200, 201)
 _CONFLICT = 409
 
 
@@ -78,12 +79,17 @@ class ServiceAccount:
 class ApiServer:
     """The API server, asked by a service account. Unanswered is raised when there is no answer, for whatever reason."""
 
-    def __init__(self, account: ServiceAccount) -> None:
+    def __init__(self, account: ServiceAccount, timeout_s: float = _TIMEOUT_S) -> None:
         self._account = account
+        self._timeout_s = timeout_s
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes:
         """What is at the path."""
         return self._answer("GET", f"{path}?{urlencode(query)}", None, {})
+
+    def post(self, path: str, item: Json) -> bytes:
+        """What the server has made of an object that is posted."""
+        return self._answer("POST", path, json.dumps(item), {"Content-Type": "application/json"})
 
     def patch(self, path: str, change: Json, manager: str) -> None:
         """Changes an object by a merge patch, as this field manager."""
@@ -94,12 +100,12 @@ class ApiServer:
         try:
             status, answer = self._ask(method, target, body, headers)
         except TimeoutError:
-            raise Unanswered(f"the API server did not answer within {_TIMEOUT_S:g} s") from None
+            raise Unanswered(f"the API server did not answer within {self._timeout_s:g} s") from None
         except (OSError, HTTPException) as error:
             raise Unanswered(f"no answer from the API server: {in_words(error)}") from None
         if len(answer) > MOST_BYTES:
             raise Unanswered(f"an answer of more than {MOST_BYTES} bytes")
-        if status != 200:
+        if status not in _DONE:
             raise (Outdated if status == _CONFLICT else Unanswered)(in_its_words(status, answer))
         return answer
 
@@ -115,4 +121,4 @@ class ApiServer:
 
     def _connection(self) -> HTTPSConnection:
         host, port = self._account.address()
-        return HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=self._account.tls())
+        return HTTPSConnection(host, port, timeout=self._timeout_s, context=self._account.tls())

@@ -45,6 +45,15 @@ ASK_RIGHTS = Call(
 )
 """Everybody may ask what they may: Kubernetes grants it with system:basic-user."""
 
+REVIEW_TOKEN = Call(
+    method="POST",
+    path="/apis/authentication.k8s.io/v1/tokenreviews",
+    verb="create",
+    resource="tokenreviews",
+    group="authentication.k8s.io",
+)
+
 OF_THE_COORDINATOR = (READ_NODE, LIST_NODES, PATCH_NODE, PATCH_STATUS, CREATE_EVENT)
 OF_AN_AGENT = (LIST_PODS,)
 OF_AN_AGENT_THAT_RESERVES = (READ_NODE, PATCH_NODE)
+OF_THE_SIGNER = (REVIEW_TOKEN,)

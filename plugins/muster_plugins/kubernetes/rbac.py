@@ -5,7 +5,13 @@ from collections.abc import Sequence
 import yaml
 
 from muster.model import Json
-from muster_plugins.kubernetes.calls import OF_AN_AGENT, OF_AN_AGENT_THAT_RESERVES, OF_THE_COORDINATOR, Call
+from muster_plugins.kubernetes.calls import (
+    OF_AN_AGENT,
+    OF_AN_AGENT_THAT_RESERVES,
+    OF_THE_COORDINATOR,
+    OF_THE_SIGNER,
+    Call,
+)
 
 _GROUP = "rbac.authorization.k8s.io"
 _NAMESPACE = "muster"
@@ -24,6 +30,11 @@ def agent_manifests() -> list[Json]:
 def reservation_manifests() -> list[Json]:
     """What an agent needs besides to reserve its node."""
     return _grant("muster-agent-reservations", "muster-agent", OF_AN_AGENT_THAT_RESERVES)
+
+
+def signer_manifests() -> list[Json]:
+    """What the signer of agents' certificates needs."""
+    return _grant("muster-signer", "muster-signer", OF_THE_SIGNER)
 
 
 def as_yaml(manifests: Sequence[Json]) -> str:

@@ -7,11 +7,12 @@ the one alone, is the time of the collectives that computing does not hide; wait
 """
 
 from statistics import median
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch._dynamo  # DistributedDataParallel would import it, for a second, while other ranks wait
 import torch.distributed as dist
+from pydantic import Field
 from torch import nn
 
 from muster_plugins.torch_device import Place
@@ -20,6 +21,9 @@ from muster_plugins.training.data import Task
 from muster_plugins.training.loop import Trained, Training, software, train
 from muster_plugins.training.problems import Problem
 from muster_plugins.training.task import RankReport
+
+_Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+"""A checksum of weights, and seconds."""
 
 
 class Together(NamedTuple):
@@ -37,8 +41,7 @@ class Together(NamedTuple):
 def train_alone(place: Place, task: Task, group: Group) -> tuple[Trained | Problem, list[RankReport]]:
     """The training of one rank by itself, and by rank what each reports of its own."""
     alone = train(place, task)
-    told = group.told_by_all("alone", _report(place, task, alone).model_dump())
-    return alone, [RankReport.model_validate(report) for report in told]
+    return alone, group.told_by_all("alone", _report(place, task, alone), RankReport)
 
 
 def _report(place: Place, task: Task, alone: Trained | Problem) -> RankReport:
@@ -64,7 +67,7 @@ def train_together(place: Place, task: Task, group: Group) -> Together:
     own = Training(place, task, in_parallel, first=group.rank).run()
     losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
     dist.all_reduce(losses)
-    endings = group.told_by_all("together", [own.weights, own.total_s])
+    endings = group.told_by_all("together", (own.weights, own.total_s), _Ending)
     return Together(
         own=own,
         losses=losses.div_(len(endings)).tolist(),

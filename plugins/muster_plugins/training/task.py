@@ -89,11 +89,11 @@ class RankReport(Data):
     `fingerprint` is None, and the speed 0, for a rank that could not train by itself.
     """
 
-    task: str
-    kind: str
-    fingerprint: str | None = None
-    step_time_s: float = 0.0
-    samples_per_s: float = 0.0
+    task: str = Field(max_length=128)
+    kind: str = Field(max_length=512)
+    fingerprint: str | None = Field(None, max_length=128)
+    step_time_s: float = Field(0.0, ge=0, allow_inf_nan=False)
+    samples_per_s: float = Field(0.0, ge=0, allow_inf_nan=False)
 
 
 class _Amount(NamedTuple):

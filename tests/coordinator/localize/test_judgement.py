@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from muster_coordinator.localize.accusers import disjoint
 from muster_coordinator.localize.culprit import Part
-from muster_coordinator.localize.culprits import Judgement, disjoint
+from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.settling import settling
@@ -93,21 +94,22 @@ def test_suspects_meet_each_other_as_long_as_nobody_has_passed() -> None:
     assert asked(judged(failed("a", "b"), failed("c", "d"), nodes="abcd")) == {"ac", "bd"}
 
 
-def test_a_crash_charges_only_whose_ranks_crashed() -> None:
-    """Once makes a suspect, twice convicts; the others in the group are neither."""
+def test_a_crash_charges_the_partner_too() -> None:
+    """Once makes two suspects, a second one beside another partner convicts."""
     once = failed("a", "b", by="b")
     judgement = judged(once, *WELL)
-    assert [node for node in "abcdefgh" if judgement.is_suspect(node)] == ["b"]
+    assert [node for node in "abcdefgh" if judgement.is_suspect(node)] == ["a", "b"]
     assert culprits(judgement) == set()
     judgement = judged(once, *WELL, failed("b", "c", by="b"))
     assert [(culprit.of, culprit.confidence) for culprit in judgement.culprits] == [(("b",), 0.96)]
 
 
 def test_a_crash_takes_back_an_earlier_clearance() -> None:
-    """And a later good run gives it again."""
+    """That of both, and a later good run gives it again to each."""
     trials = (*WELL, ran("a", "b"), failed("a", "c", by="a"))
-    assert judged(*trials).open == ("a",)
-    assert judged(*trials, ran("a", "e")).open == ()
+    assert judged(*trials).open == ("a", "c")
+    assert judged(*trials, ran("a", "e")).open == ("c",)
+    assert judged(*trials, ran("a", "e"), ran("c", "f")).open == ()
 
 
 def test_groups_within_groups_count_once() -> None:
@@ -202,17 +204,17 @@ def typed(*trials: Trial, old: str) -> Judgement:
 
 def test_a_machine_type_of_which_nobody_has_passed_is_not_at_fault() -> None:
     """Its nodes may all be slower by what they are. They are left open, and their partners are no suspects."""
-    alone = [ran(node, at=0.7 if node in "ab" else 1.5) for node in "abcd"]
-    mixed = (ran("a", "b", at=0.7), ran("a", "c", at=0.7), ran("b", "d", at=0.7), *alone)
-    assert culprits(typed(*mixed, *WELL, old="")) == {(Part.NODE, "a"), (Part.NODE, "b")}
-    judgement = typed(*mixed, *WELL, old="ab")
+    alone = [ran(node, at=0.7 if node in "ab" else 1.5) for node in "abef"]
+    mixed = (*WELL, ran("a", "b", at=0.7), ran("a", "c", at=0.7), ran("b", "d", at=0.7), *alone)
+    assert culprits(typed(*mixed, old="")) == {(Part.NODE, "a"), (Part.NODE, "b")}
+    judgement = typed(*mixed, old="ab")
     assert (judgement.culprits, judgement.open, judgement.stuck) == ((), ("a", "b"), {})
 
 
 def test_a_machine_type_of_which_one_has_passed_is_compared() -> None:
     """As are nodes of any type that break."""
-    slow = (ran("a", "c", at=0.7), ran("a", at=0.7), *map(ran, "cd"))
-    assert culprits(typed(*slow, ran("b", "d"), *WELL, old="ab")) == {(Part.NODE, "a")}
+    slow = (*WELL, ran("a", "c", at=0.7), ran("a", at=0.7), *map(ran, "ef"))
+    assert culprits(typed(*slow, ran("b", "d"), old="ab")) == {(Part.NODE, "a")}
     assert culprits(typed(failed("a", "c", by="a"), failed("a", "d", by="a"), *WELL, old="ab")) == {(Part.NODE, "a")}
 
 

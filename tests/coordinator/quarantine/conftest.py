@@ -102,9 +102,19 @@ class Told:
             self.tell(EvidenceChanged(node=node, charges=(), fit=fit))
             self.tell(AllTold(node=node, transition=self.case(node).transition or "none"))
 
-    def describe(self, node: str, own_checks: tuple[str, ...] = ("gemm", "nvml"), place: str | None = None) -> None:
+    def describe(
+        self,
+        node: str,
+        own_checks: tuple[str, ...] = ("gemm", "nvml"),
+        place: str | None = None,
+        usual_checks: tuple[str, ...] = (),
+    ) -> None:
         patience_s = {"gemm": 120.0, "memory": 1000.0, "nvml": 100.0}
-        self.tell(NodeDescribed(node=node, place=place, own_checks=own_checks, patience_s=patience_s))
+        self.tell(
+            NodeDescribed(
+                node=node, place=place, own_checks=own_checks, usual_checks=usual_checks, patience_s=patience_s
+            )
+        )
 
     def charge(self, code: str, proof: Proof = Proof.TWICE, **said: Any) -> Charge:
         """A finding of a new run that has found it now."""

@@ -181,6 +181,22 @@ def test_a_node_without_any_test_comes_back_by_its_evidence(quarantine: Any) -> 
     assert told.state("a") is IN_SERVICE
 
 
+@pytest.mark.parametrize(
+    ("usual", "tests"), [(("nvml", "storage"), ["gemm", "nvml"]), (("gemm", "storage"), ["gemm"]), ((), ["gemm"])]
+)
+def test_a_node_that_announces_less_is_tested_no_less(tried: Any, of: Of, usual: Any, tests: list[str]) -> None:
+    """It owes what it ran before, unless most nodes run it no more, as after the check was disabled."""
+    told = tried()
+    told.absolve("a")
+    told.describe("a", own_checks=(), usual_checks=usual)
+    told.end_test("a", Verdict.UNKNOWN)
+    said = len(told.said)
+    told.wait(3600)
+    passes(told, len(tests))
+    assert of("tests", told.said[said:])[: len(tests)] == tests
+    assert told.case("a").own_checks == tuple(sorted({"gemm", "nvml"} & set(usual)))
+
+
 # When it may be tested
 
 

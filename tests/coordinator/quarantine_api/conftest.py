@@ -156,7 +156,7 @@ async def api(tmp_path, rules):
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
+    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
     plugins, scheduler = Plugins(Config(settings)), Scheduler()
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)
     shell = Shell(

@@ -60,9 +60,9 @@ CRASHED = {"verdict": Verdict.UNKNOWN, "blamed": (Blame(node="n2", reason="run.k
 
 
 def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, sweep):
-    """Neither does one of which another convicted node may be the cause, one interrupted or one formed again."""
+    """In a large group; nor does a run that another convicted node explains, one interrupted or one formed again."""
     record = sweep(
-        [group("n1", "n2", **CRASHED), group("n3", "n4", at=10.0)],
+        [group("n1", "n2", "n6", "n7", **CRASHED), group("n3", "n4", at=10.0)],
         [group("n1", "n5", at=1.0, verdict=Verdict.FAIL), group("n2", at=90.0)],
         [group("n1", "n3", verdict=Verdict.FAIL, ending=Ending.INTERRUPTED)],
         [group("n1", "n4", verdict=Verdict.FAIL, ending=Ending.NOT_FORMED, formed_again=True)],
@@ -80,9 +80,13 @@ def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, 
 
 
 def test_a_run_that_speaks_against_others_is_explained_by_them(group, sweep):
-    """Who crashed once explains it, also when it was well ever since."""
-    record = sweep([group("n1", "n2", **CRASHED)], [group("n1", "n2", at=10.0)], cleared_nodes=("n1", "n2"))
-    assert explain(record, "n1", {}).excluded == ("the bad run with n2 in round 1 is explained by n2",)
+    """Who crashed once in a large group explains it, also when it was well ever since; of a pair, both may have."""
+    many, pair = ("n1", "n2", "n3", "n4"), ("n1", "n2")
+    told = [
+        explain(sweep([group(*those, **CRASHED)], [group(*pair, at=10.0)], cleared_nodes=those), "n1", {}).excluded
+        for those in (many, pair)
+    ]
+    assert told == [("the bad run with n2, n3, n4 in round 1 is explained by n2",), ()]
 
 
 def test_what_broke_without_a_verdict_was_bad(group, sweep):

@@ -88,13 +88,18 @@ class Play:
             return [busy] if said == "busy" else [Accepted(**head, address=node, port=1, ranks=1)]
         if live.members[0] != node and "isolated" in {self.says.get(member) for member in live.members}:
             return [Declined(**head, reason="unreachable", detail="connection refused")]
-        return [Ready(**head)] if not live.facts[node].ready else [Finished(**head, ranks=(_result(said),))]
+        return (
+            [Ready(**head)]
+            if not live.facts[node].ready
+            else [Finished(**head, ranks=(_result(said, live.facts[node].first_rank),))]
+        )
 
 
-def _result(said: Any) -> RankResult:
+def _result(said: Any, rank: int | None) -> RankResult:
+    assert rank is not None
     if isinstance(said, float):
-        return RankResult(rank=0, verdict=Verdict.PASS, metrics={"busbw_gbps": said}, duration_s=1.0)
+        return RankResult(rank=rank, verdict=Verdict.PASS, metrics={"busbw_gbps": said}, duration_s=1.0)
     verdict = Verdict.FAIL if said == "wrong" else Verdict.SKIPPED if said == "run.skipped" else Verdict.UNKNOWN
     severity = Severity.ERROR if said == "wrong" else Severity.UNKNOWN
     finding = Finding(code=said, summary=f"{said} happened", severity=severity)
-    return RankResult(rank=0, verdict=verdict, findings=(finding,), duration_s=1.0)
+    return RankResult(rank=rank, verdict=verdict, findings=(finding,), duration_s=1.0)

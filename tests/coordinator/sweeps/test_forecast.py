@@ -1,5 +1,6 @@
 """What a planned sweep would do and cost, and how people read it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,14 +17,14 @@ from muster_coordinator.sweeps.plan import Limits, Plan
 TASK = Task(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)
 
 
-def planned(strategy: Strategy, count: int, *, limits: Limits | None = None, **more: Any) -> Plan:
+def planned(strategy: Strategy, count: int, *, limits: Limits | None = None, task: Task = TASK, **more: Any) -> Plan:
     """A sweep over nodes in racks of four and leaves of eight, of which each group takes 10 s."""
     sites = tuple(Site(f"n{number}", f"r{number // 4}", f"l{number // 8}") for number in range(count))
     return Plan(
         id="s",
         asked=SweepRequest(check="collective"),
         strategy=strategy,
-        task=TASK,
+        task=task,
         nodes=tuple(site.node for site in sites),
         sites=sites,
         abilities=Abilities(),
@@ -51,6 +52,13 @@ def test_the_range_of_each_strategy(strategy, least, most_rounds):
     assert most_rounds is None or found.most.rounds == most_rounds
     assert found.most.node_s == found.most.rounds * 160
     assert found.most.duration_s == found.most.rounds * 10
+
+
+def test_a_sweep_may_take_more_node_seconds_than_a_year_has():
+    """As a round robin over two thousand nodes, whose checks may be announced to take a year each."""
+    year_s = 366 * 86_400.0
+    found = forecast(planned(Strategy.ROUND_ROBIN, 2000, task=replace(TASK, timeout_s=year_s, expected_s=year_s + 20)))
+    assert found.most.node_s > found.group_s > year_s
 
 
 @pytest.mark.parametrize("strategy", Strategy)

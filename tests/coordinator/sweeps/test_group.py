@@ -1,9 +1,11 @@
 """One group's life: every event in every state, and who is to blame."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress, Ready
 from muster_coordinator.events import Command, SendCommand, Ticked
@@ -49,15 +51,19 @@ def declined(node: str, reason: str = "busy") -> Declined:
 
 def finished(node: str, verdict: Verdict = Verdict.PASS, code: str | None = None, gbps: float = 1.5) -> Finished:
     findings = (Finding(code=code, summary="it ended", severity=Severity.UNKNOWN),) if code else ()
-    result = RankResult(
-        rank=0, verdict=verdict, findings=findings, metrics={"busbw_gbps": [gbps, gbps * 2]}, duration_s=1.0
+    first = 8 * (int(node) - 1)
+    results = (
+        RankResult(
+            rank=rank, verdict=verdict, findings=findings, metrics={"busbw_gbps": [gbps, gbps * 2]}, duration_s=1.0
+        )
+        for rank in range(first, first + 8)
     )
-    return Finished(**head(node), ranks=(result,))
+    return Finished(**head(node), ranks=tuple(results))
 
 
 def group(state: GroupState = GroupState.FORMING, members: tuple[str, ...] = ("1", "2", "3")) -> Group:
     """A group of three that has come to `state` by the shortest way, everything at time 0."""
-    made = Group("g", TASK, members, ("paired by lot",), Orders(7), 0.0)
+    made = Group("g", TASK, members, ("paired by lot",), Orders(7), 0.0, most_ranks=dict.fromkeys(members, 8))
     steps: dict[GroupState, list[GroupEvent]] = {
         GroupState.FORMING: [],
         GroupState.ELECTED: [accepted(node) for node in members],
@@ -99,16 +105,18 @@ END_EARLY: dict[str, tuple[GroupState, list[tuple[str, str]]]] = {
     "lost": (GroupState.ENDED, FREE_ALL),
     "called off": (GroupState.ENDED, FREE_ALL),
 }
+TOLD_AT_THE_WRONG_TIME = {"unreachable": (GroupState.ENDED, FREE_TWO)}
 EXPECTED: dict[GroupState, dict[str, tuple[GroupState, list[tuple[str, str]]]]] = {
-    GroupState.FORMING: END_EARLY,
+    GroupState.FORMING: {**END_EARLY, **TOLD_AT_THE_WRONG_TIME},
     GroupState.ELECTED: {**END_EARLY, "failed": (GroupState.ENDED, FREE_TWO)},
     GroupState.READY: {
         **END_EARLY,
+        **TOLD_AT_THE_WRONG_TIME,
         "progress": (GroupState.RUNNING, []),
         "finished": (GroupState.RUNNING, []),
         "failed": (GroupState.RUNNING, []),
     },
-    GroupState.RUNNING: END_EARLY,
+    GroupState.RUNNING: {**END_EARLY, **TOLD_AT_THE_WRONG_TIME},
     GroupState.ENDED: {},
 }
 """What an event of one of three members does at once; whatever is not listed changes neither state nor anybody."""
@@ -149,7 +157,7 @@ def test_the_whole_way_through() -> None:
     record = made.record()
     assert (record.state, record.ending, record.verdict) == (GroupState.ENDED, Ending.FINISHED, Verdict.PASS)
     assert (record.objective, record.blamed, record.ended_at) == (1.2, (), 3.0)
-    assert {place.node: place.measured for place in record.places}["2"] == ({"busbw_gbps": [1.2, 2.4]},)
+    assert {place.node: place.measured for place in record.places}["2"] == ({"busbw_gbps": [1.2, 2.4]},) * 8
     assert [(place.node, place.first_rank, place.ranks) for place in record.places] == [
         ("1", 0, 8),
         ("2", 8, 8),
@@ -232,6 +240,83 @@ def test_a_member_that_alone_cannot_reach_rank_0_is_to_blame() -> None:
         (0.0, declined("2", "unreachable")), (0.5, ready("3")), (ABORT_GRACE_S, Ticked()), state=GroupState.ELECTED
     )
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "unreachable")]
+
+
+@pytest.mark.parametrize("state", [GroupState.FORMING, GroupState.READY, GroupState.RUNNING])
+def test_nobody_is_unreachable_before_it_is_known_or_when_it_was_reached(state: GroupState) -> None:
+    """Whoever says so is blamed itself: of a pair, it would otherwise be rank 0."""
+    pair = group(state, ("1", "2"))
+    pair.handle(declined("2", "unreachable"), 0.0)
+    assert [(blame.node, blame.reason) for blame in pair.blamed] == [("2", "declined")]
+
+
+def test_a_member_that_wants_more_ranks_than_devices_is_to_blame() -> None:
+    """Nobody is told of a world of two billion ranks; the others are let go at once, and so is the member."""
+    made = group(GroupState.FORMING)
+    made.handle(accepted("1"), 0.0)
+    commands = made.handle(accepted("2").model_copy(update={"ranks": 9}), 0.0)
+    assert sent(commands) == FREE_ALL
+    (blame,) = made.blamed
+    assert (blame.node, blame.reason) == ("2", "too_many_ranks")
+    assert blame.detail == "it wants 9 ranks, and the devices that it has announced are enough for 8"
+    unknown = Group("g", TASK, ("1",), ("alone",), Orders(7), 0.0)
+    unknown.handle(accepted("1").model_copy(update={"ranks": 2}), 0.0)
+    assert [blame.reason for blame in unknown.blamed] == ["too_many_ranks"]
+
+
+def numbered(node: str, ranks: list[int]) -> Finished:
+    """Results under these numbers."""
+    (result, *_) = finished(node).ranks
+    return Finished(**head(node), ranks=tuple(result.model_copy(update={"rank": rank}) for rank in ranks))
+
+
+@pytest.mark.parametrize("ranks", [[], [8], [*range(8)], [*range(8, 17)], [*range(15, 7, -1)], [8] * 8])
+def test_results_of_other_ranks_than_its_own_count_for_nothing(ranks: list[int]) -> None:
+    """Only who reports them is blamed, whatever became of the others' ranks."""
+    made = run_to_end(
+        (0.0, numbered("2", ranks)),
+        (0.0, finished("1", Verdict.UNKNOWN, "run.raised")),
+        (0.0, finished("3", Verdict.UNKNOWN, "run.killed")),
+    )
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "wrong_results")]
+    assert made.facts["2"].place().measured == ()
+
+
+def test_a_check_of_one_node_has_one_result() -> None:
+    """However many devices it has."""
+    task = replace(TASK, scope=Scope.NODE)
+    for ranks, blamed in (([0], []), ([*range(8)], ["wrong_results"])):
+        made = Group("g", task, ("1",), ("alone",), Orders(7), 0.0, most_ranks={"1": 8})
+        for event in (accepted("1"), ready("1"), numbered("1", ranks)):
+            made.handle(event, 0.0)
+        assert (made.ending, [blame.reason for blame in made.blamed]) == (Ending.FINISHED, blamed)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "0.0.0.0", "localhost", "LOCALHOST", ""])
+def test_nobody_is_sent_to_its_own_host(address: str) -> None:
+    """Where rank 0 names an address that everybody has, and not all do, another member gets rank 0."""
+    made = group(GroupState.FORMING)
+    for node in ("1", "2", "3"):
+        at = address if node == "1" else f"10.0.0.{node}"
+        commands = made.handle(accepted(node).model_copy(update={"address": at}), 0.0)
+    assert sent(commands) == FREE_ALL
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("1", "unreachable")]
+
+
+@pytest.mark.parametrize("addresses", [("127.0.0.1", "127.0.0.1"), ("10.0.0.1", "127.0.0.1"), ("host-1", "10.0.0.2")])
+def test_who_shares_a_host_or_has_another_rank_may_listen_there(addresses: tuple[str, str]) -> None:
+    """A fleet on one host, and an agent beside the broker that only ever connects to others."""
+    made = group(GroupState.FORMING, ("1", "2"))
+    for node, address in zip(("1", "2"), addresses, strict=True):
+        made.handle(accepted(node).model_copy(update={"address": address}), 0.0)
+    assert made.state is GroupState.ELECTED
+
+
+@pytest.mark.parametrize(("figure", "expected"), [(-1.0, 1.5), (1e308, 1.5), (1e29, 1.5), (0.5, 0.5), (0.0, 0.0)])
+def test_what_nobody_can_have_measured_does_not_count(figure: float, expected: float) -> None:
+    """Less than nothing, or so much that a mean of it is infinite."""
+    made = run_to_end((0.0, finished("1", gbps=figure)), (0.0, finished("2")), (0.0, finished("3")))
+    assert made.objective == expected
 
 
 def test_repeated_messages_count_once() -> None:

@@ -45,7 +45,7 @@ def fleet(count: int = 4, *, devices: int = 1, **lost: bool) -> dict[str, Node]:
     return nodes
 
 
-def planned(nodes: dict[str, Node], **asked: Any) -> Plan:
+def planned(nodes: dict[str, Node], /, **asked: Any) -> Plan:
     return plan_sweep(SweepRequested("s", SweepRequest(**{"check": "collective", **asked})), nodes, {})
 
 
@@ -127,7 +127,7 @@ def test_a_fleet_of_which_everybody_is_lost_is_refused_for_that() -> None:
 
 
 def test_a_sweep_is_planned_again_as_it_was() -> None:
-    """With its nodes as they are now; Refused when one cannot do it any more."""
+    """With its nodes as they are now; Refused when none can do it any more."""
     nodes = fleet(devices=2)
     asked = SweepRequest(check="collective", strategy="pairs", pairing="rail", max_rounds=3, priority=2)
     record = SweepRecord(
@@ -144,6 +144,7 @@ def test_a_sweep_is_planned_again_as_it_was() -> None:
     plan = plan_again(record, nodes)
     assert (plan.nodes, plan.strategy, plan.pairing) == (("n1", "n0"), Strategy.PAIRS, Pairing.RAIL)
     assert (plan.limits, plan.priority, plan.origin, plan.absent) == (Limits(rounds=3), 2, "new nodes", {"n9": "lost"})
-    del nodes["n0"].checks["collective"]
-    with pytest.raises(Refused, match="node 'n0' does not have check 'collective' any more"):
+    for node in ("n0", "n1"):
+        del nodes[node].checks["collective"]
+    with pytest.raises(Refused, match="none of its nodes has check 'collective' any more"):
         plan_again(record, nodes)

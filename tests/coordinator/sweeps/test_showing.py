@@ -43,6 +43,9 @@ def group(said: list[Verdict | None], **blamed: str) -> GroupRecord:
         pytest.param(group([UNKNOWN, UNKNOWN], n0="run.preempted"), Outcome.VOID, id="work came"),
         pytest.param(group([None, None], n0="unreachable"), Outcome.BAD, id="no connection"),
         pytest.param(group([UNKNOWN], n0="run.raised"), Outcome.VOID, id="alone without a verdict"),
+        pytest.param(group([UNKNOWN], n0="run.killed"), Outcome.BAD, id="alone and crashed"),
+        pytest.param(group([Verdict.SKIPPED, PASS], n0="wrong_results"), Outcome.VOID, id="results of others"),
+        pytest.param(group([None, None], n0="too_many_ranks"), Outcome.VOID, id="too many ranks"),
         pytest.param(group([FAIL]), Outcome.BAD, id="alone with one"),
     ],
 )
@@ -84,7 +87,7 @@ def test_members_that_listen_at_one_address_share_a_host(addresses: tuple[str | 
 
 @pytest.mark.parametrize(("by_rail", "rails"), [(True, (1.0, 2.0)), (False, ())])
 def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[float, ...]) -> None:
-    """Rails are told by the first rank that tells them all, and only where they were tried apart."""
+    """Rails are told by the ranks that tell them all, and only where they were tried apart."""
     measured: Any = (
         {"sent_gbps": 3.0, "arrived_last": 0.1, "compute_s": 0.2, "rails_gbps": [1.0, None]},
         {"sent_gbps": 2.0, "arrived_last": 0.7, "rails_gbps": [1.0, 2.0]},
@@ -95,3 +98,19 @@ def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[floa
     trial = trial_of(ended, "rails_gbps")
     assert (trial.sent, trial.latest, trial.work_s) == ({"n0": 2.0}, {"n0": 0.7}, {"n0": 0.2})
     assert trial.rails == rails
+
+
+@pytest.mark.parametrize(
+    ("told", "rails"),
+    [
+        (([1.0, 9.0], [1.0, 2.0]), (1.0, 2.0)),
+        (([1.0, 2.0], [1.0] * 1000), ()),
+        (([], [1.0, 2.0]), (1.0, 2.0)),
+        (([None, None], [None]), ()),
+    ],
+)
+def test_one_rank_makes_up_no_rails(told: tuple[list[float | None], ...], rails: tuple[float, ...]) -> None:
+    """The least counts of what all tell; where they tell of different many, nothing is known."""
+    places = tuple(MemberRecord(node=f"n{it}", measured=({"rails": values},)) for it, values in enumerate(told))
+    ended = group([PASS, PASS]).model_copy(update={"by_rail": True, "places": places})
+    assert trial_of(ended, "rails").rails == rails

@@ -49,7 +49,7 @@ def test_single_convicts_by_own_evidence_only() -> None:
 
 def test_a_whole_group_that_fails_convicts_nobody() -> None:
     """All are suspects and inconclusive."""
-    record = Play(plan(Strategy.WHOLE, 3), n1="run.killed").to_end()
+    record = Play(plan(Strategy.WHOLE, 4), n1="run.killed").to_end()
     assert (record.suspects, record.failed_nodes) == (("n1",), ())
     assert record.inconclusive == record.nodes
     record = Play(plan(Strategy.WHOLE, 3), n0="wrong", n1="wrong", n2="wrong").to_end()

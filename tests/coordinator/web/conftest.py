@@ -74,7 +74,7 @@ async def api(tmp_path, access):
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take)
+    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
     thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
     acting, surveying = Acting(plugins, pipeline.feed, pipeline.calm), Surveying(plugins, 3600.0, pipeline.take)

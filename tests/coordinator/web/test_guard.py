@@ -1,5 +1,6 @@
 """Whom the API serves, and where it listens."""
 
+import asyncio
 import stat
 
 import pytest
@@ -177,3 +178,18 @@ def test_a_taken_port_is_named():
     listener, url = listen("127.0.0.1:0")
     with listener, pytest.raises(Unavailable, match=r"http.listen: cannot listen on .*in use"):
         listen(url.removeprefix("http://"))
+
+
+async def test_not_alive_while_storing_hangs(api, monkeypatch):
+    """Whoever probes is told to restart it, until storing goes on."""
+    goes_on = asyncio.Event()
+    monkeypatch.setattr("muster_coordinator.pipeline.STUCK_S", 0.3)
+    monkeypatch.setattr(api.store, "write", lambda _commands: goes_on.wait())
+    async with asyncio.timeout(20):
+        while (await api.ask("GET", "/healthz"))[0].status == 200:
+            await asyncio.sleep(0.05)
+    assert "storing hangs" in await api.refused(503, "GET", "/healthz")
+    goes_on.set()
+    async with asyncio.timeout(20):
+        while (await api.ask("GET", "/healthz"))[0].status == 503:
+            await asyncio.sleep(0.05)

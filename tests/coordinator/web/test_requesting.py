@@ -7,6 +7,9 @@ import pytest
 
 from muster_coordinator.web.server import MOST_BODY_BYTES
 
+MANY = [0] * 110_000
+"""More than an order to a node may hold."""
+
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
 
@@ -84,6 +87,13 @@ async def test_a_check_can_be_run_now(fleet):
         (422, "POST /api/v1/sweeps", {**SWEEP, "params": {"siz": 1}}, "siz"),
         (422, "POST /api/v1/nodes/n1/runs", {"check": "gem"}, "did you mean 'gemm'?"),
         (422, "POST /api/v1/nodes/n1/runs", {"check": "gemm", "params": {"size": "x"}}, "size"),
+        (
+            422,
+            "POST /api/v1/nodes/n1/runs",
+            {"check": "gemm", "params": {"size": MANY}},
+            "field 'params': holds more than",
+        ),
+        (422, "POST /api/v1/sweeps", {**SWEEP, "params": {"size": MANY}}, "field 'params': holds more than"),
         (400, "POST /api/v1/sweeps", [1], "a JSON object"),
     ],
 )

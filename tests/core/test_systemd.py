@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from muster_agent.notify import READY, WATCHDOG, keep_watchdog_quiet, notify, watchdog_interval_s
+from muster.systemd import READY, WATCHDOG, keep_watchdog_quiet, notify, watchdog_interval_s
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -28,7 +28,7 @@ def test_a_state_is_one_datagram(supervisor):
 
 @pytest.mark.parametrize("environment", [{}, {"NOTIFY_SOCKET": ""}, {"NOTIFY_SOCKET": "/nowhere/at/all"}])
 def test_without_a_supervisor_nothing_happens(environment):
-    """The agent runs as well by hand."""
+    """Daemons run as well by hand."""
     notify(READY, environment)
 
 
@@ -53,8 +53,23 @@ async def test_the_watchdog_hears_from_the_main_loop(supervisor):
     listener, name = supervisor
     listener.setblocking(False)
     environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "20000"}
-    beating = asyncio.create_task(keep_watchdog_quiet(environment))
+    beating = asyncio.create_task(keep_watchdog_quiet(lambda: True, environment))
     for _ in range(3):
         async with asyncio.timeout(10):
             assert await asyncio.get_running_loop().sock_recv(listener, 100) == WATCHDOG.encode()
     beating.cancel()
+
+
+@pytest.mark.looptime
+async def test_the_watchdog_hears_nothing_while_something_hangs(supervisor):
+    """It is told again when that is over."""
+    listener, name = supervisor
+    listener.setblocking(False)
+    well = [True, False, False, True]
+    environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "20000000"}
+    beating = asyncio.create_task(keep_watchdog_quiet(lambda: well.pop(0), environment))
+    await asyncio.sleep(35)
+    beating.cancel()
+    assert [listener.recv(100), listener.recv(100)] == [WATCHDOG.encode()] * 2
+    with pytest.raises(BlockingIOError):
+        listener.recv(100)

@@ -1,9 +1,9 @@
-"""Tells systemd how the agent does, by datagram to the socket that NOTIFY_SOCKET names (see sd_notify(3))."""
+"""Tells systemd how a daemon does, by datagram to the socket that NOTIFY_SOCKET names (see sd_notify(3))."""
 
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 READY = "READY=1"
 STOPPING = "STOPPING=1"
@@ -32,9 +32,10 @@ def watchdog_interval_s(environment: Mapping[str, str] = os.environ) -> float | 
     return int(limit_us) / 2e6 if limit_us.isdigit() and int(limit_us) and watched else None
 
 
-async def keep_watchdog_quiet(environment: Mapping[str, str] = os.environ) -> None:
-    """Beats from the main event loop for as long as that turns; ends at once when nobody watches."""
+async def keep_watchdog_quiet(is_well: Callable[[], bool], environment: Mapping[str, str] = os.environ) -> None:
+    """Beats from the main event loop for as long as that turns and all is well; ends at once when nobody watches."""
     interval_s = watchdog_interval_s(environment)
     while interval_s is not None:
-        notify(WATCHDOG, environment)
+        if is_well():
+            notify(WATCHDOG, environment)
         await asyncio.sleep(interval_s)

@@ -1,0 +1,32 @@
+"""What a node has said, as an event for the fleet."""
+
+from muster.wire.codec import decode_from_node
+from muster.wire.messages import (
+    Accepted,
+    Declined,
+    Finished,
+    InventoryReport,
+    Presence,
+    Progress,
+    Ready,
+    Report,
+)
+from muster.wire.topics import NodeTopic
+from muster_coordinator.events import GroupReplySeen, InventorySeen, PresenceSeen, ReportSeen
+
+
+def event_of(
+    topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False
+) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
+    """The event that a node's message is, which the broker may have `kept`; RemoteError when it is none."""
+    match decode_from_node(topic, node, payload):
+        case InventoryReport() as inventory:
+            return InventorySeen(inventory, kept=kept)
+        case Presence() as presence:
+            return PresenceSeen(presence)
+        case Report() as report:
+            return ReportSeen(report, len(payload))
+        case (Accepted() | Declined() | Ready() | Progress() | Finished()) as reply:
+            return GroupReplySeen(reply)
+        case other:
+            raise TypeError(f"{type(other).__name__} comes from no node")

@@ -1,0 +1,56 @@
+"""How much of a node's reports is taken: so many runs a second, and so many bytes a day in the database.
+
+A report is taken as long as anything is left, and may go beyond it once. One that is not taken is not acknowledged, so
+that an agent that means well keeps it and sends it again later. What changes a node's evidence is written into its
+story, its case and the log of decisions as well, and counts for that.
+"""
+
+from dataclasses import dataclass
+
+DAY_S = 86_400.0
+
+RUNS_BURST, RUNS_PER_S = 2_000.0, 20.0
+"""A run that changes what is known of its node takes the coordinator about a millisecond, so that one node keeps it
+busy for 2 % of the time at most. An agent makes one run in two seconds; 10,000 in its outbox take it 7 minutes."""
+
+BYTES_OF_A_CHANGE = 1024
+"""What is stored for each thing that a run changes: a step of its node's story, the node, its case, a decision."""
+
+
+@dataclass(slots=True)
+class _Left:
+    at: float
+    runs: float
+    bytes: float
+
+
+class Quotas:
+    """What is left to every node, of `bytes_a_day` and of its runs."""
+
+    def __init__(self, bytes_a_day: float) -> None:
+        self._bytes_a_day = bytes_a_day
+        self._left: dict[str, _Left] = {}
+
+    def has_room(self, node: str, now: float) -> bool:
+        """Whether a report of the node may be taken now."""
+        left = self._refilled(node, now)
+        return left.runs > 0 and left.bytes > 0
+
+    def charge(self, node: str, *, runs: int = 0, stored_bytes: float = 0.0) -> None:
+        """Counts what was taken, after `has_room`."""
+        left = self._left[node]
+        left.runs -= runs
+        left.bytes -= stored_bytes
+
+    def forget(self, node: str) -> None:
+        """Remembers nothing of a node that has left."""
+        self._left.pop(node, None)
+
+    def _refilled(self, node: str, now: float) -> _Left:
+        left = self._left.get(node)
+        if left is None:
+            left = self._left[node] = _Left(now, RUNS_BURST, self._bytes_a_day)
+        passed_s, left.at = max(0.0, now - left.at), now
+        left.runs = min(RUNS_BURST, left.runs + passed_s * RUNS_PER_S)
+        left.bytes = min(self._bytes_a_day, left.bytes + passed_s * self._bytes_a_day / DAY_S)
+        return left

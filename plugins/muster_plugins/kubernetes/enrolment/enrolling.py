@@ -1,0 +1,141 @@
+"""An agent's side: makes a key, has the signer certify it, and does so again in time."""
+
+import random
+import signal
+import ssl
+import sys
+import time
+from datetime import datetime
+from http.client import HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from muster.mqtt import pause_s
+from muster_plugins.error_words import in_words
+from muster_plugins.kubernetes.api_error import in_its_words
+from muster_plugins.kubernetes.enrolment.authority import utc_now
+from muster_plugins.kubernetes.enrolment.signer import PATH
+
+TIMEOUT_S = 30.0
+"""For each of connecting, shaking hands and answering: when a cluster starts, many agents wait for their turn."""
+
+MOST_BYTES = 1 << 16
+"""Of an answer."""
+
+LOOK_AGAIN_S = 60.0
+"""A clock that is set, or a node that was suspended, is noticed after so long."""
+
+log = structlog.get_logger()
+"""Lines say nothing of tokens and keys."""
+
+
+class NotEnrolled(Exception):
+    """There is no certificate yet; the text says why."""
+
+
+class Enrolment(NamedTuple):
+    """Where the signer is, what it is known by, who we are, and where certificate and key belong."""
+
+    signer: str
+    authority_file: Path
+    token_file: Path
+    directory: Path
+
+
+def keep_enrolled(enrolment: Enrolment) -> None:
+    """Gets a certificate, and another after half of its life, until it is told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    attempt = 0
+    while True:
+        try:
+            certificate = enrol(enrolment)
+        except NotEnrolled as error:
+            log.warning("not_enrolled", error=str(error), signer=enrolment.signer, attempt=attempt)
+            time.sleep(pause_s(attempt))
+            attempt += 1
+            continue
+        attempt = 0
+        log.info("enrolled", subject=certificate.subject.rfc4514_string(), until=str(certificate.not_valid_after_utc))
+        _sleep_until(_renewal(certificate))
+
+
+def enrol(enrolment: Enrolment) -> x509.Certificate:
+    """Writes tls.key, ca.crt and tls.crt, the last of them when all are there; NotEnrolled when there is no answer."""
+    try:
+        key = _key(enrolment.directory / "tls.key")
+        answer = _ask(enrolment, _public(key))
+        certificate = x509.load_pem_x509_certificate(answer)
+        if certificate.public_key() != key.public_key():
+            raise NotEnrolled("the signer's certificate is not for the key that was sent")
+        _replace(enrolment.directory / "ca.crt", enrolment.authority_file.read_bytes())
+        _replace(enrolment.directory / "tls.crt", answer)
+    except TimeoutError:
+        raise NotEnrolled(f"the signer did not answer within {TIMEOUT_S:g} s") from None
+    except (OSError, HTTPException) as error:
+        raise NotEnrolled(in_words(error)) from None
+    except ValueError:
+        raise NotEnrolled("the signer's answer, or the key that is kept, is not what it should be") from None
+    return certificate
+
+
+def _key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """The key that is there, or a new one: it stays for as long as the pod, so that it always fits the certificate."""
+    if path.exists():
+        key = load_pem_private_key(path.read_bytes(), password=None)
+        if isinstance(key, ec.EllipticCurvePrivateKey):
+            return key
+    key = ec.generate_private_key(ec.SECP256R1())
+    _replace(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
+
+
+def _public(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _ask(enrolment: Enrolment, public_key: bytes) -> bytes:
+    parts = urlsplit(enrolment.signer)
+    context = ssl.create_default_context(cafile=enrolment.authority_file)
+    token = enrolment.token_file.read_text(encoding="ascii").strip()
+    connection = HTTPSConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S, context=context)
+    try:
+        connection.request("POST", PATH, public_key, {"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        answer = response.read(MOST_BYTES)
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise NotEnrolled(f"the signer refuses: {in_its_words(response.status, answer)}")
+    return answer
+
+
+def _renewal(certificate: x509.Certificate) -> datetime:
+    """After half of its life, give or take a tenth: a fleet that has come at once does not come back at once."""
+    life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    return certificate.not_valid_before_utc + life * random.uniform(0.4, 0.6)  # noqa: S311 (spreads load, no secret)
+
+
+def _sleep_until(instant: datetime) -> None:
+    while (left := (instant - utc_now()).total_seconds()) > 0:
+        time.sleep(min(left, LOOK_AGAIN_S))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """At once, for the agent reads it at any time; readable for the group, as root without capabilities has no more."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o640)
+    new.write_bytes(content)
+    new.replace(path)

@@ -1,0 +1,63 @@
+"""What a node may send."""
+
+import pytest
+
+from muster.wire.topics import FROM_NODE, NodeTopic
+from muster_coordinator.allowance import KIB, LIMITS, MIB, Allowances, Limits, Meter, Rate
+
+FEW = Limits(Rate(3, 0.5), Rate(100, 10))
+
+
+@pytest.mark.parametrize(
+    ("sent", "admitted"),
+    [
+        ([(0, 1), (0, 1), (0, 1), (0, 1)], [True, True, True, False]),
+        ([(0, 1), (0, 1), (0, 1), (1, 1), (2, 1)], [True, True, True, False, True]),
+        ([(0, 60), (0, 60), (0, 40), (5, 50)], [True, False, True, True]),
+        ([(0, 101)], [False]),
+        ([(0, 100), (-50, 1), (1, 1)], [True, False, True]),
+    ],
+)
+def test_a_burst_and_then_a_rate(sent, admitted):
+    """In messages and in bytes, whatever a clock does."""
+    meter = Meter.full(FEW, 0.0)
+    assert [meter.admit(size, now) for now, size in sent] == admitted
+
+
+def test_every_node_has_its_own_for_each_kind():
+    """Whoever has sent too many reports is heard with its heartbeat, and the others with everything."""
+    allowances = Allowances()
+    burst = int(LIMITS[NodeTopic.REPORT].messages.burst)
+    assert all(allowances.admit("n1", NodeTopic.REPORT, 1, 0.0) for _ in range(burst))
+    assert not allowances.admit("n1", NodeTopic.REPORT, 1, 0.0)
+    assert allowances.admit("n1", NodeTopic.PRESENCE, 1, 0.0)
+    assert allowances.admit("n2", NodeTopic.REPORT, 1, 0.0)
+
+
+def test_every_kind_has_a_limit():
+    """A new kind of message needs one, and the largest message fits into it."""
+    assert set(LIMITS) == set(FROM_NODE)
+    assert LIMITS[NodeTopic.REPORT].bytes.burst >= MIB
+
+
+def test_an_agent_that_comes_back_from_an_outage_is_heard_completely():
+    """10,000 runs of 1.5 KiB, 50 in a message, 500 at a time with half a second between, and a heartbeat each 10 s."""
+    allowances, now = Allowances(), 0.0
+    waiting = 10_000
+    while waiting:
+        for _ in range(10):
+            while not allowances.admit("n1", NodeTopic.REPORT, 50 * 1536, now):
+                now += 5.0  # when its agent says it again
+        waiting -= 500
+        now += 0.5
+        assert allowances.admit("n1", NodeTopic.PRESENCE, KIB, now)
+    assert now < 300
+
+
+def test_made_up_names_are_forgotten(monkeypatch):
+    """Without an ACL anybody can make up names; what is remembered of them is bounded."""
+    monkeypatch.setattr(Allowances, "MOST_METERS", 10)
+    allowances = Allowances()
+    for number in range(1000):
+        assert allowances.admit(f"n{number}", NodeTopic.REPORT, 1, 0.0)
+    assert len(allowances._meters) == 10

@@ -1,0 +1,101 @@
+"""What is held against a node whose agent sends too much, or what is wrong."""
+
+import pytest
+from tests.coordinator.fleets import fleet, inventory, kinds, presence, report, run
+
+from muster.model import Health, Verdict
+from muster_coordinator.conduct import QUIET_S, SUMMARIES, Misconduct
+from muster_coordinator.events import AgentMisbehaved, EraseStream, ReportSeen, SendAck, StoreRuns, Ticked
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.report_intake import MOST_STREAMS
+
+
+def healthy() -> Fleet:
+    made = fleet("a", "b")
+    for seq in (1, 2):
+        made.handle(report(run(seq), after=seq - 1), float(seq))
+    return made
+
+
+def codes(made: Fleet, node: str = "a") -> list[str]:
+    view = made.node(node, 5.0)
+    assert view is not None
+    return [finding.code for finding in view.findings]
+
+
+@pytest.mark.parametrize("kind", Misconduct)
+def test_it_is_told_once_and_stands_until_the_agent_has_behaved(kind):
+    """The node is DEGRADED and stays in service, the others are as they were, and ten quiet minutes end it."""
+    made = healthy()
+    first = made.handle(AgentMisbehaved("a", kind, "reports"), 5.0)
+    assert kinds(first)[:2] == ["tell misconduct", "tell health"]
+    assert made.handle(AgentMisbehaved("a", kind), 100.0) == []
+    view = made.node("a", 100.0)
+    assert view is not None
+    assert (view.health, view.reasons) == (Health.DEGRADED, (f"{SUMMARIES[kind]}: reports",))
+    assert (codes(made), codes(made, "b")) == ([kind], [])
+    for now in range(110, int(100 + QUIET_S), 20):
+        made.handle(presence("a"), float(now))
+        made.handle(presence("b"), float(now))
+        assert kinds(made.handle(Ticked(), float(now))) == []
+    over = made.handle(Ticked(), 100.0 + QUIET_S + 1)
+    assert "tell no_longer" in kinds(over)
+    assert codes(made) == []
+
+
+def test_a_stranger_is_not_made_known_by_it():
+    """Who has only sent garbage is no node."""
+    made = fleet("a")
+    assert made.handle(AgentMisbehaved("ghost", Misconduct.REFUSED, "malformed"), 5.0) == []
+    assert made.names == ["a"]
+
+
+def test_runs_of_checks_that_were_not_announced_are_stored_and_say_nothing():
+    """However many a node makes up, nothing is remembered of them but that it does so."""
+    made = healthy()
+    made_up = [run(seq, Verdict.FAIL).model_copy(update={"check": f"c{seq}", "id": f"x{seq}"}) for seq in range(3, 203)]
+    commands = made.handle(report(*made_up, after=2), 5.0)
+    assert [len(it.runs) for it in commands if isinstance(it, StoreRuns)] == [200]
+    assert codes(made) == [Misconduct.NOT_ANNOUNCED]
+    view = made.node("a", 5.0)
+    assert view is not None
+    assert (view.health, set(view.checks)) == (Health.DEGRADED, {"gemm"})
+    assert made.counts.not_announced == 200
+
+
+def test_how_the_plugins_were_loaded_needs_no_announcement():
+    """Every agent reports it."""
+    made = healthy()
+    made.handle(report(run(3).model_copy(update={"check": "plugins"}), after=2), 5.0)
+    assert codes(made) == []
+
+
+def test_what_is_remembered_of_streams_is_bounded():
+    """A node that begins ever new ones loses its oldest, also in the store; the others' stay."""
+    made = fleet("a", "b")
+    made.handle(report(run(1, node="b")), 1.0)
+    erased = []
+    for number in range(MOST_STREAMS + 3):
+        said = report(run(1))
+        message = said.message.model_copy(update={"stream": f"s{number}"})
+        erased += [it for it in made.handle(ReportSeen(message), 2.0) if isinstance(it, EraseStream)]
+    assert erased == [EraseStream("a", f"s{number}") for number in range(3)]
+    (again,) = [it for it in made.handle(report(run(1, node="b")), 3.0) if isinstance(it, SendAck)]
+    assert (again.ack.stored_through, made.counts.duplicates) == (1, 1)
+
+
+def test_beyond_its_quota_a_nodes_reports_are_not_taken():
+    """They are not acknowledged either, so an agent that means well keeps them; the others' are taken."""
+    made = Fleet(name="test", epoch=7, bytes_a_day=100_000.0)
+    for node in ("a", "b"):
+        made.handle(inventory(node), 0.0)
+    taken = 0
+    for seq in range(1, 30):
+        said = ReportSeen(report(run(seq), after=seq - 1).message, 20_000)
+        taken += any(isinstance(it, StoreRuns) for it in made.handle(said, 1.0))
+    assert 4 <= taken <= 6
+    assert (made.counts.over_quota, codes(made)) == (29 - taken, [Misconduct.OVER_QUOTA])
+    said = ReportSeen(report(run(29), after=28).message, 20_000)
+    assert not any(isinstance(it, SendAck | StoreRuns) for it in made.handle(said, 2.0))
+    other = ReportSeen(report(run(1, node="b")).message, 20_000)
+    assert any(isinstance(it, SendAck) for it in made.handle(other, 3.0))

@@ -1,0 +1,35 @@
+"""How much of a node's reports is taken."""
+
+from muster_coordinator.quotas import DAY_S, RUNS_BURST, RUNS_PER_S, Quotas
+
+
+def test_bytes_come_back_over_a_day():
+    """A report may go beyond what is left once; then the node waits until something is there again."""
+    quotas = Quotas(1000.0)
+    assert quotas.has_room("n1", 0.0)
+    quotas.charge("n1", stored_bytes=1500.0)
+    assert not quotas.has_room("n1", 0.0)
+    assert not quotas.has_room("n1", DAY_S / 2)
+    assert quotas.has_room("n1", DAY_S / 2 + 100)
+    assert quotas.has_room("n2", 0.0)
+
+
+def test_runs_come_back_at_a_rate():
+    """Many at once are taken after an outage, and then so many a second."""
+    quotas = Quotas(1e9)
+    taken, now = 0, 0.0
+    while now < 60.0:
+        if quotas.has_room("n1", now):
+            quotas.charge("n1", runs=50)
+            taken += 50
+        now += 0.1
+    assert RUNS_BURST + 59 * RUNS_PER_S <= taken <= RUNS_BURST + 60 * RUNS_PER_S + 50
+
+
+def test_a_node_that_has_left_is_forgotten():
+    """Who comes under its name begins anew."""
+    quotas = Quotas(10.0)
+    assert quotas.has_room("n1", 0.0)
+    quotas.charge("n1", stored_bytes=100.0)
+    quotas.forget("n1")
+    assert quotas.has_room("n1", 0.0)

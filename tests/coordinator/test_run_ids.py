@@ -1,0 +1,61 @@
+"""By which id a run is stored."""
+
+import pytest
+from tests.coordinator.fleets import fleet, presence, report, run
+
+from muster_coordinator.events import Command, RunRequested, StoreRuns
+from muster_coordinator.run_ids import REMEMBERED, RunIds
+
+OURS = "p1795403504-12"
+AGENTS = "0b5e3c0a9f1d4e7cb2a6d8f0e1c3a5b7"
+
+
+def named(ids: RunIds, node: str, id: str, *, is_awaited: bool = False) -> str:
+    return ids.named(run(1, node=node).model_copy(update={"id": id}), is_awaited=is_awaited).id
+
+
+@pytest.mark.parametrize("id", [AGENTS, "r1", "n1-1"])
+def test_what_a_node_has_begun_itself_keeps_its_id(id):
+    """Nobody can guess it."""
+    assert named(RunIds(), "a", id) == id
+
+
+@pytest.mark.parametrize("id", [OURS, "1795403504-12", AGENTS])
+def test_what_was_ordered_keeps_its_id_at_its_node_only(id):
+    """Another node that reports it, before or after, has a run of another id; always the same one."""
+    ids = RunIds()
+    ids.note_ordered(id, "a")
+    assert named(ids, "a", id) == id
+    other = named(ids, "b", id)
+    assert other not in (id, named(ids, "c", id))
+    assert named(ids, "b", id) == other
+
+
+def test_nobody_can_have_an_id_before_it_is_given():
+    """Ids of orders can be guessed; one that was given before a restart is its node's if that still owes it."""
+    assert named(RunIds(), "b", OURS) != OURS
+    assert named(RunIds(), "a", OURS, is_awaited=True) == OURS
+
+
+def test_what_is_remembered_is_bounded():
+    """The oldest orders are forgotten."""
+    ids = RunIds()
+    for number in range(REMEMBERED + 1):
+        ids.note_ordered(f"p1795403504-{number}", "a")
+    assert named(ids, "a", "p1795403504-0") != "p1795403504-0"
+    assert named(ids, "a", f"p1795403504-{REMEMBERED}") == f"p1795403504-{REMEMBERED}"
+
+
+def stored(commands: list[Command]) -> list[str]:
+    return [it.id for command in commands if isinstance(command, StoreRuns) for it in command.runs]
+
+
+def test_a_run_that_was_asked_of_another_node_is_not_taken_for_that():
+    """The hostile one reports it first; the one that was asked is stored by the id that the asker knows."""
+    made = fleet("a", "b")
+    for node in ("a", "b"):
+        made.handle(presence(node), 0.0)
+    made.handle(RunRequested(AGENTS, "a", "gemm", {}), 1.0)
+    stolen = run(1, node="b").model_copy(update={"id": AGENTS})
+    assert stored(made.handle(report(stolen), 2.0)) != [AGENTS]
+    assert stored(made.handle(report(run(1).model_copy(update={"id": AGENTS})), 3.0)) == [AGENTS]

@@ -1,0 +1,152 @@
+"""Two coordinators of one fleet: the one with the newer epoch speaks for it, and the other falls silent."""
+
+import asyncio
+import contextlib
+import http.client
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import aiomqtt
+import pytest
+import structlog
+from tests.brokers import docker_settings, write_passwords
+from tests.faults.parts import Part
+from tests.waiting import wait_for
+
+from muster.config import BrokerSettings, Settings
+from muster.wire.codec import COORDINATOR, decode
+from muster.wire.topics import Topics
+from muster_coordinator.link import Link
+
+TOPIC = Topics("default").coordinator
+OLDER, NEWER = 7, 8
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory, new_mosquitto, mosquitto_program):
+    """A broker at which an account is one client, and the settings of the coordinators' account."""
+    directory = tmp_path_factory.mktemp("accounts")
+    write_passwords(directory / "passwords", {"coordinator": "c", "n1": "c"})
+    (directory / "password").write_text("c")
+    with new_mosquitto(docker_settings(directory / "passwords"), mosquitto_program) as running:
+        yield BrokerSettings(url=running.url, username="coordinator", password_file=directory / "password")
+
+
+class Coordinator:
+    """One of them, as its link."""
+
+    def __init__(self, broker: BrokerSettings, epoch: int, api_url: str = "http://a") -> None:
+        async def ignore(_events):
+            pass
+
+        url = broker.url or ""
+        self.link = Link(
+            Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore, known=tuple
+        )
+        self.task = asyncio.create_task(self.link.run())
+
+
+@contextlib.asynccontextmanager
+async def started(broker: BrokerSettings) -> AsyncIterator[list[Coordinator]]:
+    """A list of coordinators, which all end with the context."""
+    coordinators: list[Coordinator] = []
+    try:
+        yield coordinators
+    finally:
+        for each in coordinators:
+            while not each.task.done():  # before Python 3.12, a wait inside aiomqtt may forget that it was cancelled
+                each.task.cancel()
+                await asyncio.wait([each.task], timeout=1)
+
+
+@pytest.fixture(autouse=True)
+def quick_heartbeats(monkeypatch):
+    monkeypatch.setattr("muster_coordinator.link.HEARTBEAT_S", 0.2)
+
+
+async def eventually(condition) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def said(broker: BrokerSettings, count: int) -> list[tuple[int, bool]]:
+    """What an agent hears on the coordinator's topic, retained and as it comes."""
+    port = int((broker.url or "").rpartition(":")[2])
+    async with aiomqtt.Client("127.0.0.1", port, username="n1", password="c") as agent:
+        await agent.subscribe(TOPIC, qos=1)
+        heard = [decode((await anext(agent.messages)).payload, COORDINATOR) for _ in range(count)]
+    return [(it.epoch, it.online) for it in heard]
+
+
+@pytest.mark.parametrize("epochs", [(OLDER, NEWER), (NEWER, OLDER)], ids=["newer comes", "older comes"])
+async def test_under_one_account_the_newer_one_stays(broker, epochs):
+    """They do not end each other's connection for ever: the older one says why it falls silent, once."""
+    with structlog.testing.capture_logs() as lines:
+        async with started(broker) as coordinators:
+            for epoch in epochs:
+                coordinators.append(Coordinator(broker, epoch))
+                await eventually(lambda: coordinators[-1].link.connected or coordinators[-1].task.done())
+            newer, older = sorted(coordinators, key=lambda it: epochs[coordinators.index(it)], reverse=True)
+            await eventually(older.task.done)
+            await eventually(lambda: newer.link.connected)
+            assert not older.link.connected
+            assert await said(broker, 2) == [(NEWER, True)] * 2  # its next heartbeat comes over the same connection
+            assert newer.link.connected
+    (line,) = [it for it in lines if it["event"] == "coordinator_superseded"]
+    assert (line["epoch"], line["newer_epoch"]) == (OLDER, NEWER)
+    assert len([it for it in lines if it["event"] == "broker_away"]) <= 3
+
+
+async def test_of_two_from_the_same_second_one_stays(broker):
+    """Whichever it is."""
+    async with started(broker) as coordinators:
+        for api_url in ("http://a", "http://b"):
+            coordinators.append(Coordinator(broker, NEWER, api_url))
+            await eventually(lambda: coordinators[-1].link.connected or coordinators[-1].task.done())
+        await eventually(coordinators[0].task.done)
+        await eventually(lambda: coordinators[1].link.connected)
+
+
+async def test_without_accounts_the_older_one_falls_silent_too(mosquitto):
+    """Its last word is not that the fleet has no coordinator."""
+    broker = BrokerSettings(url=mosquitto.url)
+    async with started(broker) as coordinators:
+        for epoch in (OLDER, NEWER):
+            coordinators.append(Coordinator(broker, epoch))
+            await eventually(lambda: coordinators[-1].link.connected)
+        await eventually(coordinators[0].task.done)
+        assert await said(broker, 1) == [(NEWER, True)]
+        assert coordinators[1].link.connected
+
+
+def is_ready(coordinator: Part) -> bool:
+    api = urlsplit(coordinator.logged("coordinator_ready")["api"]).netloc
+    with contextlib.closing(http.client.HTTPConnection(api, timeout=20)) as connection:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+
+
+def test_of_two_processes_the_later_one_leads(broker, tmp_path):
+    """The earlier one stays up, says that it is not ready, and can still be stopped."""
+    parts = []
+    try:
+        for name in ("earlier", "later"):
+            settings = {
+                "data_dir": str(tmp_path / name),
+                "broker": {**broker.model_dump(mode="json", include={"url", "username", "password_file"})},
+                "http": {"listen": "127.0.0.1:0"},
+            }
+            parts.append(Part("coordinator", tmp_path / f"{name}.log", settings, {}))
+            parts[-1].start()
+            wait_for(lambda: is_ready(parts[-1]), f"the {name} one to be ready")
+        earlier, later = parts
+        earlier.logged("coordinator_superseded")
+        wait_for(lambda: not is_ready(earlier), "the earlier one to say so")
+        wait_for(lambda: is_ready(later), "the later one to be ready")
+        assert later.log("coordinator_superseded") == []
+        assert earlier.stop() == 0
+    finally:
+        for part in parts:
+            if part.runs:
+                part.kill()

@@ -1,0 +1,96 @@
+"""What muster depends on: floors without known holes, pins that were tested, and installations that use the pins."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parent.parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+INSTALLED_BY_GUIDES = ("agent", "coordinator", "kubernetes", "torch")
+
+FIXED_IN = {
+    "aiohttp": "3.14.3",  # CVE-2026-69244; requests smuggled through an upgrade to WebSocket: 3.14.2
+    "amqtt": "0.11.4",  # GHSA-2hjf-7455-w946: a subscription keeps the broker busy for ever
+    "jinja2": "3.1.6",  # CVE-2025-27516: out of the sandbox
+    "pillow": "12.3.0",  # CVE-2026-59199 and others: writes beyond the heap
+    "torch": "2.8.0",  # CVE-2025-3730; weights that run code: 2.6.0
+}
+"""By package, the first version without the holes that are known of it."""
+
+DOCUMENTED = [ROOT / "README.md", ROOT / "docker" / "Dockerfile", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def requirements() -> dict[str, list[Requirement]]:
+    """What each extra asks for besides other extras; "" for what is always installed."""
+    extras = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+    asked = {extra: [Requirement(line) for line in lines] for extra, lines in extras.items()}
+    return {extra: [each for each in them if each.name != PROJECT["name"]] for extra, them in asked.items()}
+
+
+def pins(text: str) -> dict[str, Version]:
+    """The version of each package in a file of constraints."""
+    found = re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)$", text, re.MULTILINE)
+    return {canonicalize_name(name): Version(version) for name, version in found}
+
+
+EVERY = {canonicalize_name(each.name): each for them in requirements().values() for each in them}
+PINS = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_pin_is_what_the_package_asks_for(name):
+    """At or above the floor, below the ceiling: or else nothing could be installed with the constraints."""
+    assert name not in PINS or EVERY[name].specifier.contains(PINS[name])
+
+
+def test_everything_that_guides_install_is_pinned():
+    """In whatever they install beside what is always there."""
+    asked = [each for extra in ("", *INSTALLED_BY_GUIDES) for each in requirements()[extra]]
+    assert [each.name for each in asked if canonicalize_name(each.name) not in PINS] == []
+
+
+@pytest.mark.parametrize(("name", "version"), FIXED_IN.items())
+def test_no_floor_lies_below_a_known_hole(name, version):
+    """Neither does a pin."""
+    (floor,) = (Version(each.version) for each in EVERY[name].specifier if each.operator == ">=")
+    assert floor >= Version(version)
+    assert PINS.get(name, floor) >= floor
+
+
+@pytest.mark.parametrize("path", DOCUMENTED, ids=lambda path: str(path.relative_to(ROOT)))
+def test_documented_installations_use_the_pins(path):
+    """Wherever packages come with what is installed."""
+    lines = path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    installing = [line for line in lines if re.search(r"\bpip (install|wheel)\b", line) and "--no-deps" not in line]
+    assert [line for line in installing if "--constraint" not in line] == []
+
+
+def test_guides_say_how_to_install():
+    """Or the test above would find nothing."""
+    guide = (ROOT / "docs" / "guides" / "fleet.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"pip (?:install|wheel) .*--constraint ", guide)) == 5
+
+
+def test_the_wheel_carries_the_pins(tmp_path):
+    """For whoever has nothing but an index, or a directory of wheels."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (wheel,) = tmp_path.glob("*.whl")
+    carried = zipfile.Path(wheel, "muster/constraints.txt").read_text(encoding="utf-8")
+    assert pins(carried) == PINS
+
+
+def test_the_audit_reads_the_pins():
+    """The command of the weekly job is for the file that there is."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    commands = re.findall(r"pip-audit --requirement (\S+)", text)
+    assert commands
+    assert all((ROOT / name).is_file() for name in commands)

@@ -1,0 +1,109 @@
+"""How an agent's pod gets its certificate: programs find what is mounted, and no node gets what is not its."""
+
+import inspect
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from muster import cli
+from muster_plugins.kubernetes import commands
+from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
+
+
+@pytest.fixture
+def agent(pods):
+    return pods["muster-agent"]
+
+
+@pytest.fixture
+def enrol(agent):
+    (container,) = agent["initContainers"]
+    return container
+
+
+@pytest.fixture
+def sign(pods):
+    (container,) = pods["muster-signer"]["containers"]
+    return container
+
+
+def mounts(container):
+    """By where it is, the volume that a container sees and whether it may write there."""
+    return {it["mountPath"]: (it["name"], not it.get("readOnly", False)) for it in container["volumeMounts"]}
+
+
+def volume(pod, name):
+    return next(it for it in pod["volumes"] if it["name"] == name)
+
+
+def defaults(command):
+    return {name: it.default for name, it in inspect.signature(command).parameters.items()}
+
+
+def test_commands_are_there(enrol, sign):
+    """They take no options: their defaults are what the manifests have."""
+    for container, name in ((enrol, "enrol"), (sign, "sign")):
+        group, command = container["args"]
+        assert (group, command) == ("kubernetes", name)
+        found: Any = get_command(cli.app)
+        assert name in found.get_command(None, group).commands
+
+
+def test_agent_finds_what_enrol_writes(agent, enrol):
+    """In memory, where both see it and only one writes; the agent starts when the certificate is there."""
+    (container,) = agent["containers"]
+    directory = str(defaults(commands.enrol)["tls"])
+    assert mounts(container)[directory] == ("tls", False)
+    assert mounts(enrol)[directory] == ("tls", True)
+    assert volume(agent, "tls")["emptyDir"]["medium"] == "Memory"
+    assert enrol["restartPolicy"] == "Always"
+    assert enrol["startupProbe"]["exec"]["command"] == ["test", "-s", f"{directory}/tls.crt"]
+
+
+def test_enrol_finds_its_token_and_the_signer(manifests, agent, enrol):
+    """The token is for the signer alone, of the account that the signer takes, and the agent does not see it."""
+    expected = defaults(commands.enrol)
+    (source,) = volume(agent, "signer-token")["projected"]["sources"]
+    token = source["serviceAccountToken"]
+    assert token["audience"] == AUDIENCE
+    assert mounts(enrol)[str(expected["token"].parent)] == ("signer-token", False)
+    assert expected["token"].name == token["path"]
+    assert f"system:serviceaccount:muster:{agent['serviceAccountName']}" == ACCOUNT
+    assert "signer-token" not in {name for name, _ in mounts(agent["containers"][0]).values()}
+    (port,) = manifests["Service", "muster-signer"]["spec"]["ports"]
+    assert expected["signer"] == f"https://muster-signer.muster.svc:{port['port']}"
+    assert mounts(enrol)[str(expected["authority"].parent)] == ("authority", False)
+
+
+def test_enrol_may_nothing_else(enrol):
+    """Whatever the agent's own container may."""
+    assert enrol["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_signer_finds_its_files(pods, sign):
+    """The authority's key and its own certificate, from Secrets."""
+    expected = defaults(commands.sign)
+    assert mounts(sign)[str(expected["authority"])] == ("authority", False)
+    assert mounts(sign)[str(expected["tls"])] == ("tls", False)
+    assert volume(pods["muster-signer"], "authority")["secret"]["secretName"] == "muster-authority"
+    assert volume(pods["muster-signer"], "tls")["secret"]["secretName"] == "muster-signer-tls"
+    assert sign["ports"] == [{"name": "https", "containerPort": int(expected["listen"].rpartition(":")[2])}]
+
+
+def test_no_node_with_gpus_has_a_key_that_is_not_its_own(pods):
+    """A kubelet may read every Secret of a pod on its node."""
+    secrets = {
+        name: {it["secret"]["secretName"] for it in pod["volumes"] if "secret" in it} for name, pod in pods.items()
+    }
+    assert secrets["muster-agent"] == {"muster-ca"}
+    assert [name for name, found in secrets.items() if "muster-authority" in found] == ["muster-signer"]
+    needed = pods["muster-signer"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = needed["nodeSelectorTerms"]
+    wanted = pods["muster-agent"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    keys = {it["key"] for each in wanted["nodeSelectorTerms"] for it in each["matchExpressions"]}
+    assert {(it["key"], it["operator"]) for it in term["matchExpressions"]} == {(key, "DoesNotExist") for key in keys}

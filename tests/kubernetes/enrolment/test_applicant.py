@@ -1,0 +1,60 @@
+"""Of which node the bearer of a token may speak, by what the API server says about the token."""
+
+import json
+
+import pytest
+
+from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE, NODE_KEY, NotEntitled, node_of
+
+
+def review(**changes) -> bytes:
+    """The answer about a token of the agent's pod on n1, with changes."""
+    user = {"username": ACCOUNT, "extra": {NODE_KEY: ["n1"]}} | changes.pop("user", {})
+    status = {"authenticated": True, "audiences": [AUDIENCE], "user": user}
+    return json.dumps({"kind": "TokenReview", "status": status | changes}).encode()
+
+
+@pytest.mark.parametrize("node", ["n1", "0", "gke-pool-1a2b", "ip-10-0-0-1.ec2.internal", "n" * 253])
+def test_the_node_is_the_one_of_the_token(node):
+    """It is read from what the API server says, whatever a node may be called."""
+    assert node_of(review(user={"extra": {NODE_KEY: [node]}})) == node
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"authenticated": False}, "not valid"),
+        ({"authenticated": False, "audiences": [], "user": {}}, "not valid"),
+        ({"audiences": []}, "audience"),
+        ({"audiences": ["https://kubernetes.default.svc"]}, "audience"),
+        ({"user": {"username": "system:serviceaccount:default:muster-agent"}}, "is not"),
+        ({"user": {"username": "system:serviceaccount:muster:muster-coordinator"}}, "is not"),
+        ({"user": {"username": "system:node:n1"}}, "is not"),
+        ({"user": {"extra": {}}}, "names no node"),
+        ({"user": {"extra": {NODE_KEY: []}}}, "names no node"),
+        ({"user": {"extra": {NODE_KEY: ["n1", "n2"]}}}, "names no node"),
+        ({"user": {"extra": {"authentication.kubernetes.io/pod-name": ["n1"]}}}, "names no node"),
+    ],
+)
+def test_other_tokens_entitle_to_nothing(changes, why):
+    """Neither those of others nor those for another purpose."""
+    with pytest.raises(NotEntitled, match=why):
+        node_of(review(**changes))
+
+
+@pytest.mark.parametrize(
+    "node", ["coordinator", "", "+", "#", "a/b", "n1\n", "n1\x00", "n1,CN=n2", "N1", "-n1", "n1-", "é", "n" * 254]
+)
+def test_names_that_mean_more_at_the_broker_are_refused(node):
+    """Wildcards, levels of topics, and the coordinator's own account."""
+    with pytest.raises(NotEntitled, match="cannot be the name"):
+        node_of(review(user={"extra": {NODE_KEY: [node]}}))
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"[]", b"{}", b'{"status": 3}', b'{"status": {"user": {"extra": {"a": "b"}}}}']
+)
+def test_any_other_answer_entitles_to_nothing(answer):
+    """An answer that is no TokenReview is a refusal, and no crash."""
+    with pytest.raises(NotEntitled, match="no TokenReview"):
+        node_of(answer)

@@ -1,0 +1,167 @@
+"""Agents get certificates from a signer over HTTPS, in the names of their own nodes; hostile nodes get no more."""
+
+import asyncio
+import ssl
+from datetime import timedelta
+
+import aiohttp
+import pytest
+from benchmarks.kubernetes_standin.faults import Fault
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import NameOID
+
+from muster_plugins.kubernetes.enrolment.applicant import AUDIENCE
+from muster_plugins.kubernetes.enrolment.authority import utc_now
+from muster_plugins.kubernetes.enrolment.enrolling import NotEnrolled, enrol
+from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH
+
+KEY = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def name_of(certificate) -> str:
+    (name,) = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(name.value)
+
+
+@pytest.fixture
+async def ask(signer, authority_files):
+    """Status and text of what the signer answers, whatever it is sent."""
+    context = ssl.create_default_context(cafile=authority_files / "tls.crt")
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context, limit=0, force_close=True)) as session:
+
+        async def asking(token: str | None, body: bytes = KEY, path: str = PATH, method: str = "POST", **query: str):
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            async with session.request(method, f"{signer}{path}", data=body, headers=headers, params=query) as response:
+                return response.status, await response.text()
+
+        yield asking
+
+
+async def test_each_agent_gets_its_own_name(new_enrolment):
+    """The certificate is for the key in the agent's directory, which nobody else can read."""
+    for node in ("n1", "n2"):
+        enrolment = new_enrolment(node)
+        certificate = await asyncio.to_thread(enrol, enrolment)
+        assert name_of(certificate) == node
+        assert certificate.not_valid_after_utc < utc_now() + timedelta(days=1, minutes=1)
+        context = ssl.create_default_context(cafile=enrolment.directory / "ca.crt")
+        context.load_cert_chain(enrolment.directory / "tls.crt", enrolment.directory / "tls.key")
+        assert (enrolment.directory / "tls.key").stat().st_mode & 0o777 == 0o640
+
+
+async def test_a_renewal_is_for_the_same_key(new_enrolment):
+    """So that an agent that reads between two writes never has a key without its certificate."""
+    enrolment = new_enrolment("n1")
+    first = await asyncio.to_thread(enrol, enrolment)
+    key = (enrolment.directory / "tls.key").read_bytes()
+    second = await asyncio.to_thread(enrol, enrolment)
+    assert first.serial_number != second.serial_number
+    assert (enrolment.directory / "tls.key").read_bytes() == key
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ({"node": "n2"}, KEY),
+        ({}, KEY + b"CN=n2\n"),
+        ({}, b"Subject: CN=coordinator\n" + KEY),
+    ],
+)
+async def test_nobody_can_ask_for_another_name(standin, ask, query, body):
+    """The name is that of the token's node, whatever else is sent."""
+    token = standin.pod_token("system:serviceaccount:muster:muster-agent", "n1", AUDIENCE)
+    status, answer = await ask(token, body, **query)
+    assert status == 200
+    assert name_of(x509.load_pem_x509_certificate(answer.encode())) == "n1"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        ("system:serviceaccount:muster:muster-agent", "n1", "https://kubernetes.default.svc"),
+        ("system:serviceaccount:muster:muster-agent", "n1", "another"),
+        ("system:serviceaccount:muster:muster-agent", "coordinator", AUDIENCE),
+        ("system:serviceaccount:muster:muster-agent", "n1/report", AUDIENCE),
+        ("system:serviceaccount:default:muster-agent", "n1", AUDIENCE),
+        ("system:serviceaccount:muster:default", "n1", AUDIENCE),
+    ],
+)
+async def test_other_pods_get_nothing(standin, ask, wanted):
+    """Neither with a token for something else, nor under a name that is not for nodes."""
+    status, text = await ask(standin.pod_token(*wanted))
+    assert (status, "CERTIFICATE" in text) == (403, False)
+
+
+async def test_other_users_of_the_cluster_get_nothing(standin, ask):
+    """A token for the API server is none for the signer, not even the administrator's."""
+    token = standin.kubeconfig().read_text().split('"token": "')[1].split('"')[0]
+    assert [(await ask(it))[0] for it in (token, "made-up", None)] == [403, 403, 401]
+
+
+async def test_large_requests_are_refused(standin, ask):
+    """Before anybody is asked about the token."""
+    assert (await ask("token", b"x" * (MOST_BYTES + 1)))[0] == 413
+    assert [it for it in standin.requests if it.path.endswith("tokenreviews")] == []
+
+
+async def test_who_sends_slowly_keeps_no_place(signer, authority_files, ask, monkeypatch):
+    """A request that does not end is answered in time, and then others of that address are."""
+    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.ANSWERED_WITHIN_S", 0.2)
+    context = ssl.create_default_context(cafile=authority_files / "tls.crt")
+    port = int(signer.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    writer.write(f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: 9\r\n\r\n".encode())
+    async with asyncio.timeout(20):
+        assert (await reader.readline()).split()[1] == b"503"
+    writer.close()
+    assert (await ask("made-up"))[0] == 403
+
+
+async def test_other_paths_and_methods_are_not_there(ask):
+    """The signer does one thing."""
+    assert [(await ask("token", path="/"))[0], (await ask("token", method="GET"))[0]] == [404, 405]
+
+
+async def test_many_requests_of_one_address_wait_for_nobody(standin, ask):
+    """One at a time is answered; the API server is asked no more often than that."""
+    standin.order(Fault.SLOW, path="*/tokenreviews")
+    token = standin.pod_token("system:serviceaccount:muster:muster-agent", "n1", AUDIENCE)
+    answers = await asyncio.gather(*(ask(token) for _ in range(50)))
+    assert sorted({status for status, _ in answers}) == [200, 429]
+    assert [status for status, _ in answers].count(200) == 1
+    assert len(standin.requests) == 1
+    assert (await ask(token))[0] == 200
+
+
+@pytest.mark.parametrize("pause_s", [0.5])
+async def test_an_address_that_was_answered_waits(standin, ask):
+    """A node that asks again and again costs next to nothing, whether its token is good or not."""
+    answers = [(await ask("made-up"))[0] for _ in range(10)]
+    assert answers == [403, *[429] * 9]
+    assert len(standin.requests) == 1
+    async with asyncio.timeout(20):
+        while (await ask("made-up"))[0] == 429:
+            await asyncio.sleep(0.05)
+    assert len(standin.requests) == 2
+
+
+async def test_an_api_server_that_is_away_is_no_refusal(standin, ask):
+    """The agent is to come again."""
+    await standin.stop()
+    status, text = await ask("token")
+    assert status == 503
+    assert "API server" in text
+
+
+async def test_what_is_wrong_is_said(new_enrolment, standin):
+    """The agent's log has the signer's reason, or why there was no answer."""
+    with pytest.raises(NotEnrolled, match="cannot be the name of a node"):
+        await asyncio.to_thread(enrol, new_enrolment("coordinator"))
+    away = new_enrolment("n1")._replace(signer="https://127.0.0.1:1")
+    with pytest.raises(NotEnrolled, match="refused"):
+        await asyncio.to_thread(enrol, away)
+    stranger = new_enrolment("n2")._replace(authority_file=standin.authority)
+    with pytest.raises(NotEnrolled, match="certificate"):
+        await asyncio.to_thread(enrol, stranger)
