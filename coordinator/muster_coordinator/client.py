@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from muster.errors import Refused, SettingsError, Unavailable
+from muster.terminal import in_one_line
 
 TIMEOUT_S = 15.0
 PAGE = 1_000
@@ -100,5 +101,5 @@ def _answer(url: str, status: int, text: bytes) -> Any:
         raise Unavailable(f"{url} does not answer as a coordinator does (status {status})") from None
     if status < 400:
         return answer
-    detail = answer.get("detail") or answer.get("title") or f"status {status}"
+    detail = in_one_line(str(answer.get("detail") or answer.get("title") or f"status {status}"))
     raise Unavailable(f"{url}: {detail}") if status >= 500 else Refused(detail)

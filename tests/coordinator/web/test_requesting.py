@@ -1,5 +1,6 @@
 """What can be asked for over the API, and what is refused."""
 
+import asyncio
 import io
 
 import pytest
@@ -138,3 +139,16 @@ async def test_a_bug_is_a_problem_without_details(api, monkeypatch):
 
     monkeypatch.setattr(api.store, "sweeps", broken)
     assert "secret" not in await api.refused(500, "GET", "/api/v1/sweeps")
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(fleet, monkeypatch):
+    """The answer says how long it was, and the connection is closed."""
+    monkeypatch.setattr("muster_coordinator.web.requests.BODY_S", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(fleet.url.rpartition(":")[2]))
+    head = ("POST /api/v1/sweeps HTTP/1.1", "Host: localhost", "Content-Type: application/json", "Content-Length: 99")
+    writer.write("\r\n".join((*head, "", '{"check"')).encode())
+    async with asyncio.timeout(20):
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body did not come within 0.1 s" in answer
+    writer.close()
