@@ -19,8 +19,8 @@ So often two of three faults show that do in three runs of ten.
 FEW = 2
 """So many suspects meet others first: another node that runs alone as their measure would cost too much."""
 
-MAX_PARTNERS = 6
-"""After so many partners another one would not tell more."""
+MAX_PARTNERS = 7
+"""After so many partners another one would not tell more: six accuse beyond lies in a fleet of 16,384 nodes."""
 
 ALONE = "{} was bad with others, and its own run tells whether it is to blame"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
