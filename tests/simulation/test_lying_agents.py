@@ -104,7 +104,7 @@ class Liar(Agent):
             case "decline":
                 self._reply(Declined(**head, reason=lots.choice(REASONS)))
             case "ready":
-                self._reply(lots.choice([Ready(**head), Progress(**head, text="nearly")]))
+                self._reply(Ready(**head) if lots.random() < 0.5 else Progress(**head, text="nearly"))
             case "finish":
                 self._reply(Finished(**head, ranks=tuple(self._results())))
 
