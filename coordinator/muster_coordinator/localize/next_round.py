@@ -19,8 +19,8 @@ So often two of three faults show that do in three runs of ten.
 FEW = 2
 """So many suspects meet others first: another node that runs alone as their measure would cost too much."""
 
-MAX_PARTNERS = 6
-"""After so many partners another one would not tell more."""
+MAX_PARTNERS = 7
+"""After so many partners another one would not tell more: six accuse beyond lies in a fleet of 16,384 nodes."""
 
 ALONE = "{} was bad with others, and its own run tells whether it is to blame"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
@@ -151,10 +151,15 @@ class NextRound:
             if self._judgement.lacks_control(path):
                 self._try_control(path)
                 continue
-            lacking = self._judgement.runs_missing(path)
             met = {node for trial in trials for node in trial.members}
-            for _ in range(lacking if len(trials) > 1 else 1):  # most paths are good the second time
+            for _ in range(self._runs_of(path, met) if len(trials) > 1 else 1):  # most paths are good the second time
                 self._try_path(path, met)
+
+    def _runs_of(self, path: Path, met: set[str]) -> int:
+        """How often a path has to run again; not at all where there are too few other nodes to convict it."""
+        lacking = self._judgement.runs_missing(path)
+        others = [len({*self._evidence.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
+        return lacking if lacking <= min(others, default=lacking) else 0
 
     def _try_control(self, path: Path) -> None:
         """An end of a bad link with somebody else: if that is slow as well by now, the link is not to blame."""

@@ -12,6 +12,7 @@ from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Abilities, Site
+from muster_coordinator.localize.settling import settling
 from muster_coordinator.localize.trial import Outcome, Trial
 
 _numbers = itertools.count()
@@ -175,6 +176,16 @@ def test_liars_with_a_leaf_of_their_own_make_no_path_bad(places_itself: bool, cu
     passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
     across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(6)]
     assert len(judged(sites, *passed, *across).paths) == culprits
+
+
+@pytest.mark.parametrize(("places_itself", "pairs"), [(True, 0), (False, 3)])
+def test_a_path_that_cannot_be_convicted_is_not_tried_on(*, places_itself: bool, pairs: int) -> None:
+    """Where all nodes at one end may lie, no number of runs tells."""
+    sites = fleet(128, leaf_of=6, places_itself=places_itself)
+    passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
+    across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(2)]
+    asked = settling(judged(sites, *passed, *across), frozenset(), seed="s", passes=1)
+    assert sum({sites[node].leaf for node in probe.members} == {"leaf0", "leaf1"} for probe in asked) == pairs
 
 
 @pytest.mark.parametrize(

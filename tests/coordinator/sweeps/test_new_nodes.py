@@ -95,7 +95,9 @@ def test_a_single_new_node_meets_healthy_ones():
     clock.join("lost", health=Health.HEALTHY, declared=place, online=False)
     clock.join("without", health=Health.HEALTHY, declared=place).checks = {}
     clock.join_as_new("new", health=Health.HEALTHY, declared=place)
-    ((new, nearest, *others),) = asked(clock.play(HOUR))
+    (met,) = asked(clock.play(HOUR))
+    assert met
+    new, nearest, *others = met
     assert (new, nearest, {*others}) == ("new", "rack", {"leaf", "block"})
 
 
@@ -109,7 +111,9 @@ def test_those_that_place_themselves_beside_a_node_are_not_all_its_partners():
         for number in range(96):
             clock.join(f"elsewhere-{number}", health=Health.HEALTHY, declared=Topology(rack=f"r{2 + number // 8}"))
         clock.join_as_new(name, health=Health.HEALTHY, declared=Topology(rack="r1"))
-        ((_, nearest, *others),) = asked(clock.play(HOUR))
+        (met,) = asked(clock.play(HOUR))
+        assert met
+        _, nearest, *others = met
         assert nearest.startswith("beside")
         drawn.append(tuple(others))
     assert sum(name.startswith("beside") for others in drawn for name in others) <= 1
