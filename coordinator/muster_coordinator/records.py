@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+from pydantic_core import from_json
+
 from muster.check import CheckInfo, Worse
 from muster.model import (
     Data,
@@ -62,6 +65,24 @@ class NodeRecord(Data):
     convictions: tuple[NodeFinding, ...] = ()
     gone: bool = False
     forgotten_at: Instant = 0.0
+
+
+_SAID_BY_NODES = {"inventory", "checks", "plugins"}
+
+
+def read_node(body: str) -> NodeRecord:
+    """The record of a node, as it is stored; ValidationError when that is none.
+
+    What the node has said itself is left out where it fits no longer, as what a release before has taken may: the node
+    says it again, and no node shall keep the coordinator from starting.
+    """
+    try:
+        return NodeRecord.model_validate_json(body)
+    except ValidationError:
+        stored = from_json(body)
+        if not isinstance(stored, dict):
+            raise
+        return NodeRecord.model_validate({key: it for key, it in stored.items() if key not in _SAID_BY_NODES})
 
 
 class NodeView(Data):

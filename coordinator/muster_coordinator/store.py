@@ -32,7 +32,7 @@ from muster_coordinator.events import (
 )
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.quarantine.events import DECIDED, Decided, EraseNode
-from muster_coordinator.records import BaselineRecord, LevelsRecord, NodeRecord, ReferenceRecord, Saved, StoryEntry
+from muster_coordinator.records import BaselineRecord, LevelsRecord, ReferenceRecord, Saved, StoryEntry, read_node
 from muster_coordinator.rows import read_row, read_rows
 from muster_coordinator.stored_cases import decision_rows, decisions, read_cases, read_latest_actions
 from muster_coordinator.stored_sweeps import group_row, read_sweep, read_sweeps_since, read_unfinished_sweeps, sweep_row
@@ -158,7 +158,7 @@ class Store:
             cases = await read_cases(connection)
             actions = await read_latest_actions(connection)
         return Saved(
-            nodes=read_rows("nodes", nodes, NodeRecord.model_validate_json),
+            nodes=read_rows("nodes", nodes, read_node),
             runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
             streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},
             sweeps=sweeps,
