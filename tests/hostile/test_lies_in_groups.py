@@ -29,7 +29,7 @@ VICTIMS = ("n2", "n3", "n5")
 CRASHES = {"run.killed", "run.exited", "run.out_of_memory"}
 
 MOST_BYTES = 6 << 30
-"""Of memory that an agent with all that it started may ever hold: twice what one run may take, and torch."""
+"""Of memory, for an agent with all that it started: what a run may take, two resident children, and itself."""
 
 
 class Watch(threading.Thread):
