@@ -26,8 +26,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from muster.model import MOST_NAMES, Action, Finding, Health, Run, Severity, Verdict
-from muster_coordinator.quarantine.charge import Charge, Key, number_in
+from pydantic_core import to_json
+
+from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.quarantine.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
 
@@ -106,7 +108,11 @@ MOST_CHECKS = 2 * MOST_NAMES
 """Checks of one node of which anything is remembered: those that it announces, and as many that it has announced."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of one check that stand against a node; of more the oldest are left out."""
+"""Findings that stand against a node; of more the oldest of the check that has found them are left out."""
+
+MOST_EVIDENCE_BYTES = 8192
+"""Of a finding that stands, as JSON: as much as comes of a run with what its process wrote to stderr. What is larger is
+to be had from the run; kept in memory, told in stories and served with the node, it would be a burden to everybody."""
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
@@ -127,13 +133,14 @@ class CheckEvidence:
     standing: Standing = Standing.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+    def after(self, run: Run, outcome: Outcome, most: int = MOST_STANDING) -> "CheckEvidence":
+        """What it comes to with a run, with so many findings at most."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
-        return CheckEvidence(standing, found[:MOST_STANDING])
+        return CheckEvidence(standing, found[:most])
 
 
 _GOOD = CheckEvidence(Standing.GOOD)
@@ -158,7 +165,8 @@ class Evidence:
         before = self.checks.get(run.check)
         if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
             return False
-        after = (before or CheckEvidence()).after(run, outcome)
+        others = sum(len(check.findings) for name, check in self.checks.items() if name != run.check)
+        after = (before or CheckEvidence()).after(run, outcome, max(MOST_STANDING - others, 1))
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
@@ -229,7 +237,16 @@ class Evidence:
 def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = None) -> NodeFinding:
     """What `run` has found, as a finding that stands against its node; `before` is the same one as it stood."""
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
-    return NodeFinding(**dict(finding), check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+    known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
+    return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def _kept(evidence: Json, run: Run) -> Json:
+    """What is kept of the evidence of a finding that stands."""
+    if not evidence or len(to_json(evidence)) <= MOST_EVIDENCE_BYTES:
+        return evidence
+    numbers: Json = {name: evidence[name] for name in NUMBERS if isinstance(evidence.get(name), int)}
+    return {**numbers, "note": f"the evidence is too large to stand here; run {run.id} has it"}
 
 
 def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:

@@ -185,7 +185,7 @@ class Link:
         beat_at = 0.0
         while True:
             floods = self._muting.muted(time.monotonic())
-            wanted = subscriptions(self._topics, floods, self._known())
+            wanted = subscriptions(self._topics, floods, self._known() if floods else ())
             if not subscribed:
                 await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
                 self.connected = await self._subscribe(client, wanted)

@@ -3,10 +3,11 @@
 import pytest
 from tests.coordinator.fleets import fleet, inventory, kinds, presence, report, run
 
-from muster.model import Health, Verdict
+from muster.model import Finding, Health, Severity, Verdict
 from muster_coordinator.conduct import QUIET_S, SUMMARIES, Misconduct
 from muster_coordinator.events import AgentMisbehaved, EraseStream, ReportSeen, SendAck, StoreRuns, Ticked
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.health import MOST_STANDING
 from muster_coordinator.report_intake import MOST_STREAMS
 
 
@@ -99,3 +100,19 @@ def test_beyond_its_quota_a_nodes_reports_are_not_taken():
     assert not any(isinstance(it, SendAck | StoreRuns) for it in made.handle(said, 2.0))
     other = ReportSeen(report(run(1, node="b")).message, 20_000)
     assert any(isinstance(it, SendAck) for it in made.handle(other, 3.0))
+
+
+def test_what_stands_against_a_node_is_bounded():
+    """However many findings it makes up, and however large: what is kept of it in memory stays small."""
+    made = fleet("a")
+    large = Finding(code="gemm.slow", summary="s", severity=Severity.ERROR, evidence={"xid": 79, "text": "x" * 20_000})
+    for seq in range(1, 8):
+        found = [large.model_copy(update={"code": f"gemm.c{seq}-{number}"}) for number in range(200)]
+        said = run(seq, Verdict.UNKNOWN if seq > 2 else Verdict.FAIL).model_copy(update={"findings": tuple(found)})
+        made.handle(report(said, after=seq - 1), float(seq))
+    view = made.node("a", 8.0)
+    assert view is not None
+    assert len(view.findings) == MOST_STANDING
+    assert view.findings[0].code == "gemm.c7-0"
+    assert set(view.findings[0].evidence) == {"xid", "note"}
+    assert len(view.model_dump_json()) < 1 << 20
