@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from muster.errors import Unavailable
 from muster.model import Run, Verdict
+from muster.terminal import in_one_line
 from muster_coordinator.health import conviction
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.rehearsal import Rehearsal
@@ -53,8 +54,8 @@ async def rehearse(engine: AsyncEngine, policy: Policy, since: float, now: float
                 by_node[name] = rehearsal
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
     except (DBAPIError, OSError, ValueError) as error:  # the last is what a row that was damaged gives
-        reason = error.orig if isinstance(error, DBAPIError) else error
-        raise Unavailable(f"the database cannot be read: {reason}") from None
+        reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+        raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
     return Rehearsed(by_node, nodes or 0)
 
 

@@ -21,6 +21,7 @@ Record = TypeVar("Record")
 Body = TypeVar("Body", str, bytes)
 
 _MOST_REASON = 200
+"""Characters: an error may quote what it could not read."""
 
 log = structlog.get_logger()
 
@@ -69,5 +70,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         (first, *_) = error.errors(include_url=False, include_input=False, include_context=False)
         place = ".".join(map(str, first["loc"]))
-        return f"{place}: {first['msg']}" if place else first["msg"]
-    return in_one_line(f"{type(error).__name__}: {error}")[:_MOST_REASON]
+        said = f"{place}: {first['msg']}" if place else first["msg"]
+    else:
+        said = f"{type(error).__name__}: {error}"
+    return in_one_line(said)[:_MOST_REASON]

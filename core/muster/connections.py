@@ -90,7 +90,7 @@ class Connections:
 
     def enter(self, connection: "_Connection") -> bool:
         """Whether there is room for a new connection, after the one that has waited longest made it if need be."""
-        if not (self._has_room() and self._has_room_for(connection.address)):
+        if not (self._has_room_for(connection.address) and self._has_room()):  # who has too many makes its own room
             self.refused += 1
             self._tell("connection_refused", connection.address)
             connection.transport.write(self._refusal)

@@ -44,7 +44,6 @@ async def serving(app: web.Application, listener: socket.socket) -> AsyncIterato
         access_log=None,
         shutdown_timeout=SHUTDOWN_S,
         keepalive_timeout=2 * WAIT_S,  # the connections end those that wait
-        lingering_time=0,  # of a body that nobody reads, the rest is not waited for
         max_line_size=MOST_HEADER_LINE_BYTES,
         max_field_size=MOST_HEADER_LINE_BYTES,
         max_headers=MOST_HEADERS,

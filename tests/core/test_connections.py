@@ -164,6 +164,15 @@ async def test_one_other_host_gets_half():
     assert busy.connect("10.0.0.2").state == "open"
 
 
+async def test_a_host_with_too_many_pushes_out_only_its_own():
+    """Although others have waited for longer, and there is no room for anybody."""
+    server = Server(4)
+    ours = [server.connect() for _ in range(2)]
+    theirs = [server.connect("10.0.0.1") for _ in range(10)]
+    assert states(ours) == ["open"] * 2
+    assert states(theirs) == ["aborted"] * 8 + ["open"] * 2
+
+
 async def test_too_much_before_a_name_is_cut_off():
     """A stranger cannot have the server keep more than so many bytes; who is known may send what it likes."""
     server = Server(most_unread=100)

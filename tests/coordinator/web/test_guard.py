@@ -98,6 +98,17 @@ class TestWithoutATokenOfOnesOwn:
         after = [await fleet.get(path) for path in ("/api/v1/sweeps", "/api/v1/references", "/api/v1/nodes/n1/story")]
         assert after == before
 
+    async def test_a_refusal_is_heard_although_the_body_comes_later(self, fleet):
+        """As clients send it that write the head first; a connection that is reset would tell nothing."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(fleet.url.rpartition(":")[2]))
+        async with asyncio.timeout(20):
+            writer.write(b"POST /api/v1/sweeps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n")
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 403 ")
+            writer.write(b"x" * 70_000 + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b"HTTP/1.1 200 OK" in await reader.read()
+        writer.close()
+
     async def test_who_bears_the_token_is_let_through(self, fleet):
         """To the route itself, which finds something else wrong, or does it."""
         for method, path in changes(fleet):
