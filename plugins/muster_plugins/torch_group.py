@@ -115,7 +115,7 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
     timeout = timedelta(seconds=min(timeout_s, context.timeout_s))
-    with _blamed_on_rank_0(meeting):
+    with _blamed_on_the_meeting(meeting):
         store = dist.TCPStore(  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
             meeting.master_addr,
             meeting.master_port,
@@ -144,16 +144,17 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
 
 
 @contextmanager
-def _blamed_on_rank_0(meeting: Rendezvous) -> Iterator[None]:
-    """Until the ranks have met, nothing but the store at rank 0 can fail, nor make this rank take much memory."""
+def _blamed_on_the_meeting(meeting: Rendezvous) -> Iterator[None]:
+    """Until the ranks have met, nothing can fail but the store at rank 0, or a rank that does not come to it."""
     try:
         yield
     except PeerError:
         raise
     except Exception as error:
-        where = f"rank 0 at {meeting.master_addr} port {meeting.master_port}"
-        evidence = {"peer_rank": 0, "address": meeting.master_addr, "port": meeting.master_port}
-        raise PeerError(f"could not meet the others at {where}: {_in_short(error)}", **evidence) from error
+        place = f"{meeting.master_addr}:{meeting.master_port}"
+        where = "this rank" if meeting.rank == 0 else f"rank 0 at {place}"
+        problem = f"could not meet the others at {where}: {_in_short(error)}"
+        raise PeerError(problem, meeting=place) from error
 
 
 @contextmanager
@@ -214,7 +215,8 @@ def _told_by_all(store: "Store", place: tuple[int, int], topic: str, value: T, k
     try:
         answers = store.multi_get([f"{topic}/{other}" for other in range(world_size)])
     except MemoryError:  # the store announces how much comes, and torch asks for that at once
-        raise PeerError(f"rank 0 sends more about {topic!r} than there is memory for", peer_rank=0) from None
+        problem = f"the store at rank 0 sends more about {topic!r} than there is memory for"
+        raise PeerError(problem, peer_rank=0) from None
     adapter = TypeAdapter[T](kind)
     return [_read(adapter, answer, topic, other) for other, answer in enumerate(answers)]
 

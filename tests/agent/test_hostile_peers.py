@@ -146,4 +146,5 @@ def check_is_blamed_on_rank_0(rank: Any, port: int) -> None:
     assert finding.code == "run.raised", finding
     assert finding.summary.startswith("PeerError: ")
     assert finding.evidence["met"] == {"rank": 1, "world_size": 2, "rank_0": f"127.0.0.1:{port}"}
-    assert finding.evidence.get("peer_rank") == 0 or finding.evidence.get("peers") == ["n1"], finding
+    told = {key: finding.evidence.get(key) for key in ("meeting", "peer_rank", "peers")}
+    assert told["meeting"] == f"127.0.0.1:{port}" or told["peer_rank"] == 0 or told["peers"] == ["n1"], finding

@@ -135,6 +135,8 @@ LIES: dict[str, tuple[str, Story, Callable[[], LyingStore]]] = {
         Story(verdict=Verdict.FAIL, findings=(finding("meeting.wrong", Severity.ERROR),)),
         NO_STORE,
     ),
+    "says nothing at the end": ("meeting", Story(ends=False), NO_STORE),
+    "is never ready": ("meeting", Story(is_ready=False), NO_STORE),
     "boasts": ("meeting", Story(metrics={"rate": 1e29}), NO_STORE),
 }
 
