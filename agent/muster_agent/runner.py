@@ -58,6 +58,7 @@ class _Current:
     released: bool = False
     stopped: bool = False
     ending: Finding | None = None
+    deadline: asyncio.TimerHandle | None = None
 
     def stop(self, reason: str) -> None:
         """Ends the run so that it claims nothing, not even for ranks that have a result already."""
@@ -115,6 +116,7 @@ class Runner:
         """Lets the ranks of a run pass their rendezvous."""
         if current := self._current.get(run):
             current.released = True
+            self._limit_time(current)
             for rank in current.children:
                 rank.send({"go": True})
 
@@ -182,14 +184,24 @@ class Runner:
         if run.asked:
             ranks = [await self._answered(run, run.asked)]
         else:
-            late = findings.timeout(order.timeout_s)
-            deadline = asyncio.get_running_loop().call_later(order.timeout_s, run.end, late)
+            if order.group is None:
+                self._limit_time(run)
             pairs = zip(order.places or (None,), run.children, strict=True)
             ranks = await asyncio.gather(*(self._attend(run, place, spawned) for place, spawned in pairs))
-            deadline.cancel()
+            if run.deadline:
+                run.deadline.cancel()
         await asyncio.to_thread(shutil.rmtree, run.scratch, ignore_errors=True)
         del self._current[order.run]
         self._emit(RunEnded(_sum(run, ranks, self.surroundings.node), tuple(ranks)))
+
+    def _limit_time(self, run: _Current) -> None:
+        """Ends the run when its time is over; in a group of nodes it begins when all are there.
+
+        Before that its session sees to it that it does not wait for ever, and a member that never comes is not ours.
+        """
+        if run.deadline is None:
+            timeout_s = run.order.timeout_s
+            run.deadline = asyncio.get_running_loop().call_later(timeout_s, run.end, findings.timeout(timeout_s))
 
     async def _attend(self, run: _Current, place: Place | None, spawned: Spawned) -> RankResult:
         """Listens to one rank until it is gone."""

@@ -1,5 +1,6 @@
 """Each of these runs real processes: a run ends as it should, whatever its check does, and leaves nothing behind."""
 
+import asyncio
 import contextlib
 import ctypes
 import faulthandler
@@ -526,6 +527,24 @@ async def test_what_breaks_a_rank_after_it_has_met_others_is_told_with_whom(runn
     (finding,) = ended.run.findings
     met = {"rank": 0, "world_size": 4, "rank_0": "127.0.0.1:1"}
     assert (finding.code, finding.evidence.get("met")) == ("run.killed", met if go and world_size > 1 else None)
+
+
+async def test_the_time_of_a_group_begins_when_all_are_there(running, check, places):
+    """Whoever waits for a member that is never ready has not hung; from then on the deadline holds."""
+
+    def measure(_params, context):
+        context.rendezvous()
+        time.sleep(60)
+
+    group = check(measure, scope=Scope.GROUP)
+    async with running(group) as runs:
+        run = await runs.start(group, places=places(1), group="g", timeout_s=0.3)
+        await runs.until("ready")
+        await asyncio.sleep(0.6)
+        assert runs.events.empty()
+        runs.runner.go(run)
+        ended = await runs.ended()
+    assert [finding.code for finding in ended.run.findings] == ["run.timeout"]
 
 
 async def test_a_rank_that_breaks_before_the_rendezvous_ends_the_run(running, check, places):
