@@ -3,7 +3,7 @@
 Claim: the coordinator takes at least half the message rate that a bare aiomqtt subscriber takes from the same broker in
 the same run, with every report stored.
 
-Method: reports of 1 KiB with one run each, from 50 nodes in turns, are written down beforehand as MQTT packets of
+Method: reports of 1 KiB with one run each, from 400 nodes in turns, are written down beforehand as MQTT packets of
 QoS 1. A publisher in a process of its own sends them to a real Mosquitto as fast as it takes them. In turns the
 receiver is the bare subscriber, in a process of its own, until it has counted the last message, or a real coordinator
 with SQLite, until it has acknowledged every node's last report, which it does after the commit. Time runs from the
@@ -219,7 +219,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--turns", type=int, default=15, help="how often each receiver is measured")
     parser.add_argument("--reports", type=int, default=8_000, help="reports in a turn, a multiple of the nodes")
-    parser.add_argument("--nodes", type=int, default=50, help="how many nodes they come from")
+    parser.add_argument("--nodes", type=int, default=400, help="how many nodes they come from")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         found = asyncio.run(measure(options, Path(directory)))

@@ -159,8 +159,8 @@ class Accepted(GroupReply):
 class Declined(GroupReply):
     """The member cannot take part, or no longer. `reason` is a word for programs, `detail` a sentence for people.
 
-    Reasons: busy, unknown_check, bad_params, too_few_devices, not_idle, unreachable (it cannot reach rank 0),
-    preempted, expired, stopping, failed_to_start.
+    Reasons: busy, unknown_check, bad_params, bad_place (there can be no such group), too_few_devices, not_idle,
+    unreachable (it cannot reach rank 0), preempted, expired, stopping, failed_to_start.
     """
 
     kind: Literal["declined"] = "declined"
