@@ -52,7 +52,10 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
         """Lets a message wait, unless its node has sent too much. What is none of a node's, the codec refuses."""
-        *_, node, kind = ("", "", *message.topic.split("/"))
+        try:
+            *_, node, kind = ("", "", *message.topic.split("/"))
+        except UnicodeDecodeError:
+            return  # a broker that lets such a topic pass; nobody has subscribed to it
         size, now = len(message.payload), time.monotonic()
         topic = _KINDS.get(kind)
         if topic is not None and not self._allowances.admit(node, topic, size, now):

@@ -252,13 +252,25 @@ class Link:
             if message.topic.value == self._topics.coordinator:
                 self._hear_coordinator(message.payload)
                 return None
-            self.received += 1
-            node, topic = self._topics.parse_node(message.topic.value)
-            if not message.payload and topic in RETAINED:
-                return None  # somebody has cleared what the broker kept
-            return event_of(topic, node, message.payload, kept=message.retain)
+            return self._from_node(message)
         except RemoteError as error:
             self._refuse(error, message.topic.value)
+            return None
+
+    def _from_node(self, message: aiomqtt.Message) -> Event | None:
+        self.received += 1
+        node, topic = self._topics.parse_node(message.topic.value)
+        if not message.payload and topic in RETAINED:
+            return None  # somebody has cleared what the broker kept
+        try:
+            return event_of(topic, node, message.payload, kept=message.retain)
+        except RemoteError:
+            raise
+        except Exception as error:  # a bug, which nobody shall be able to end the coordinator with
+            self.refused["failed"] += 1
+            self._accuse(node, Misconduct.FAILED, type(error).__name__)
+            if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
+                log.exception("message_failed", topic=topic, node=node, left_out=left_out)
             return None
 
     def _hear_coordinator(self, payload: bytes) -> None:

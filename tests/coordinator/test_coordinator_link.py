@@ -26,6 +26,7 @@ from muster_coordinator.events import (
     SendCommand,
 )
 from muster_coordinator.link import Link
+from muster_coordinator.node_events import event_of
 
 TOPICS = Topics("default")
 NODES = ("n1", "n2", "n3")
@@ -260,6 +261,26 @@ async def test_a_flood_is_not_listened_to_and_others_are(mosquitto):
         await eventually(lambda: [it.message.node for it in events if isinstance(it, PresenceSeen)][-1] == "n2")
         await eventually(lambda: "n1" in [it.message.node for it in events if isinstance(it, ReportSeen)])
         assert sum(isinstance(event, PresenceSeen) for event in events) == taken + 1
+
+
+async def test_a_message_on_which_decoding_fails_ends_nothing(mosquitto, monkeypatch):
+    """It is logged and held against its node, and the others are heard."""
+
+    def fail(topic, node, payload, *, kept):
+        if node == "n1":
+            raise RecursionError("a bug")
+        return event_of(topic, node, payload, kept=kept)
+
+    monkeypatch.setattr("muster_coordinator.link.event_of", fail)
+    async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
+        with structlog.testing.capture_logs() as logs:
+            for name in ("n1", "n1", "n2"):
+                await node.publish(TOPICS.node(name, NodeTopic.PRESENCE), encode(presence(name)), qos=1)
+            await eventually(lambda: len(events) == 2)
+        assert AgentMisbehaved("n1", Misconduct.FAILED, "RecursionError") in events
+        assert [it.message.node for it in events if isinstance(it, PresenceSeen)] == ["n2"]
+        assert link.refused["failed"] == 2
+        assert [line["event"] for line in logs if line["log_level"] == "error"] == ["message_failed"]
 
 
 async def test_what_no_agent_sends_is_held_against_its_node(mosquitto):
