@@ -217,6 +217,7 @@ class Node:
         common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 60.0, "params": PARAMS}
         checks = (
             CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, compared=COMPARED, **common),
+            CheckInfo(name="nvml", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, **common),
             CheckInfo(name="collective", scope=Scope.GROUP, needs=Needs.NOTHING, objective="busbw_gbps", **common),
         )
         inventory = Inventory(devices=(device,))

@@ -172,7 +172,7 @@ def test_a_sweep_whose_check_is_gone_ends_after_a_restart() -> None:
     ended = new.sweep("s")
     assert ended is not None
     assert ended.state is SweepState.ABORTED
-    assert ended.reason == "the coordinator was restarted: node 'a' does not have check 'collective' any more"
+    assert ended.reason == "the coordinator was restarted: none of its nodes has check 'collective' any more"
 
 
 def _stored(name: str, *, online: bool) -> NodeRecord:

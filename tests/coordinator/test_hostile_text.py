@@ -9,7 +9,7 @@ import pytest
 BAD = "\x1b[2J\x9b1m\u202e\u200b\x07bad\r\nn9  HEALTHY  IN_SERVICE"
 
 DEVICE = {"index": 0, "uuid": BAD, "model": BAD}
-FINDING = {"code": BAD, "summary": BAD, "severity": "ERROR", "check": BAD, "run": "r", "since": 1.0}
+FINDING = {"code": "gemm.slow", "summary": BAD, "severity": "ERROR", "check": BAD, "run": "r", "since": 1.0}
 NODE = {
     "name": f"n1{BAD}",
     "health": "FAILED",

@@ -264,7 +264,8 @@ class Laboratory:
 
     def _muster(self, *arguments: str) -> "subprocess.Popen[str]":
         command = [*self._centre.enter, sys.executable, "-m", "muster", *arguments, "--json"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        env = os.environ | {"MUSTER_DATA_DIR": str(self._directory / COORDINATOR)}  # where the API's token is
+        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     # Sweeps
 

@@ -102,10 +102,11 @@ async def fleet(api):
 async def compared(fleet):
     """A dozen nodes that have measured a compared metric three times, of which n7 is slow."""
     gemm = check_info("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
-    for number in range(12):
-        node = f"n{number}"
+    nodes = [f"n{number}" for number in range(12)]
+    for node in nodes:
         message = InventoryReport(sent_at=time.time(), node=node, inventory=Inventory(), checks=(gemm,))
         await fleet.feed(InventorySeen(message))
+    for number, node in enumerate(nodes):
         runs = [
             run.model_copy(update={"metrics": {"tflops": [70.0, 50.0 if number == 7 else 70.0]}})
             for run in report(node, 1, 2, 3).message.runs
