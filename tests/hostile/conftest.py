@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.brokers import docker_settings, write_passwords
 from tests.faults.desk import Desk
-from tests.hostile.world import HONEST, HOSTILE, PROBE, Attacker, World, password_of
+from tests.hostile.world import FLOODER, HONEST, HOSTILE, PROBE, Attacker, World, password_of
 
 
 def accounts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     passwords = tmp_path_factory.mktemp("accounts") / "passwords"
-    write_passwords(passwords, {name: password_of(name) for name in ("coordinator", HOSTILE, PROBE, *HONEST)})
+    write_passwords(passwords, {name: password_of(name) for name in ("coordinator", HOSTILE, FLOODER, PROBE, *HONEST)})
     return passwords
 
 

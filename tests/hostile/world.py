@@ -24,6 +24,9 @@ HOSTILE = "n1"
 HONEST = ("n2", "n3", "n4", "n5")
 """Nodes with real agents."""
 
+FLOODER = "f1"
+"""Another hostile node: whoever floods is not listened to for minutes, and `HOSTILE` has more to say."""
+
 PROBE = "p1"
 """An honest node that a test plays."""
 
