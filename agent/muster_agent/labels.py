@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from muster.errors import SettingsError
-from muster.model import valid_labels
+from muster.labels import valid_labels
 
 MOST_BYTES = 1 << 20
 """A node as Kubernetes describes it has some ten thousand."""

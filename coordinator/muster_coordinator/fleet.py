@@ -12,12 +12,10 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import Ack, AnyGroupReply, Presence, Report
-from muster_coordinator.conduct import Misconduct
+from muster.wire.messages import AnyGroupReply, Presence
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
     AgentMisbehaved,
-    Announce,
     BaselineReset,
     Command,
     Event,
@@ -31,14 +29,10 @@ from muster_coordinator.events import (
     Request,
     RetentionEnded,
     RunRequested,
-    SendAck,
-    StoreRuns,
     SweepAbortRequested,
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.intake import Intake
-from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.places import Places
 from muster_coordinator.quarantine import events as quarantine
@@ -84,7 +78,6 @@ class Fleet:
         self._orders = Orders(epoch)
         self._roster = Roster(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
-        self._intake = ReportIntake(bytes_a_day)
         self._sweeping = Sweeping(
             self._roster,
             self._orders,
@@ -95,12 +88,13 @@ class Fleet:
         )
         machine = Quarantine(rules, policy, epoch)
         self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
+        self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, bytes_a_day)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
-        self._intake.streams.restore(saved.streams)
+        self._reports.streams.restore(saved.streams)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
         return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
@@ -109,7 +103,7 @@ class Fleet:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         match event:
             case ReportSeen(message, size):
-                commands = self._take_report(message, size, now)
+                commands = [*self._hear(message.node, message.id, now), *self._reports.take(message, size, now)]
             case PresenceSeen(message):
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
@@ -228,45 +222,6 @@ class Fleet:
         """Its nodes in numbers."""
         return tally(self._roster, now)
 
-    def _take_report(self, message: Report, size: int, now: float) -> list[Command]:
-        commands = self._hear(message.node, message.id, now)
-        commands += self._roster.note_clock(message, now)
-        self.counts.reports += 1
-        if not self._intake.has_room(message.node, now):
-            self.counts.over_quota += 1
-            return [*commands, *self._roster.accuse(message.node, Misconduct.OVER_QUOTA, "", message.id, now)]
-        intake, erased = self._intake.take(message, size, self._quarantining.awaits)
-        self.counts.gaps += intake.gap
-        self.counts.duplicates += intake.duplicates
-        if intake.fresh:
-            commands += [*self._take_runs(message, intake, now), *erased]
-        ack = Ack(
-            id=self._orders.new_id(),
-            sent_at=now,
-            stream=message.stream,
-            stored_through=intake.through,
-            gap=intake.gap,
-        )
-        commands.append(SendAck(message.node, ack))
-        return commands
-
-    def _take_runs(self, message: Report, intake: Intake, now: float) -> list[Command]:
-        """Has the new runs of a report stored, and takes them as evidence."""
-        name = message.node
-        self.counts.runs += len(intake.fresh)
-        late_s = behind_s(message.sent_at, now)
-        commands: list[Command] = [StoreRuns(name, message.stream, intake.through, intake.fresh, late_s)]
-        for run in intake.fresh:
-            commands.append(Announce("run", run))
-            self._quarantining.note_run(run)
-            if not self._roster.nodes[name].has_announced(run.check):
-                self.counts.not_announced += 1
-                commands += self._roster.accuse(name, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
-            elif changed := self._roster.add_run(dated(run, late_s, now), now):
-                self._intake.charge(name, len(changed))
-                commands += changed
-        return commands
-
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
             commands = self._hear(message.node, message.id, now)
@@ -342,7 +297,7 @@ class Fleet:
             commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
             self._sweeping.forget(node)
             commands += self._roster.erase(node)
-            self._intake.forget(node)
+            self._reports.forget(node)
         return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
@@ -350,7 +305,7 @@ class Fleet:
         match request:
             case RunRequested(run, node):
                 commands = order_run(request, self._roster, self._orders, now)
-                self._intake.note_ordered(run, node)
+                self._reports.note_ordered(run, node)
                 return commands
             case SweepRequested():
                 return self._sweeping.begin(request, now)

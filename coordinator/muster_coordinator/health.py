@@ -117,6 +117,10 @@ to be had from the run; kept in memory, told in stories and served with the node
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
 
+Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
+"""By node and subject of comparison, what is held against the node now."""
+
+
 def outcome_of(run: Run) -> Outcome | None:
     """What `run` says about its node's health; None when it says nothing."""
     if run.group is not None or run.verdict is Verdict.SKIPPED:
@@ -294,3 +298,8 @@ def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeF
         for finding in run.findings
         if finding.severity in _STANDING_SEVERITIES
     )
+
+
+def held_findings(held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run) -> Held:
+    """What is held against nodes since `run`, as findings that stand against them."""
+    return {place: tuple(standing_finding(finding, run) for finding in findings) for place, findings in held.items()}

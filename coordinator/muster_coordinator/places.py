@@ -6,6 +6,10 @@ from muster.model import Topology
 from muster.topology_labels import TopologyLabels, topology_of
 from muster_coordinator.events import LabelsSeen
 from muster_coordinator.node import NOWHERE, Node
+from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
+
+MOST_PAIRS = 50_000
+"""All pairs of 300 nodes; comparing them takes about half a second."""
 
 
 class Places:
@@ -39,3 +43,16 @@ class Places:
     def _follow_labels(self, node: Node) -> None:
         labels = node.labels_of_schedulers
         node.scheduled = topology_of(labels, self._keys) if labels else NOWHERE
+
+
+def learned_places(nodes: Mapping[str, Node], pairs: list[Pair]) -> list[tuple[str, LearnedLeaf]]:
+    """The leaves of nodes of which nobody said where they stand, as what pairs of nodes have reached shows it.
+
+    So many pairs that to compare them would keep the fleet waiting teach nothing.
+    """
+    met = {name for pair in pairs for name in (pair.one, pair.other)}
+    known = {node.name: node.topology.leaf for node in nodes.values() if node.topology.leaf is not None}
+    if known.keys() >= met or len(pairs) > MOST_PAIRS:
+        return []
+    leaves = learn_leaves(pairs, known)
+    return [(name, leaf) for leaf in leaves for name in leaf.nodes if name not in known]

@@ -182,7 +182,7 @@ class Quarantining:
                     changed[action.transition.node] = None
                     commands.append(command)
                 case Note(node=node, about=about, text=text, cause=cause, data=data):
-                    commands.append(self._roster.tell(node, about, text, cause, now, data=data))
+                    commands.append(self._roster.story.tell(node, about, text, cause, now, data=data))
                 case StartTest():
                     commands += self._start(command, now)
                 case _:
@@ -210,7 +210,7 @@ class Quarantining:
         except Refused as refused:
             self._ended.append(TestEnded(node=wanted.node, test=wanted.test, verdict=Verdict.UNKNOWN))
             text = f"{wanted.check} could not be asked for: {refused}"
-            return [self._roster.tell(wanted.node, "test", text, wanted.test, now)]
+            return [self._roster.story.tell(wanted.node, "test", text, wanted.test, now)]
 
     def _begin(self, wanted: StartTest, now: float) -> list[fleet.Command]:
         nodes = self._roster.nodes

@@ -1,12 +1,18 @@
 """What is taken of the reports of nodes: what is new, as much as a node may have stored, under ids that are its own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
-from muster.wire.messages import Report
-from muster_coordinator.events import EraseStream
+from muster.model import Run
+from muster.wire.messages import Ack, Report
+from muster_coordinator.conduct import Misconduct
+from muster_coordinator.counts import Counts
+from muster_coordinator.events import Announce, Command, EraseStream, SendAck, StoreRuns
 from muster_coordinator.intake import Intake, take
+from muster_coordinator.node_clock import behind_s, dated
+from muster_coordinator.orders import Orders
+from muster_coordinator.quarantining import Quarantining
 from muster_coordinator.quotas import BYTES_OF_A_CHANGE, Quotas
+from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
 
 MOST_STREAMS = 16
@@ -45,10 +51,19 @@ class Streams:
 
 
 class ReportIntake:
-    """How far the streams of all nodes are taken, what each node may still have stored, and which runs were ordered."""
+    """How far the streams of all nodes are taken, what each node may still have stored, and which runs were ordered.
 
-    def __init__(self, bytes_a_day: float) -> None:
+    What is taken is evidence about the nodes of `roster`, and may be what `quarantining` waits for.
+    """
+
+    def __init__(
+        self, roster: Roster, quarantining: Quarantining, orders: Orders, counts: Counts, bytes_a_day: float
+    ) -> None:
         self.streams = Streams()
+        self._roster = roster
+        self._quarantining = quarantining
+        self._orders = orders
+        self._counts = counts
         self._quotas = Quotas(bytes_a_day)
         self._run_ids = RunIds()
 
@@ -56,28 +71,55 @@ class ReportIntake:
         """Notes that a run was ordered from a node."""
         self._run_ids.note_ordered(run, node)
 
-    def has_room(self, node: str, now: float) -> bool:
-        """Whether more may be taken of a node now."""
-        return self._quotas.has_room(node, now)
-
-    def take(self, report: Report, size: int, awaits: Callable[[str, str], bool]) -> tuple[Intake, list[EraseStream]]:
-        """What is new in a report of `size` bytes; `awaits` tells whether a node owes us a run of this id.
-
-        To be called after `has_room`, and followed by `charge` for what comes of the runs.
-        """
-        node = report.node
-        intake = take(report, self.streams.through(node, report.stream))
-        if not intake.fresh:
-            return intake, []
-        self._quotas.charge(node, runs=len(intake.fresh), stored_bytes=size * len(intake.fresh) / len(report.runs))
-        runs = tuple(self._run_ids.named(run, is_awaited=awaits(node, run.id)) for run in intake.fresh)
-        return replace(intake, fresh=runs), self.streams.advance(node, report.stream, intake.through)
-
-    def charge(self, node: str, changes: int) -> None:
-        """Counts what is stored because a run has changed what is known of its node."""
-        self._quotas.charge(node, stored_bytes=changes * BYTES_OF_A_CHANGE)
-
     def forget(self, node: str) -> None:
         """Remembers nothing of a node that has left."""
         self.streams.forget(node)
         self._quotas.forget(node)
+
+    def take(self, report: Report, size: int, now: float) -> list[Command]:
+        """Takes what is new in a report of `size` bytes, and acknowledges it.
+
+        What is beyond its node's quota is not acknowledged: its agent keeps it.
+        """
+        commands = self._roster.note_clock(report, now)
+        self._counts.reports += 1
+        if not self._quotas.has_room(report.node, now):
+            self._counts.over_quota += 1
+            return [*commands, *self._roster.accuse(report.node, Misconduct.OVER_QUOTA, "", report.id, now)]
+        intake = take(report, self.streams.through(report.node, report.stream))
+        self._counts.gaps += intake.gap
+        self._counts.duplicates += intake.duplicates
+        if intake.fresh:
+            self._quotas.charge(
+                report.node, runs=len(intake.fresh), stored_bytes=size * len(intake.fresh) / len(report.runs)
+            )
+            commands += self._take_runs(report, intake, now)
+        ack = Ack(
+            id=self._orders.new_id(),
+            sent_at=now,
+            stream=report.stream,
+            stored_through=intake.through,
+            gap=intake.gap,
+        )
+        return [*commands, SendAck(report.node, ack)]
+
+    def _take_runs(self, report: Report, intake: Intake, now: float) -> list[Command]:
+        """Has the new runs of a report stored, and takes them as evidence."""
+        node, late_s = report.node, behind_s(report.sent_at, now)
+        runs = tuple(map(self._named, intake.fresh))
+        self._counts.runs += len(runs)
+        commands: list[Command] = [StoreRuns(node, report.stream, intake.through, runs, late_s)]
+        commands += self.streams.advance(node, report.stream, intake.through)
+        for run in runs:
+            commands.append(Announce("run", run))
+            self._quarantining.note_run(run)
+            if not self._roster.nodes[node].has_announced(run.check):
+                self._counts.not_announced += 1
+                commands += self._roster.accuse(node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+            elif changed := self._roster.add_run(dated(run, late_s, now), now):
+                self._quotas.charge(node, stored_bytes=BYTES_OF_A_CHANGE * len(changed))
+                commands += changed
+        return commands
+
+    def _named(self, run: Run) -> Run:
+        return self._run_ids.named(run, is_awaited=self._quarantining.awaits(run.node, run.id))

@@ -12,30 +12,26 @@ from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.baselines import Baselines, Compared
 from muster_coordinator.conduct import Conduct, Misconduct, finding_of
 from muster_coordinator.definitions import Announcements
-from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode, Tell
-from muster_coordinator.health import conviction, standing_finding
+from muster_coordinator.events import Announce, Command, LabelsSeen, SaveNode
+from muster_coordinator.health import Held, conviction, held_findings
 from muster_coordinator.heartbeats import Heartbeats
 from muster_coordinator.node import Node
 from muster_coordinator.orders import Orders
-from muster_coordinator.places import Places
+from muster_coordinator.places import Places, learned_places
 from muster_coordinator.quarantine.charges import charges_of
 from muster_coordinator.quarantine.events import Event, EvidenceChanged, NodeDescribed, NodeHeard, NodeLost
-from muster_coordinator.records import NodeFinding, NodeRecord, NodeView, StoryEntry
+from muster_coordinator.records import NodeRecord, NodeView
+from muster_coordinator.story import Story
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
-from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
-
-Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
-"""By node and subject of comparison, what is held against the node now."""
-
-MOST_PAIRS = 50_000
-"""All pairs of 300 nodes; comparing them takes about half a second."""
+from muster_coordinator.topology.learned import LearnedLeaf, Pair
 
 
 class Roster:
     """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
 
-    `heartbeats` tell which of them are lost. `domain` is the level of the topology at which nodes fail together. What
-    decisions about service states must know gathers until `take_news` takes it.
+    `heartbeats` tell which of them are lost, and `story` writes what happens to them. `domain` is the level of the
+    topology at which nodes fail together. What decisions about service states must know gathers until `take_news` takes
+    it.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -43,6 +39,7 @@ class Roster:
         self.baselines = Baselines()
         self._announced = Announcements()
         self.heartbeats = Heartbeats(heartbeat_s)
+        self.story = Story(orders)
         self._conduct = Conduct()
         self._orders = orders
         self._places = places
@@ -67,7 +64,7 @@ class Roster:
         for run in self._counting(runs):
             self.nodes[run.node].evidence.add(run)
             compared = self._observe(run, min(run.started_at, now))
-            for (name, subject), findings in _held(compared, run).items():
+            for (name, subject), findings in held_findings(compared.held, run).items():
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
@@ -107,9 +104,9 @@ class Roster:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
-            told = self.tell(name, "joined", "heard of for the first time", cause, now)
+            told = self.story.tell(name, "joined", "heard of for the first time", cause, now)
         else:
-            told = self.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
+            told = self.story.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         kept = self._kept.pop(name, None)
@@ -121,7 +118,7 @@ class Roster:
         node = self.nodes[name]
         node.online = False
         self._news.append(NodeLost(node=name))
-        return [self.tell(name, "lost", text, cause, now), *self._changed(node, now)]
+        return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def forget(self, name: str, now: float) -> list[Command]:
         """Does without a node that has left; when it is heard of again, it is a new one."""
@@ -138,7 +135,7 @@ class Roster:
         node.begin_anew(now)
         self._conduct.forget(name)
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
-        told = self.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
+        told = self.story.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
@@ -168,7 +165,7 @@ class Roster:
         self._announced.replace(before.values(), node.checks.values())
         self._types = None
         told = [
-            self.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
+            self.story.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
@@ -190,7 +187,11 @@ class Roster:
         """Compares a node's clock with ours, and tells when it turns out to be wrong or is right again."""
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
-        return [] if text is None else [self.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+        return (
+            []
+            if text is None
+            else [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+        )
 
     def accuse(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
         """Notes what a node's agent does wrong; tells it once, until the agent has behaved for a while."""
@@ -199,7 +200,7 @@ class Roster:
         finding = finding_of(kind, detail, cause, now)
         node = self.nodes[name]
         node.evidence.accuse(finding)
-        return [self.tell(name, "misconduct", _named(finding), cause, now), *self._judge(node, cause, now)]
+        return [self.story.found(name, "misconduct", finding, cause, now), *self._judge(node, cause, now)]
 
     def excuse(self, cause: str, now: float) -> list[Command]:
         """Holds nothing against agents any longer that have behaved for a while."""
@@ -207,7 +208,10 @@ class Roster:
         for name, kind in self._conduct.take_quiet(now):
             node = self.nodes[name]
             node.evidence.excuse(kind)
-            commands += [self.tell(name, "no_longer", f"no longer: {kind}", cause, now), *self._judge(node, cause, now)]
+            commands += [
+                self.story.tell(name, "no_longer", f"no longer: {kind}", cause, now),
+                *self._judge(node, cause, now),
+            ]
         return commands
 
     def add_run(self, run: Run, now: float) -> list[Command]:
@@ -223,7 +227,7 @@ class Roster:
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
             return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
-        held = _held(compared, run)
+        held = held_findings(compared.held, run)
         return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
@@ -240,39 +244,18 @@ class Roster:
             commands += self._clear(name, record, now)
         for link in record.failed_links:
             text = f"the link between {' and '.join(link.between)} failed: {'; '.join(link.reasons)}"
-            commands += [self.tell(name, "link_failed", text, record.id, now) for name in link.between]
+            commands += [self.story.tell(name, "link_failed", text, record.id, now) for name in link.between]
         text = f"a sweep with {record.check} could neither clear nor convict it"
-        return commands + [self.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
+        return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
 
     def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
-        """Takes over which nodes share a leaf, as what the pairs of a sweep have reached shows it.
-
-        So many pairs that to compare them would keep the fleet waiting teach nothing.
-        """
-        met = {name for pair in pairs for name in (pair.one, pair.other)}
-        known = {node.name: node.topology.leaf for node in self.nodes.values() if node.topology.leaf is not None}
-        if known.keys() >= met or len(pairs) > MOST_PAIRS:
-            return []
-        return [
-            command
-            for leaf in learn_leaves(pairs, known)
-            for name in leaf.nodes
-            if name not in known
-            for command in self._place(self.nodes[name], leaf, cause, now)
-        ]
+        """Takes over which nodes share a leaf, as what the pairs of a sweep have reached shows it."""
+        learned = learned_places(self.nodes, pairs)
+        return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
 
     def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
         node.learned_leaf = leaf.name
-        return [self.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
-
-    def tell(
-        self, node: str, kind: str, text: str, cause: str | None, now: float, *, data: Json | None = None
-    ) -> Command:
-        """The next entry in a node's story."""
-        entry = StoryEntry(
-            id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
-        )
-        return Tell(entry)
+        return [self.story.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
 
     def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
         """The stored runs that were made by a node that is there, and since it was forgotten if it was."""
@@ -298,7 +281,7 @@ class Roster:
         """What a run has found that did not stand against its node before."""
         findings = self.nodes[run.node].evidence.checks[run.check].findings
         new = (finding for finding in findings if finding.run == run.id and finding.runs == 1)
-        return [self.tell(run.node, "found", _named(finding), run.id, now, data=finding.evidence) for finding in new]
+        return [self.story.found(run.node, "found", finding, run.id, now) for finding in new]
 
     def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
         """Takes over what comparing says, and judges every node of which something has changed."""
@@ -307,32 +290,19 @@ class Roster:
             before = self.nodes[name].evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
-                told += self._tell_compared(name, before, findings, cause, now)
+                told += self.story.compared(name, before, findings, cause, now)
         return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
-
-    def _tell_compared(
-        self, name: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
-    ) -> list[Command]:
-        """What comparing finds that it did not find before, and what it no longer finds."""
-        was = {(finding.code, finding.device): finding for finding in before}
-        now_is = {(finding.code, finding.device): finding for finding in after}
-        new = [finding for key, finding in now_is.items() if key not in was]
-        gone = [finding for key, finding in was.items() if key not in now_is]
-        return [
-            *(self.tell(name, "out_of_line", _named(finding), cause, now, data=finding.evidence) for finding in new),
-            *(self.tell(name, "no_longer", f"no longer: {_named(finding)}", cause, now) for finding in gone),
-        ]
 
     def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
         node, finding = self.nodes[failed.node], conviction(failed, record, now)
         node.evidence.convict(finding)
         text = f"convicted by a sweep with {record.check}: {finding.summary}"
-        told = self.tell(node.name, "convicted", text, record.id, now)
+        told = self.story.tell(node.name, "convicted", text, record.id, now)
         return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
     def _clear(self, name: str, record: SweepRecord, now: float) -> list[Command]:
         node = self.nodes[name]
-        told = self.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
+        told = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
         if not node.evidence.clear(record.check):
             return [told]
         return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
@@ -346,7 +316,7 @@ class Roster:
             findings = sorted({finding.code for finding in node.evidence.findings})
             data: Json = {"before": before, "after": node.health, "findings": [*findings]}
             text = f"{before} to {node.health}: {because}"
-            commands.append(self.tell(node.name, "health", text, cause, now, data=data))
+            commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
         self._news.append(self._evidence(node))
         return [*commands, Announce("node", self.view(node, now))]
 
@@ -371,16 +341,3 @@ class Roster:
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]
-
-
-def _held(compared: Compared, run: Run) -> Held:
-    """What is held against nodes since `run`, as findings that stand against them."""
-    return {
-        place: tuple(standing_finding(finding, run) for finding in findings)
-        for place, findings in compared.held.items()
-    }
-
-
-def _named(finding: NodeFinding) -> str:
-    device = "" if finding.device is None else f"device {finding.device}: "
-    return f"{finding.code}: {device}{finding.summary}"

@@ -12,4 +12,4 @@ def order_run(event: RunRequested, roster: Roster, orders: Orders, now: float) -
     check_run(event, roster.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}
     order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
-    return [roster.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
+    return [roster.story.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]

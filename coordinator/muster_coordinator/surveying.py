@@ -8,7 +8,8 @@ from types import MappingProxyType
 import structlog
 
 from muster.errors import Unavailable
-from muster.model import Data, valid_labels
+from muster.labels import valid_labels
+from muster.model import Data
 from muster.plugins import Answer, Plugins
 from muster.transition import Mark, SchedulerNode, Survey, Text
 from muster_coordinator.events import LabelsSeen

@@ -136,7 +136,7 @@ class Sweeping:
         self._timetable.note_swept(plan.nodes)
         self._counts.sweeps += 1
         text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
-        told = [self._roster.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        told = [self._roster.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
         return [*told, *sweep.begin(now), *self._settle(sweep, now)]
 
     def abort(self, id: str, reason: str, now: float) -> list[Command]:

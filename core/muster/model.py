@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import pydantic_core
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
 
+from muster.labels import valid_labels
+
 Json = dict[str, JsonValue]
 
 
@@ -215,29 +217,6 @@ class Topology(Data):
 
 MOST_NAMES = 256
 """Checks, plugins or programs of one node, or metrics of one run."""
-
-MOST_LABELS = 512
-"""Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
-
-LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-"""What stands in the key of a label, behind the prefix if there is one."""
-
-_LABEL_KEY = re.compile(rf"([A-Za-z0-9.-]{{1,253}}/)?{LABEL_NAME.pattern}")
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{0,63}")
-
-
-def valid_labels(labels: dict[str, str]) -> dict[str, str]:
-    """The labels as they are; ValueError for what Kubernetes would not take as labels either, and for too many."""
-    if len(labels) > MOST_LABELS:
-        raise ValueError(f"holds {len(labels)} labels, at most {MOST_LABELS} are taken")
-    for key, value in labels.items():
-        if not _LABEL_KEY.fullmatch(key):
-            raise ValueError(f"{key[:80]!r} is no key of a label, for example topology.kubernetes.io/rack")
-        if not _LABEL_VALUE.fullmatch(value):
-            raise ValueError(
-                f"label {key!r} has the value {value[:80]!r}: up to 63 letters, digits and . _ - are taken"
-            )
-    return labels
 
 
 class Inventory(Data):

@@ -7,7 +7,8 @@ import pytest
 
 from muster.config import AgentSettings, Settings
 from muster.errors import SettingsError
-from muster.model import MOST_LABELS, Inventory, Topology, valid_labels
+from muster.labels import MOST_LABELS, valid_labels
+from muster.model import Inventory, Topology
 from muster.topology_labels import TopologyLabels
 from muster_agent.inventory import completed
 from muster_agent.labels import MOST_BYTES, parse_labels, read_labels

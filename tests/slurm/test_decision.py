@@ -3,7 +3,8 @@
 import pytest
 
 from muster import Effect, Mark, Transition
-from muster.model import ServiceState, valid_labels
+from muster.labels import valid_labels
+from muster.model import ServiceState
 from muster_plugins.slurm.decision import decide
 from muster_plugins.slurm.marks import Hold, hold
 from muster_plugins.slurm.names import Names

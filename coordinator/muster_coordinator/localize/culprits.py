@@ -27,7 +27,7 @@ Who has passed with others is cleared; whoever is neither is open.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -35,8 +35,8 @@ from itertools import combinations
 from muster_coordinator.localize.accusers import accusers_missing, disjoint, may_be_of_liars, pairs_missing
 from muster_coordinator.localize.chance import are_alike, partners_beyond_chance, runs_beyond_chance
 from muster_coordinator.localize.culprit import Culprit, Part
-from muster_coordinator.localize.evidence import Evidence, Path
-from muster_coordinator.localize.probe import Abilities
+from muster_coordinator.localize.evidence import Path
+from muster_coordinator.localize.own_faults import OwnFaults
 from muster_coordinator.localize.sides import alike
 from muster_coordinator.localize.trial import Outcome, Trial
 
@@ -60,11 +60,8 @@ FEW_SIDES = 5
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(OwnFaults):
     """What follows from `evidence` when the check has these `abilities`."""
-
-    evidence: Evidence
-    abilities: Abilities
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
@@ -76,44 +73,6 @@ class Judgement:
         bad = self.impassable[path]
         by_chance = runs_beyond_chance(len(self.evidence.sites), bad) - len(bad)
         return max(by_chance, pairs_missing(self.evidence, path, bad), 0)
-
-    @cached_property
-    def nodes(self) -> Mapping[str, Culprit]:
-        """The nodes that are at fault by themselves."""
-        found = {}
-        for node, history in self.evidence.histories.items():
-            if not history.own:
-                continue
-            against = self._unexcused(node) if history.good else history.bad
-            if (
-                history.failed_alone
-                or (history.bad_alone and len(against) > 1)
-                or self._crashes_with_all(node, against)
-            ):
-                found[node] = self._culprit(Part.NODE, (node,), against, intermittent=bool(history.good))
-        return found
-
-    def _crashes_with_all(self, node: str, against: Iterable[Trial]) -> bool:
-        """Whether the ranks of a node crashed beside so many partners that these cannot all be to blame."""
-        return not accusers_missing(self.evidence, node, (trial for trial in against if node in trial.crashed))
-
-    def _unexcused(self, node: str) -> list[Trial]:
-        """The bad runs of a node but for those that another member explains, which was bad by itself as well."""
-        histories = self.evidence.histories
-        return [
-            trial
-            for trial in histories[node].bad
-            if node in trial.crashed or not any(histories[other].own for other in trial.others(node))
-        ]
-
-    @cached_property
-    def stuck(self) -> Mapping[str, list[Trial]]:
-        """The nodes with bad runs among others that no node explains, with these runs."""
-        found = {}
-        for node, history in self.evidence.histories.items():
-            if node not in self.nodes and (trials := [t for t in history.bad_together if self._is_open(t)]):
-                found[node] = trials
-        return found
 
     @cached_property
     def suspected_leaves(self) -> Mapping[str, tuple[str, ...]]:
@@ -142,7 +101,7 @@ class Judgement:
             inside = self.stuck_inside(leaf)
             well = inside and len(outside) == len(speakers) and all(map(self.is_well_alone, speakers))
             if well and not may_be_of_liars(self.evidence, leaf):
-                found[leaf] = self._culprit(Part.LEAF, (leaf,), (*inside, *outside))
+                found[leaf] = self.culprit(Part.LEAF, (leaf,), (*inside, *outside))
         return found
 
     def stuck_inside(self, leaf: str) -> list[Trial]:
@@ -250,7 +209,7 @@ class Judgement:
     def paths(self) -> Mapping[Path, Culprit]:
         """The paths and links that are at fault."""
         return {
-            path: self._culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
+            path: self.culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, trials)
             for path, trials in self.impassable.items()
             if not self.runs_missing(path) and not self.lacks_control(path)
         }
@@ -276,21 +235,6 @@ class Judgement:
         """The nodes that are neither cleared nor at fault nor behind a leaf that is."""
         settled = self.cleared | self.failed | self.behind
         return tuple(node for node in self.evidence.sites if node not in settled)
-
-    def is_suspect(self, node: str) -> bool:
-        """Whether something speaks against a node that nobody else explains."""
-        return node in self.stuck or bool(self.evidence.histories[node].own)
-
-    def is_well_alone(self, node: str) -> bool:
-        """Whether a node has passed by itself and never failed, as far as that can be tried."""
-        history = self.evidence.histories[node]
-        return not history.own and (history.passed_alone or not self.abilities.alone)
-
-    def slow_rails(self, node: str) -> tuple[int, ...]:
-        """The rails that held back a stuck node where they ran apart; none when most did, for it is not them then."""
-        apart = [trial for trial in self.stuck.get(node, ()) if trial.rails]
-        slow = frozenset().union(*map(self.evidence.slow_rails, apart))
-        return tuple(sorted(slow)) if apart and len(slow) <= len(apart[0].rails) / 2 else ()
 
     def telling(self, node: str) -> list[Trial]:
         """The bad runs of a node in which all others are cleared and well."""
@@ -318,9 +262,6 @@ class Judgement:
     def _across_the_impassable(self) -> frozenset[str]:
         """The groups that were bad over paths that were never good."""
         return frozenset(trial.group for trials in self.impassable.values() for trial in trials)
-
-    def _is_open(self, trial: Trial) -> bool:
-        return self.nodes.keys().isdisjoint(trial.members)
 
     def partners_needed(self, node: str) -> int:
         """With how many partners a stuck node has to fail, but not more than there are.
@@ -368,18 +309,6 @@ class Judgement:
 
     def _link(self, node: str, trials: list[Trial]) -> Culprit:
         if rails := self.slow_rails(node):
-            return self._culprit(Part.RAIL, (node,), trials, rails=rails)
+            return self.culprit(Part.RAIL, (node,), trials, rails=rails)
         part = Part.NODE_LINK if self.evidence.histories[node].passed_alone else Part.NODE
-        return self._culprit(part, (node,), trials)
-
-    def _culprit(
-        self,
-        part: Part,
-        of: tuple[str, ...],
-        trials: Iterable[Trial],
-        *,
-        rails: tuple[int, ...] = (),
-        intermittent: bool = False,
-    ) -> Culprit:
-        those = tuple(trials)
-        return Culprit(part, of, those, all(map(self.evidence.is_slow, those)), rails, intermittent)
+        return self.culprit(part, (node,), trials)

@@ -19,13 +19,13 @@ Before the ranks run, a fault ends the group at once and frees the others. Once 
 without a result starts a short grace, in which the others may still report what they saw.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from muster.check import Scope
-from muster.model import Json, Verdict, worst
+from muster.model import Json, Verdict
 from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
 from muster_coordinator.events import Command, SendCommand, Ticked
 from muster_coordinator.orders import Order, Orders
@@ -39,6 +39,7 @@ from muster_coordinator.sweeps.member import (
     UNREACHABLE,
     Member,
     gravest,
+    verdict_of,
 )
 
 FORMING_S = 10.0
@@ -275,15 +276,6 @@ class Group:
 
     def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
         return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
-
-
-def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verdict | None:
-    """The worst that any member of a group says; UNKNOWN when not all could, None until it has ended."""
-    if ending is None:
-        return None
-    said = [verdict for verdict in members if verdict is not None]
-    not_all_could = ending is not Ending.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
-    return worst([*said, Verdict.UNKNOWN] if not_all_could else said)
 
 
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:

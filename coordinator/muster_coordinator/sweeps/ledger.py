@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from muster.model import Verdict
 from muster_coordinator.sweep_records import GroupRecord, RoundRecord, SweepRecord
-from muster_coordinator.sweeps.group import Group, verdict_of
+from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweeps.member import verdict_of
 
 
 @dataclass(slots=True)

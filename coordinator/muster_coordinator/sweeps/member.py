@@ -12,7 +12,7 @@ from typing import TypeGuard
 from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
-from muster_coordinator.sweep_records import Blame, GroupState, MemberRecord
+from muster_coordinator.sweep_records import Blame, Ending, GroupState, MemberRecord
 
 LOST = "lost"
 SILENT = "silent"
@@ -171,3 +171,12 @@ class Member:
 def _in_words(ranks: Sequence[int]) -> str:
     """How many ranks, and which."""
     return f"{len(ranks)} ranks from {min(ranks)} to {max(ranks)}" if ranks else "no ranks"
+
+
+def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verdict | None:
+    """The worst that any member of a group says; UNKNOWN when not all could, None until it has ended."""
+    if ending is None:
+        return None
+    said = [verdict for verdict in members if verdict is not None]
+    not_all_could = ending is not Ending.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
+    return worst([*said, Verdict.UNKNOWN] if not_all_could else said)

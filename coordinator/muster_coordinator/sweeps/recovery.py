@@ -7,7 +7,8 @@ from muster.wire.messages import Abort
 from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, SendCommand
 from muster_coordinator.orders import Orders
 from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
-from muster_coordinator.sweeps.group import RELEASE_TTL_S, verdict_of
+from muster_coordinator.sweeps.group import RELEASE_TTL_S
+from muster_coordinator.sweeps.member import verdict_of
 
 RESTARTED = "the coordinator was restarted"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from muster import Mark, SchedulerNode, Survey
-from muster.model import LABEL_NAME
+from muster.labels import LABEL_NAME
 from muster_plugins.slurm.marks import Hold, describe, hold, marked
 from muster_plugins.slurm.names import Names
 from muster_plugins.slurm.nodes import SlurmNode
