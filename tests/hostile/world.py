@@ -117,8 +117,13 @@ class World(Fleet):
         return Attacker(self.broker.port, account, client_id)
 
     def wait_until_there(self, node: str) -> None:
-        """Returns when the coordinator has heard of the node and what it can do."""
-        wait_for(lambda: any(it["name"] == node and not it["lost"] for it in self.api.pages("nodes")["items"]), node)
+        """Returns when the coordinator has heard of the node and what it can do; its inventory has devices."""
+
+        def is_there() -> bool:
+            views = self.api.pages("nodes")["items"]
+            return any(it["name"] == node and not it["lost"] and it["devices"] for it in views)
+
+        wait_for(is_there, f"{node} to be there with its checks")
 
     def accused(self) -> list[str]:
         """Honest nodes that anything is held against."""
