@@ -182,12 +182,20 @@ class AgentSettings(Section):
         return None if value is None else possible_host(value)
 
 
+LONGEST_S = 366 * 86_400.0
+"""A year, as in what agents announce: a coordinator takes no inventory with a check that takes longer."""
+
+
 class CheckSettings(Section):
     """What an operator sets for one check."""
 
     enabled: bool = Field(True, description="false: never runs in the background")
-    interval_s: float | None = Field(None, gt=0, description="Seconds between background runs; unset: the check's own")
-    timeout_s: float | None = Field(None, gt=0, description="Deadline of one run in seconds; unset: the check's own")
+    interval_s: float | None = Field(
+        None, gt=0, le=LONGEST_S, description="Seconds between background runs; unset: the check's own"
+    )
+    timeout_s: float | None = Field(
+        None, gt=0, le=LONGEST_S, description="Deadline of one run in seconds; unset: the check's own"
+    )
     params: dict[str, JsonValue] = Field({}, description="Parameters of background runs")
 
 
