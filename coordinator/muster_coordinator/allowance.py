@@ -29,7 +29,7 @@ class Limits(NamedTuple):
 KIB, MIB = 1 << 10, 1 << 20
 
 LIMITS = {
-    NodeTopic.PRESENCE: Limits(Rate(30, 1), Rate(256 * KIB, 8 * KIB)),
+    NodeTopic.PRESENCE: Limits(Rate(30, 1), Rate(2 * MIB, 8 * KIB)),
     NodeTopic.INVENTORY: Limits(Rate(20, 0.2), Rate(4 * MIB, 64 * KIB)),
     NodeTopic.REPORT: Limits(Rate(400, 20), Rate(8 * MIB, 128 * KIB)),
     NodeTopic.GROUP: Limits(Rate(400, 20), Rate(4 * MIB, 128 * KIB)),

@@ -6,8 +6,8 @@ So a node that has sent much waits for its own messages only. What waits is boun
 from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
-MOST_BYTES_OF_A_NODE = 4 << 20
-"""What a node's agent has on its way at most: 500 runs in messages of up to 512 KiB."""
+MOST_BYTES_OF_A_NODE = 8 << 20
+"""More than an agent has on its way: 500 runs of 256 KiB at most, of which hardly any has more than 10 KiB."""
 
 MOST_BYTES = 32 << 20
 """Of all nodes. While so much waits, no more is read and the broker keeps it."""

@@ -54,7 +54,7 @@ def check_all_is_well(fleet, book):
 
 
 def test_a_node_says_what_it_should_not(fleet, book, eventually):
-    """On every topic of a node, and on none's: the coordinator drops it, knows no new node and tells no story."""
+    """On every topic of a node, and on none's: it is dropped and held against its node, and makes nobody known."""
     foreign = encode(Presence(sent_at=time.time(), node="n2", online=False))
     bad = [
         *(
@@ -70,7 +70,8 @@ def test_a_node_says_what_it_should_not(fleet, book, eventually):
     def read():
         return refused(fleet.counter, "muster_messages_refused_total")
 
-    before, story = read(), fleet.api.pages("nodes", "n1", "story")
+    before = read()
+    stories = {node: fleet.api.pages("nodes", node, "story")["items"] for node in ("n1", "n2")}
     send(fleet, [(topic, payload) for topic, payload, _ in bad])
     check_counted(eventually, read, before, bad)
     assert logged_kinds(fleet.coordinator) == dict.fromkeys(
@@ -78,7 +79,11 @@ def test_a_node_says_what_it_should_not(fleet, book, eventually):
     )
     assert fleet.ask("GET", "/api/v1/nodes/ghost")[0] == 404
     assert not fleet.api.get("nodes", "n2")["lost"]
-    assert fleet.api.pages("nodes", "n1", "story") == story
+    held = eventually(lambda: fleet.api.get("nodes", "n1")["findings"], "that to be held against the node")
+    assert "agent.message_refused" in [finding["code"] for finding in held]
+    told = fleet.api.pages("nodes", "n1", "story")["items"]
+    assert {entry["kind"] for entry in told[: len(told) - len(stories["n1"])]} <= {"misconduct", "health", "policy"}
+    assert fleet.api.pages("nodes", "n2", "story")["items"] == stories["n2"]
     check_all_is_well(fleet, book)
 
 
