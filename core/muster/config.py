@@ -26,7 +26,7 @@ from pydantic import (
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.home_path import HomePath
-from muster.model import Name
+from muster.model import Name, Seconds
 from muster.quarantine_settings import QuarantineSettings
 from muster.section import Section
 from muster.sweep_settings import SweepsSettings
@@ -182,20 +182,14 @@ class AgentSettings(Section):
         return None if value is None else possible_host(value)
 
 
-LONGEST_S = 366 * 86_400.0
-"""A year, as in what agents announce: a coordinator takes no inventory with a check that takes longer."""
-
-
 class CheckSettings(Section):
     """What an operator sets for one check."""
 
     enabled: bool = Field(True, description="false: never runs in the background")
-    interval_s: float | None = Field(
-        None, gt=0, le=LONGEST_S, description="Seconds between background runs; unset: the check's own"
+    interval_s: Seconds | None = Field(
+        None, gt=0, description="Seconds between background runs; unset: the check's own"
     )
-    timeout_s: float | None = Field(
-        None, gt=0, le=LONGEST_S, description="Deadline of one run in seconds; unset: the check's own"
-    )
+    timeout_s: Seconds | None = Field(None, gt=0, description="Deadline of one run in seconds; unset: the check's own")
     params: dict[str, JsonValue] = Field({}, description="Parameters of background runs")
 
 
