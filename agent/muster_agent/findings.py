@@ -26,6 +26,12 @@ _JSON = TypeAdapter[Json](Json)
 _THROWN = re.compile(r"^terminate called after throwing an instance of '(.+)'(?:\n\s*what\(\):\s*(.*))?", re.MULTILINE)
 """What the C++ library writes when nothing catches an exception, before it aborts the process."""
 
+_TERMINATED = re.compile(
+    r"^terminate called (?:after throwing an instance of|recursively|without an active exception)", re.MULTILINE
+)
+"""As it begins, or all there is of it: when two threads throw at once, the second one aborts before the first has said
+what it threw, or in the middle of its line (`__verbose_terminate_handler` of libstdc++, vterminate.cc)."""
+
 
 def _unknown(code: str, summary: str, evidence: Json) -> Finding:
     return Finding(code=f"run.{code}", summary=summary, severity=Severity.UNKNOWN, evidence=evidence)
@@ -119,12 +125,18 @@ def ended_without_result(ending: Exit, *, memory_ran_out: bool, said: str = "") 
     if code >= 0:
         return _unknown("exited", f"the run's process exited with code {code} without a result", {"code": code})
     name = _signal_name(-code)
-    if -code == signal.SIGABRT and (thrown := _THROWN.search(said)):
-        summary = f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
-        return _unknown("raised", summary[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
+    if -code == signal.SIGABRT and _TERMINATED.search(said):
+        return _unknown("raised", _thrown(said)[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
     if memory_ran_out and -code == signal.SIGKILL:
         return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
     return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
+
+
+def _thrown(said: str) -> str:
+    """What a library has thrown, and its text, as far as it was written before the process was aborted."""
+    if thrown := _THROWN.search(said):
+        return f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
+    return "a library terminated the process from a thread of its own"
 
 
 def _signal_name(number: int) -> str:

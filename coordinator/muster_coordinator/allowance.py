@@ -3,7 +3,8 @@
 A node has an allowance for each kind of message, in messages and in bytes. Both fill at a constant rate up to a burst.
 An ordinary agent sends a heartbeat every ten seconds, some 40 reports of 1 KiB an hour and check, and in a sweep a few
 replies a second. After an outage it sends up to 10,000 kept runs, 500 at a time, which the burst and the rate take in
-about two minutes. Every limit is at least ten times what such an agent needs.
+about two minutes. Every limit is at least ten times what such an agent needs, and twice what the settings allow: with
+the shortest `agent.heartbeat_s` it sends two heartbeats a second.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Limits(NamedTuple):
 KIB, MIB = 1 << 10, 1 << 20
 
 LIMITS = {
-    NodeTopic.PRESENCE: Limits(Rate(30, 1), Rate(2 * MIB, 8 * KIB)),
+    NodeTopic.PRESENCE: Limits(Rate(40, 4), Rate(2 * MIB, 16 * KIB)),
     NodeTopic.INVENTORY: Limits(Rate(20, 0.2), Rate(4 * MIB, 64 * KIB)),
     NodeTopic.REPORT: Limits(Rate(400, 20), Rate(8 * MIB, 128 * KIB)),
     NodeTopic.GROUP: Limits(Rate(400, 20), Rate(4 * MIB, 128 * KIB)),

@@ -153,7 +153,7 @@ class AgentSettings(Section):
     listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
     address: str | None = Field(None, description="Address that other nodes reach this one by; unset: found by route")
     heartbeat_s: float = Field(
-        10.0, gt=0, le=10, description="Seconds between heartbeats; a node is lost after 30 s without one"
+        10.0, ge=0.5, le=10, description="Seconds between heartbeats; a node is lost after 30 s without one"
     )
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")

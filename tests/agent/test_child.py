@@ -97,6 +97,9 @@ frame #0: c10::Error::Error
     [
         (THROWN, "run.raised", "c10::DistBackendError: [PG ID 0 Rank 1] Watchdog caught"),
         ("terminate called after throwing an instance of 'int'\n", "run.raised", "int: thrown in a thread"),
+        ("terminate called recursively\n", "run.raised", "a library terminated the process"),
+        ("terminate called after throwing an instance of 'terminate called recursively\n", "run.raised", "a library"),
+        ("terminate called without an active exception\n", "run.raised", "a library terminated the process"),
         ("free(): invalid pointer\n", "run.killed", "SIGABRT"),
         ("a check prints: terminate called after throwing an instance of 'x'\n", "run.killed", "SIGABRT"),
     ],

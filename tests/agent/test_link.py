@@ -109,7 +109,7 @@ async def linked(broker, tmp_path, password_file=None, **agent):
 async def test_presence_is_repeated_and_a_clean_end_says_offline(mosquitto, tmp_path):
     """The heartbeat tells what waits in the outbox."""
     async with coordinating(mosquitto) as coordinator:
-        async with linked(mosquitto, tmp_path, heartbeat_s=0.05):
+        async with linked(mosquitto, tmp_path, heartbeat_s=0.5):
             seen = await coordinator.until(NodeTopic.PRESENCE, lambda seen: len(seen) >= 3)
             assert all(presence.online for presence in seen)
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: not seen[-1].online)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from muster.config import AgentSettings
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.allowance import KIB, LIMITS, MIB, Allowances, Limits, Meter, Rate
 
@@ -52,6 +53,13 @@ def test_an_agent_that_comes_back_from_an_outage_is_heard_completely():
         now += 0.5
         assert allowances.admit("n1", NodeTopic.PRESENCE, KIB, now)
     assert now < 300
+
+
+def test_the_shortest_heartbeat_stays_within_the_allowance():
+    """An hour of it, with the report of runs that were given up in every one, is admitted completely."""
+    shortest_s = next(bound.ge for bound in AgentSettings.model_fields["heartbeat_s"].metadata if hasattr(bound, "ge"))
+    allowances, beats = Allowances(), int(3600 / shortest_s)
+    assert all(allowances.admit("n1", NodeTopic.PRESENCE, 4 * KIB, beat * shortest_s) for beat in range(beats))
 
 
 def test_made_up_names_are_forgotten(monkeypatch):

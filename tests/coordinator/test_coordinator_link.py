@@ -253,8 +253,8 @@ async def test_a_flood_is_not_listened_to_and_others_are(mosquitto):
         await eventually(lambda: AgentMisbehaved("n1", Misconduct.FLOODING, NodeTopic.PRESENCE) in events)
         await eventually(lambda: sum(isinstance(event, ReportSeen) for event in events) == 10)
         taken = sum(isinstance(event, PresenceSeen) for event in events)
-        assert taken < 40
-        assert link.refused["beyond_allowance"] > 900
+        assert taken < 100  # of 3,000: a burst of 40, and four a second
+        await eventually(lambda: link.refused["beyond_allowance"] > 900)  # counted every LOOK_S
         await n1.publish(TOPICS.node("n1", NodeTopic.REPORT), encode(report("n1")), qos=1)
         await n1.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
         await n2.publish(TOPICS.node("n2", NodeTopic.PRESENCE), encode(presence("n2")), qos=1)

@@ -130,6 +130,7 @@ def test_variables_that_are_not_settings_are_left_alone():
         (f'[broker]\nurl = "mqtt://{"x" * 64}"', "is neither the name nor the address of a host"),
         (f'[agent]\naddress = "{"x" * 64}"', "is neither the name nor the address of a host"),
         ("[agent]\nheartbeat_s = inf", "setting 'agent.heartbeat_s': must be a finite number"),
+        ("[agent]\nheartbeat_s = 0.1", "setting 'agent.heartbeat_s': must be greater than or equal to 0.5"),
         ("[agent]\nheartbeat_s = 86400", "setting 'agent.heartbeat_s': must be less than or equal to 10"),
         ("[checks.gemm]\ninterval_s = inf", "setting 'checks.gemm.interval_s': must be a finite number"),
         ('data_dir = "~nobody-of-that-name/x"', "setting 'data_dir': has a ~ that stands for no home directory here"),
