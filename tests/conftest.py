@@ -16,11 +16,33 @@ from typing import Any
 import pytest
 from tests import brokers
 from tests.waiting import wait_for
+from xdist.scheduler import LoadScopeScheduling
 
 # What tests share says by which values it failed, as they do.
 pytest.register_assert_rewrite(
     "tests.coordinator", "tests.faults", "tests.hostile", "tests.plugins", "tests.simulation"
 )
+
+
+SHARED = ("tests/network/", "tests/kubernetes/whole/", "tests/slurm/", "tests/faults/", "tests/hostile/")
+"""Directories whose tests share real processes that take long to start. They come first, as nothing can be divided that
+is still to do at the end."""
+
+
+class ByShared(LoadScopeScheduling):
+    """Gives a worker all tests of a file, or of a directory whose tests share a fleet."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((directory for directory in SHARED if file.startswith(directory)), file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByShared(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
 
 
 def pytest_configure():

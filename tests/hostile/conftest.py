@@ -17,7 +17,7 @@ def accounts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return passwords
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shipped_broker(
     tmp_path_factory: pytest.TempPathFactory, new_mosquitto: Callable[..., AbstractContextManager[Any]]
 ) -> Iterator[Any]:
@@ -26,7 +26,7 @@ def shipped_broker(
         yield broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def the_world(tmp_path_factory: pytest.TempPathFactory, shipped_broker: Any, mischief: Path) -> Iterator[World]:
     """The one fleet of all tests here; to be had through `world`."""
     desk = Desk(tmp_path_factory.mktemp("desk"))
