@@ -242,6 +242,19 @@ def test_a_sweep_is_a_second_opinion_that_is_waited_for(quarantine: Any, of: Of)
     assert of("tests", told.wait(0)) == ["collective"]
 
 
+def test_a_node_cannot_keep_others_busy_with_ever_new_findings(quarantine: Any, of: Of) -> None:
+    """Of second opinions that are sweeps, one is asked for at a time, and the next about a check half an hour later."""
+    told = quarantine(3, rows=(Row(name="all", codes=("*",), reason="all of it"),))
+    asked = [told.accuse("a", f"collective.{number}", "ddp.slow", proof=Proof.ONCE) for number in range(20)]
+    assert [of("tests", said) for said in asked] == [["collective"], *[[]] * 19]
+    ended = TestEnded(node="a", test=told.case("a").asked["collective"].test, verdict=Verdict.PASS)
+    assert of("tests", told.tell(ended)) == ["ddp"]
+    told.tell(TestEnded(node="a", test=told.case("a").asked["ddp"].test, verdict=Verdict.UNKNOWN))
+    assert of("tests", told.accuse("a", "collective.more", proof=Proof.ONCE)) == []
+    assert of("tests", told.wait(1799)) == []
+    assert of("tests", told.wait(1)) == ["collective"]
+
+
 def test_each_new_run_is_asked_about_anew(doubted: Any, of: Of) -> None:
     """Also before the old question would be asked again."""
     doubted.wait(60)
