@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Severity, Verdict, format_instant
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
-from muster_coordinator.quarantine.accusing import sighted
+from muster_coordinator.quarantine.accusing import MOST_SIGHTINGS, sighted
 from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.demand import Prospect
 from muster_coordinator.quarantine.events import EvidenceChanged, Note, TestEnded
@@ -39,6 +39,17 @@ def test_what_was_seen_stays_seen(quarantine: Any) -> None:
         0: tuple(float(at) for at in range(3, 3 + MOST_REPEATS)),
         1: (2.0,),
     }
+
+
+def test_what_was_seen_is_bounded(quarantine: Any) -> None:
+    """A node that finds ever new things loses what was seen longest ago."""
+    told = quarantine()
+    seen: tuple[Any, ...] = ()
+    for at in range(MOST_SIGHTINGS + 100):
+        seen = sighted(seen, (told.charge(f"gemm.c{at}", seen=float(at)), told.charge("gemm.slow", seen=float(at))))
+    assert len(seen) == MOST_SIGHTINGS
+    assert {"gemm.slow", "gemm.c200"} <= {sighting.code for sighting in seen}
+    assert min(sighting.times[-1] for sighting in seen) == 101.0
 
 
 def test_each_number_of_a_code_is_seen_by_itself(quarantine: Any) -> None:
