@@ -23,7 +23,7 @@ that a node is silent shows as lost; neither is health.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pydantic_core import to_json
@@ -108,11 +108,19 @@ MOST_CHECKS = 2 * MOST_NAMES
 """Checks of one node of which anything is remembered: those that it announces, and as many that it has announced."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings that stand against a node; of more the oldest of the check that has found them are left out."""
+"""Findings of its own checks that stand against a node; of more the oldest of the check that has found them are left
+out. So many of comparisons as well."""
+
+MOST_STANDING_BYTES = 256 << 10
+"""What these take in all, as JSON: whatever stands is told and stored with every change. Sixteen devices with as much
+as a process writes to stderr have half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
 """Of a finding that stands, as JSON: as much as comes of a run with what its process wrote to stderr. What is larger is
 to be had from the run; kept in memory, told in stories and served with the node, it would be a burden to everybody."""
+
+BYTES_BESIDE_TEXT = 250
+"""Of a finding, as JSON: times, ids, and the names of the fields."""
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
@@ -137,14 +145,14 @@ class CheckEvidence:
     standing: Standing = Standing.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome, most: int = MOST_STANDING) -> "CheckEvidence":
-        """What it comes to with a run, with so many findings at most."""
+    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+        """What it comes to with a run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
-        return CheckEvidence(standing, found[:most])
+        return CheckEvidence(standing, found)
 
 
 _GOOD = CheckEvidence(Standing.GOOD)
@@ -169,8 +177,10 @@ class Evidence:
         before = self.checks.get(run.check)
         if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
             return False
-        others = sum(len(check.findings) for name, check in self.checks.items() if name != run.check)
-        after = (before or CheckEvidence()).after(run, outcome, max(MOST_STANDING - others, 1))
+        after = (before or CheckEvidence()).after(run, outcome)
+        if after.findings:
+            others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
+            after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
@@ -197,11 +207,9 @@ class Evidence:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
         before = self.comparisons.pop(subject, ())
         stood = {_what(finding): finding for finding in before}
-        if findings:
-            self.comparisons[subject] = tuple(
-                _standing_again(finding, stood.get(_what(finding))) for finding in findings
-            )
-        return before if before or findings else None
+        if kept := _fitting(findings, self._compared):
+            self.comparisons[subject] = tuple(_standing_again(finding, stood.get(_what(finding))) for finding in kept)
+        return before if before or kept else None
 
     def accuse(self, finding: NodeFinding) -> None:
         """Holds something against how the node's agent behaves."""
@@ -226,6 +234,11 @@ class Evidence:
         return (*self.convictions.values(), *own, *self._compared, *self.conduct.values())
 
     @property
+    def size(self) -> int:
+        """How many bytes its findings take as JSON, about."""
+        return sum(map(_size, self.findings))
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Why the node is not healthy, a sentence for each reason."""
         convicted = (finding.summary for finding in self.convictions.values())
@@ -243,6 +256,24 @@ def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = No
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
     known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
     return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
+    """The first of these findings, as many as may stand beside the others."""
+    sizes = [*map(_size, others)]
+    count, size = len(sizes), sum(sizes)
+    fitting: list[NodeFinding] = []
+    for finding in findings:
+        count, size = count + 1, size + _size(finding)
+        if count > MOST_STANDING or size > MOST_STANDING_BYTES:
+            break
+        fitting.append(finding)
+    return tuple(fitting)
+
+
+def _size(finding: NodeFinding) -> int:
+    """What a finding takes as JSON, about."""
+    return BYTES_BESIDE_TEXT + len(finding.code) + len(finding.summary) + len(to_json(finding.evidence))
 
 
 def _kept(evidence: Json, run: Run) -> Json:

@@ -30,6 +30,7 @@ from muster_coordinator.events import (
     StoreRuns,
     Tell,
 )
+from muster_coordinator.node_clock import begun_at
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.quarantine.events import DECIDED, Decided, EraseNode
 from muster_coordinator.records import BaselineRecord, LevelsRecord, ReferenceRecord, Saved, StoryEntry, read_node
@@ -255,9 +256,9 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
     for command in commands:
         match command:
-            case StoreRuns(node, stream, through, stored, behind_s):
+            case StoreRuns(node, stream, through, stored, behind_s, at):
                 streams[node, stream] = {"node": node, "stream": stream, "through": through}
-                runs.extend(_run_row(run, stream, behind_s) for run in stored)
+                runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
             case SaveNode(record):
                 nodes[record.name] = record
             case EraseNode(node=node):
@@ -304,13 +305,13 @@ class _Normal:
                 self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
 
 
-def _run_row(run: Run, stream: str, behind_s: float) -> dict[str, Any]:
+def _run_row(run: Run, stream: str, started_at: float) -> dict[str, Any]:
     return {
         "id": run.id,
         "node": run.node,
         "check": run.check,
         "verdict": run.verdict.value,
-        "started_at": run.started_at + behind_s,
+        "started_at": started_at,
         "duration_s": run.duration_s,
         "stream": stream,
         "seq": run.seq,
