@@ -122,6 +122,14 @@ async def test_runs_are_in_their_place_although_the_clock_of_their_node_was_set(
     assert await every_run(store, 10) == [late.id, early.id]
 
 
+async def test_no_run_began_after_it_was_stored(store):
+    """Whatever its node says: it would stand before those of all others for ever, and never be old."""
+    ahead = make_run(1).model_copy(update={"started_at": 200_000_000_000.0})
+    later = make_run(2)
+    await store.write([StoreRuns("n1", "s", 1, (ahead,), at=later.started_at - 1), stored(later)])
+    assert await every_run(store, 10) == [later.id, ahead.id]
+
+
 async def test_only_the_last_runs_of_each_check_are_restored(store):
     """Eight runs per node and check, oldest first; skipped runs and runs in groups push nothing out."""
     await store.write([stored(*(make_run(seq) for seq in range(1, 11)))])
