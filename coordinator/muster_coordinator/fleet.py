@@ -98,6 +98,7 @@ class Fleet:
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._reports.streams.restore(saved.streams)
+        self._reports.checks.restore(saved.runs)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
         return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]

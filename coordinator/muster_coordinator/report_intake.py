@@ -1,12 +1,14 @@
 """What is taken of the reports of nodes: what is new, as much as a node may have stored, under ids that are its own."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from muster.model import Run
 from muster.wire.messages import MOST_RUNS, Ack, Report
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import Announce, Command, EraseStream, SendAck, StoreRuns
+from muster_coordinator.health import MOST_CHECKS
 from muster_coordinator.intake import take
 from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
@@ -53,6 +55,30 @@ class Streams:
         self._through.pop(node, None)
 
 
+class StoredChecks:
+    """Of which checks runs of each node are stored: the last runs of each are kept as long as the node."""
+
+    def __init__(self) -> None:
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+
+    def restore(self, runs: Iterable[Run]) -> None:
+        """Takes over what is stored."""
+        for run in runs:
+            self._names[run.node].add(run.check)
+
+    def admit(self, run: Run) -> bool:
+        """Whether a run may be stored: not when its node has made up too many checks before."""
+        names = self._names[run.node]
+        if run.check not in names and len(names) >= MOST_CHECKS:
+            return False
+        names.add(run.check)
+        return True
+
+    def forget(self, node: str) -> None:
+        """Remembers nothing of a node of which nothing is stored any more."""
+        self._names.pop(node, None)
+
+
 class ReportIntake:
     """How far the streams of all nodes are taken, and which runs were ordered; `quotas` say how much is taken.
 
@@ -63,6 +89,7 @@ class ReportIntake:
         self, roster: Roster, quarantining: Quarantining, orders: Orders, counts: Counts, quotas: Quotas
     ) -> None:
         self.streams = Streams()
+        self.checks = StoredChecks()
         self._roster = roster
         self._quarantining = quarantining
         self._orders = orders
@@ -77,6 +104,7 @@ class ReportIntake:
     def forget(self, node: str) -> None:
         """Remembers nothing of a node that has left."""
         self.streams.forget(node)
+        self.checks.forget(node)
 
     def take(self, report: Report, now: float) -> list[Command]:
         """Takes what is new in a report, and acknowledges it.
@@ -107,19 +135,20 @@ class ReportIntake:
 
         The first is taken, and of the others as many as one report may bring.
         """
-        node, late_s = report.node, behind_s(report.sent_at, now)
+        node, late_s, through = report.node, behind_s(report.sent_at, now), 0
         runs: list[Run] = []
         told: list[Command] = []
         cost = 0.0
         for run in map(self._named, fresh):
-            if runs and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
+            if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
                 break
-            runs.append(run)
             commands, its_cost = self._take_run(run, late_s, now)
             told += commands
             cost += its_cost
+            through = run.seq
+            if self.checks.admit(run):
+                runs.append(run)
         self._counts.runs += len(runs)
-        through = runs[-1].seq
         stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
         return through, [stored, *self.streams.advance(node, report.stream, through), *told]
 

@@ -58,6 +58,10 @@ from muster_coordinator.tables import (
 RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart, of those that are DECISIVE and of the others."""
 
+CHARACTERS_TO_RESTORE = 16 << 20
+"""Of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB each. A node
+that has made up checks and filled its quota with them shall not keep the coordinator from starting."""
+
 DECISIVE = (Verdict.PASS, Verdict.FAIL)
 """What confirms a failure or takes it back; however many others come after it change nothing about it."""
 
@@ -149,7 +153,7 @@ class Store:
         """What the fleet starts from."""
         async with self._database.reading() as connection:
             nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
-            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(last_runs()))
+            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(_runs_to_restore()))
             runs = await connection.execute(kept.order_by(RUNS.c.started_at, RUNS.c.seq))
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
             sweeps = await read_unfinished_sweeps(connection)
@@ -246,6 +250,14 @@ def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
     place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, *kind), order_by=newest_first)
     ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value, *wanted).subquery()
     return select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
+
+
+def _runs_to_restore() -> Select[tuple[str]]:
+    """The ids of the last runs of all nodes, without the oldest where those of one node are too large."""
+    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
+    so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
+    sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()
+    return select(sizes.c.id).where(sizes.c.so_far <= CHARACTERS_TO_RESTORE)
 
 
 def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:

@@ -19,8 +19,9 @@ from muster_coordinator.events import (
     Ticked,
 )
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.health import MOST_STANDING, MOST_STANDING_BYTES
+from muster_coordinator.health import MOST_CHECKS, MOST_STANDING, MOST_STANDING_BYTES
 from muster_coordinator.quotas import DAY_S
+from muster_coordinator.records import Saved
 from muster_coordinator.report_intake import MOST_STREAMS
 
 
@@ -75,6 +76,22 @@ def test_runs_of_checks_that_were_not_announced_are_stored_and_say_nothing():
     assert view is not None
     assert (view.health, set(view.checks)) == (Health.DEGRADED, {"gemm"})
     assert made.counts.not_announced == 200
+
+
+def test_runs_are_stored_of_so_many_checks_at_most():
+    """The last runs of each are kept as long as the node, and read at every start; what is more is acknowledged."""
+    made = fleet("a", "b")
+    commands: list[Command] = []
+    for first in range(1, 1001, 100):
+        made_up = [run(seq).model_copy(update={"check": f"c{seq}"}) for seq in range(first, first + 100)]
+        commands += made.handle(report(*made_up, after=first - 1), 100.0 * first)
+    assert stored(commands) == MOST_CHECKS
+    assert [it.ack.stored_through for it in commands if isinstance(it, SendAck)][-1] == 1000
+    kept = tuple(it for command in commands if isinstance(command, StoreRuns) for it in command.runs)
+    again = Fleet(name="test", epoch=8)
+    again.restore(Saved(runs=kept, streams={("a", "s"): 1000}), 200_000.0)
+    more = [run(1001).model_copy(update={"check": "c1001"}), run(1002).model_copy(update={"check": "c7"})]
+    assert stored(again.handle(report(*more, after=1000), 200_001.0)) == 1
 
 
 def test_how_the_plugins_were_loaded_needs_no_announcement():

@@ -10,6 +10,7 @@ from muster.config import Settings, StoreSettings
 from muster.errors import Refused, SettingsError, Unavailable
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.references import Reference
+from muster_coordinator import store as store_module
 from muster_coordinator import stored_sweeps
 from muster_coordinator.events import EraseReference, SaveGroup, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry
@@ -138,6 +139,14 @@ async def test_only_the_last_runs_of_each_check_are_restored(store):
     await store.write([stored(make_run(1, node="n2"))])
     saved = await store.saved()
     assert [run.id for run in saved.runs] == ["n2-1", *(f"n1-{seq}" for seq in (3, 4, 5, 6, 7, 8, 9, 10, 12, 13))]
+
+
+async def test_of_what_one_node_has_stored_only_so_much_is_restored(store, monkeypatch):
+    """The latest runs, as far as they fit; those of other nodes as ever."""
+    monkeypatch.setattr(store_module, "CHARACTERS_TO_RESTORE", 30_000)
+    large = [make_run(seq, check=f"c{seq}", facts={"text": "x" * 9_000}) for seq in range(1, 11)]
+    await store.write([stored(*large), stored(make_run(1, node="n2"))])
+    assert [run.id for run in (await store.saved()).runs] == ["n2-1", "n1-8", "n1-9", "n1-10"]
 
 
 async def test_ended_sweeps_are_not_restored(store):
