@@ -12,7 +12,7 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import AnyGroupReply, Presence
+from muster.wire.messages import AnyGroupReply, InventoryReport, Presence
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
@@ -91,6 +91,7 @@ class Fleet:
         machine = Quarantine(rules, policy, epoch)
         self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
         self._quotas = Quotas(bytes_a_day)
+        self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
         self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
@@ -235,7 +236,7 @@ class Fleet:
         if node is None or not node.online or not self._quotas.has_room(message.node, now):
             return []  # that it is gone, its silence will tell
         commands = self._lose(message.node, "its agent has gone", message.id, now)
-        self._quotas.charge_changes(message.node, 2 * len(commands))  # it will come back
+        self._quotas.charge_changes(node, 2 * len(commands))  # it will come back
         return commands
 
     def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
@@ -251,21 +252,21 @@ class Fleet:
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
         message = event.message
-        self._roster.keep(message)
+        self._inventories[message.node] = message
         if not event.kept:
             return self._hear(message.node, message.id, now)
         return self._equip(message.node, now) if message.node in self._roster.nodes else []
 
     def _equip(self, name: str, now: float) -> list[Command]:
         """Takes what a node has said that it is made of, as soon as it may have more stored."""
-        if not self._roster.keeps(name):
+        if name not in self._inventories:
             return []
         if not self._quotas.has_room(name, now):
             return self._roster.accuse(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
-        message = self._roster.take_kept(name)
+        message = self._inventories.pop(name)
         if commands := self._roster.equip(message, now):
             self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
-            self._quotas.charge_changes(name, len(commands))
+            self._quotas.charge_changes(self._roster.nodes[name], len(commands))
         return commands
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:

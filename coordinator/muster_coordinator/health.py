@@ -29,6 +29,7 @@ from enum import StrEnum
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.finding_size import first_within, size_of
 from muster_coordinator.quarantine.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
@@ -118,9 +119,6 @@ as a process writes to stderr have half of it."""
 MOST_EVIDENCE_BYTES = 8192
 """Of a finding that stands, as JSON: as much as comes of a run with what its process wrote to stderr. What is larger is
 to be had from the run; kept in memory, told in stories and served with the node, it would be a burden to everybody."""
-
-BYTES_BESIDE_TEXT = 250
-"""Of a finding, as JSON: times, ids, and the names of the fields."""
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
@@ -234,11 +232,6 @@ class Evidence:
         return (*self.convictions.values(), *own, *self._compared, *self.conduct.values())
 
     @property
-    def size(self) -> int:
-        """How many bytes its findings take as JSON, about."""
-        return sum(map(_size, self.findings))
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """Why the node is not healthy, a sentence for each reason."""
         convicted = (finding.summary for finding in self.convictions.values())
@@ -260,20 +253,8 @@ def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = No
 
 def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
     """The first of these findings, as many as may stand beside the others."""
-    sizes = [*map(_size, others)]
-    count, size = len(sizes), sum(sizes)
-    fitting: list[NodeFinding] = []
-    for finding in findings:
-        count, size = count + 1, size + _size(finding)
-        if count > MOST_STANDING or size > MOST_STANDING_BYTES:
-            break
-        fitting.append(finding)
-    return tuple(fitting)
-
-
-def _size(finding: NodeFinding) -> int:
-    """What a finding takes as JSON, about."""
-    return BYTES_BESIDE_TEXT + len(finding.code) + len(finding.summary) + len(to_json(finding.evidence))
+    others = tuple(others)
+    return first_within(findings, MOST_STANDING - len(others), MOST_STANDING_BYTES - size_of(others))
 
 
 def _kept(evidence: Json, run: Run) -> Json:

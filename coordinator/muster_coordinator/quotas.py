@@ -8,6 +8,9 @@ changes a node in another way: that it goes and comes back, what it is made of, 
 
 from dataclasses import dataclass
 
+from muster_coordinator.finding_size import size_of
+from muster_coordinator.node import Node
+
 DAY_S = 86_400.0
 
 RUNS_BURST, RUNS_PER_S = 2_000.0, 20.0
@@ -17,9 +20,9 @@ busy for 2 % of the time at most. An agent makes one run in two seconds; 10,000 
 BYTES_OF_A_RUN = 2048
 """A larger run counts as several: most have less, and one of 100 KiB with thousands of numbers takes 50 ms."""
 
-FINDINGS_OF_A_RUN = 20
-"""So many findings that stand against a node make every change as dear as another run does: all of them are looked at,
-and told with it."""
+FINDINGS_OF_A_RUN, SHOWN_BYTES_OF_A_RUN = 20, 20_000
+"""So many findings that stand against a node, and so many bytes of what it is made of, make every change as dear as
+another run does: all of it is looked at, and announced with the change to everybody who listens."""
 
 BYTES_OF_A_CHANGE = 1024
 """What is stored for each thing that changes: a step of its node's story, the node, its case, a decision."""
@@ -50,9 +53,14 @@ class Quotas:
         left.runs -= runs
         left.bytes -= stored_bytes
 
-    def charge_changes(self, node: str, things: int) -> None:
-        """Counts so many things that have changed, after `has_room`."""
-        self.charge(node, stored_bytes=things * BYTES_OF_A_CHANGE)
+    def charge_changes(self, node: Node, things: int) -> float:
+        """Counts so many things that have changed, after `has_room`; the share of that which counts as runs."""
+        if not things:
+            return 0.0
+        findings = node.evidence.findings
+        cost = len(findings) / FINDINGS_OF_A_RUN + (node.inventory_bytes + size_of(findings)) / SHOWN_BYTES_OF_A_RUN
+        self.charge(node.name, runs=cost, stored_bytes=things * BYTES_OF_A_CHANGE)
+        return cost
 
     def forget(self, node: str) -> None:
         """Remembers nothing of a node that has left."""

@@ -8,12 +8,13 @@ from muster.wire.messages import MOST_RUNS, Ack, Report
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import Announce, Command, EraseStream, SendAck, StoreRuns
+from muster_coordinator.finding_size import size_of
 from muster_coordinator.health import MOST_CHECKS
 from muster_coordinator.intake import take
 from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.quarantining import Quarantining
-from muster_coordinator.quotas import BYTES_OF_A_RUN, FINDINGS_OF_A_RUN, Quotas
+from muster_coordinator.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
 
@@ -117,7 +118,7 @@ class ReportIntake:
             self._counts.over_quota += 1
             return self._roster.accuse(node, Misconduct.OVER_QUOTA, "", report.id, now)
         commands = self._roster.note_clock(report, now)
-        self._quotas.charge_changes(node, len(commands))
+        self._quotas.charge_changes(self._roster.nodes[node], len(commands))
         intake = take(report, self.streams.through(node, report.stream))
         self._counts.gaps += intake.gap
         self._counts.duplicates += intake.duplicates
@@ -125,9 +126,7 @@ class ReportIntake:
         if intake.fresh:
             through, taken = self._take_runs(report, intake.fresh, now)
             commands += taken
-        ack = Ack(
-            id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap
-        )
+        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
         return [*commands, SendAck(node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
@@ -162,11 +161,9 @@ class ReportIntake:
             self._counts.not_announced += 1
             changed = self._roster.accuse(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._roster.add_run(dated(run, late_s, now), now):
-            cost += len(node.evidence.findings) / FINDINGS_OF_A_RUN
-            size += node.evidence.size
+            size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)
-        self._quotas.charge_changes(run.node, len(changed))
-        return [Announce("run", run), *changed], cost
+        return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))
 
     def _named(self, run: Run) -> Run:
         return self._run_ids.named(run, is_awaited=self._quarantining.awaits(run.node, run.id))

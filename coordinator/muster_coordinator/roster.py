@@ -45,7 +45,6 @@ class Roster:
         self._places = places
         self._domain = domain
         self._news: list[Event] = []
-        self._kept: dict[str, InventoryReport] = {}  # what nodes have said that was not taken yet
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
 
@@ -149,18 +148,6 @@ class Roster:
     def has_left(self, name: str) -> bool:
         """Whether a node was forgotten and not heard of since."""
         return name in self._gone
-
-    def keep(self, message: InventoryReport) -> None:
-        """Keeps what a node says that it is made of until that can be taken."""
-        self._kept[message.node] = message
-
-    def keeps(self, name: str) -> bool:
-        """Whether something is kept that a node has said."""
-        return name in self._kept
-
-    def take_kept(self, name: str) -> InventoryReport:
-        """What was kept, and is no longer."""
-        return self._kept.pop(name)
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
         """Takes over what a node says it is made of."""

@@ -195,6 +195,18 @@ def test_who_comes_and_goes_all_the_time_is_taken_at_its_word_up_to_its_quota():
     assert "tell lost" in kinds(made.handle(Ticked(), 40.0))
 
 
+def test_a_node_that_says_much_about_itself_is_changed_rarely():
+    """All of it is announced with each change, to everybody who listens."""
+    made = fleet("a", "b")
+    failed = tuple(
+        PluginInfo(name=f"p{number}", distribution=None, version=None, status="failed", error="x" * 4000)
+        for number in range(200)
+    )
+    made.handle(inventory("a", plugins=failed), 1.0)
+    changed = [made.handle(presence("a", online=seq % 2 == 0), 2.0) for seq in range(1, 200)]
+    assert 10 <= sum("tell lost" in kinds(said) for said in changed) <= 60
+
+
 def test_a_clock_that_jumps_counts_for_the_quota():
     """Each time its story says so."""
     made = limited("a")
@@ -217,7 +229,9 @@ def test_what_comparing_finds_is_bounded():
     for seq in range(1, 13):
         value = 9.0 if seq < 10 else 1.0
         measured = dict.fromkeys(metrics, [value] * MOST_DEVICES)
-        made.handle(report(run(seq).model_copy(update={"check": "own", "metrics": measured}), after=seq - 1), 100.0 * seq)
+        made.handle(
+            report(run(seq).model_copy(update={"check": "own", "metrics": measured}), after=seq - 1), 100.0 * seq
+        )
     assert sum(view.devices for view in made.baselines()) == MAX_READINGS // MOST_DEVICES * MOST_DEVICES
     view = made.node("a", 1200.0)
     assert view is not None

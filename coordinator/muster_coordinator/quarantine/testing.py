@@ -104,7 +104,7 @@ def _may_ask(case: Case, check: str, run: str, now: float) -> bool:
     """Whether a second opinion about a run may be asked for now.
 
     A run of the node alone is, about each that has found something. A sweep takes the time of others: a node that finds
-    something new with every run would keep all of them busy. So there is one at a time, and the next only after a while.
+    something new with every run would keep them all busy. So there is one at a time, and the next only after a while.
     """
     question = case.asked.get(check)
     is_sweep = trials.overdue_at(case, check, now) is None
