@@ -23,12 +23,13 @@ that a node is silent shows as lost; neither is health.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.finding_size import first_within, size_of
 from muster_coordinator.quarantine.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
@@ -108,7 +109,12 @@ MOST_CHECKS = 2 * MOST_NAMES
 """Checks of one node of which anything is remembered: those that it announces, and as many that it has announced."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings that stand against a node; of more the oldest of the check that has found them are left out."""
+"""Findings of its own checks that stand against a node; of more the oldest of the check that has found them are left
+out. So many of comparisons as well."""
+
+MOST_STANDING_BYTES = 256 << 10
+"""What these take in all, as JSON: whatever stands is told and stored with every change. Sixteen devices with as much
+as a process writes to stderr have half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
 """Of a finding that stands, as JSON: as much as comes of a run with what its process wrote to stderr. What is larger is
@@ -137,14 +143,14 @@ class CheckEvidence:
     standing: Standing = Standing.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome, most: int = MOST_STANDING) -> "CheckEvidence":
-        """What it comes to with a run, with so many findings at most."""
+    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+        """What it comes to with a run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
-        return CheckEvidence(standing, found[:most])
+        return CheckEvidence(standing, found)
 
 
 _GOOD = CheckEvidence(Standing.GOOD)
@@ -169,8 +175,10 @@ class Evidence:
         before = self.checks.get(run.check)
         if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
             return False
-        others = sum(len(check.findings) for name, check in self.checks.items() if name != run.check)
-        after = (before or CheckEvidence()).after(run, outcome, max(MOST_STANDING - others, 1))
+        after = (before or CheckEvidence()).after(run, outcome)
+        if after.findings:
+            others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
+            after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
@@ -197,11 +205,9 @@ class Evidence:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
         before = self.comparisons.pop(subject, ())
         stood = {_what(finding): finding for finding in before}
-        if findings:
-            self.comparisons[subject] = tuple(
-                _standing_again(finding, stood.get(_what(finding))) for finding in findings
-            )
-        return before if before or findings else None
+        if kept := _fitting(findings, self._compared):
+            self.comparisons[subject] = tuple(_standing_again(finding, stood.get(_what(finding))) for finding in kept)
+        return before if before or kept else None
 
     def accuse(self, finding: NodeFinding) -> None:
         """Holds something against how the node's agent behaves."""
@@ -243,6 +249,12 @@ def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = No
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
     known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
     return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
+    """The first of these findings, as many as may stand beside the others."""
+    others = tuple(others)
+    return first_within(findings, MOST_STANDING - len(others), MOST_STANDING_BYTES - size_of(others))
 
 
 def _kept(evidence: Json, run: Run) -> Json:

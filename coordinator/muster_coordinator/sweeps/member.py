@@ -12,6 +12,7 @@ from typing import TypeGuard
 from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
+from muster_coordinator.finding_size import first_within
 from muster_coordinator.sweep_records import Blame, Ending, GroupState, MemberRecord
 
 LOST = "lost"
@@ -48,6 +49,12 @@ WRONG_CLOCK_S = 5.0
 
 MOST_MEASURED = 1e30
 """Far more than anything comes to, and so little that sums of it are numbers: with 1e308 a mean is infinite."""
+
+MOST_FIGURES = 10_000
+"""Of all ranks of a member together: sixteen ranks with some hundred each. Every group is kept as long as its sweep."""
+
+MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
+"""Of all ranks of a member together that are kept."""
 
 GRAVEST_FIRST = (BROKEN_WORD, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
@@ -97,7 +104,8 @@ class Member:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for rank in self.results or () for finding in rank.findings)
+        found = (finding for rank in self.results or () for finding in rank.findings)
+        return first_within(found, MOST_FINDINGS, MOST_FINDINGS_BYTES)
 
     @property
     def released(self) -> bool:
@@ -146,15 +154,20 @@ class Member:
 
         Results of other ranks than its own are worth nothing: they would count for those of somebody else.
         """
-        own, reported = self._ranks(scope), [result.rank for result in results]
+        own, reported, figures = self._ranks(scope), [result.rank for result in results], _figures(results)
         if reported != own:
-            self.results = ()
-            detail = f"it reports {_in_words(reported)} in place of {_in_words(own)}"
-            self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
+            self._break_word(f"it reports {_in_words(reported)} in place of {_in_words(own)}")
+            return
+        if figures > MOST_FIGURES:
+            self._break_word(f"it reports {figures} numbers, at most {MOST_FIGURES} are taken")
             return
         self.results = results
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
+
+    def _break_word(self, detail: str) -> None:
+        self.results = ()
+        self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
 
     def _ranks(self, scope: Scope) -> list[int]:
         """The numbers of its ranks; a check of one node has one, whatever devices there are."""
@@ -166,6 +179,12 @@ class Member:
         kinds = (Severity.UNKNOWN, Severity.SKIPPED)
         blames = [Blame(node=self.node, reason=f.code, detail=f.summary) for f in self.findings if f.severity in kinds]
         return gravest(blames)[0] if blames else Blame(node=self.node, reason="run.no_result")
+
+
+def _figures(results: Iterable[RankResult]) -> int:
+    """How many numbers ranks report."""
+    values = (value for result in results for value in result.metrics.values())
+    return sum(len(value) if isinstance(value, list) else 1 for value in values)
 
 
 def _in_words(ranks: Sequence[int]) -> str:

@@ -1,6 +1,7 @@
 """Agents get certificates from a signer over HTTPS, in the names of their own nodes; hostile nodes get no more."""
 
 import asyncio
+import contextlib
 import ssl
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from muster_plugins.kubernetes.enrolment.applicant import AUDIENCE
 from muster_plugins.kubernetes.enrolment.authority import utc_now
 from muster_plugins.kubernetes.enrolment.enrolling import NotEnrolled, enrol
-from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH
+from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH, Signer, serving
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
@@ -117,6 +118,29 @@ async def test_who_sends_slowly_keeps_no_place(signer, authority_files, ask, mon
         assert (await reader.readline()).split()[1] == b"503"
     writer.close()
     assert (await ask("made-up"))[0] == 403
+
+
+async def test_silent_connections_keep_nobody_out(authority, authority_files, signer_tls, monkeypatch):
+    """Without a certificate each day, a fleet loses its broker: whoever reaches the signer may open what it likes."""
+    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.MOST_CONNECTIONS", 10)
+    monkeypatch.setattr("muster.http_server.HANDSHAKE_S", 0.2)
+    context = ssl.create_default_context(cafile=authority_files / "tls.crt")
+    async with serving(Signer(authority, lambda _token: b""), "127.0.0.1:0", signer_tls) as url:
+        port = int(url.rpartition(":")[2])
+        silent = [await asyncio.open_connection("127.0.0.1", port, ssl=context) for _ in range(30)]
+        without_tls = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        async with asyncio.timeout(10):
+            for reader, _ in (*silent[:20], *without_tls):
+                with contextlib.suppress(OSError):
+                    assert await reader.read() == b""
+            connector = aiohttp.TCPConnector(ssl=context)
+            async with (
+                aiohttp.ClientSession(connector=connector) as session,
+                session.post(f"{url}{PATH}", data=KEY) as response,
+            ):
+                assert response.status == 401
+        for _, writer in (*silent, *without_tls):
+            writer.close()
 
 
 async def test_other_paths_and_methods_are_not_there(ask):

@@ -7,6 +7,7 @@ can take of it is bounded: one request at a time for each address, and few bytes
 import asyncio
 import json
 import signal
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,9 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
+from muster import http_server
 from muster.config import split_address
+from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import SettingsError, Unavailable
 from muster_plugins.kubernetes.api import ApiServer, Unanswered
 from muster_plugins.kubernetes.calls import REVIEW_TOKEN
@@ -33,6 +36,9 @@ with the stand-in of the API server): ten thousand take a minute and a half."""
 
 MOST_WAITING = 256
 """Who comes when so many wait is to come again."""
+
+MOST_CONNECTIONS = 2 * MOST_WAITING
+"""Those that wait for an answer, and as many that have not asked yet."""
 
 ANSWERED_WITHIN_S = 25.0
 """Less than an agent waits. Who sends slowly keeps a place for no longer than that."""
@@ -59,7 +65,8 @@ class Signer:
         self._recent: set[str] = set()
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=MOST_BYTES)
+        connections = Connections("--listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
+        app = http_server.application(connections, most_body_bytes=MOST_BYTES)
         app.router.add_post(PATH, self._answer)
         return app
 
@@ -110,16 +117,15 @@ def token_review(server: ApiServer) -> Review:
 async def serving(signer: Signer, listen: str, tls: Path) -> AsyncIterator[str]:
     """Serves on `listen` (host:port) with the certificate in `tls`, and gives the URL; errors as in `serve`."""
     host, port = split_address(listen)
-    runner = web.AppRunner(signer.application(), access_log=None, keepalive_timeout=0)
-    await runner.setup()
+    context = _server_context(tls)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=_server_context(tls)).start()
-        except OSError as error:
-            raise Unavailable(f"--listen: cannot listen on {listen}: {error.strerror}; give another address") from None
-        yield f"https://{host}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise Unavailable(f"--listen: cannot listen on {listen}: {error.strerror}; give another address") from None
+    with listener:
+        async with http_server.serving(signer.application(), listener, context):
+            yield f"https://{host}:{listener.getsockname()[1]}"
 
 
 async def serve(signer: Signer, listen: str, tls: Path) -> None:
