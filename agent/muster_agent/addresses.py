@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from muster.config import BrokerSettings, Settings
 
 BACKLOG = 4096
-"""Connections that the kernel keeps until rank 0 accepts them: the maximum of Linux, because port scans use some, too."""
+"""Connections that the kernel keeps until rank 0 accepts them: the maximum of Linux, as port scans use some."""
 
 
 def broker_url(settings: BrokerSettings) -> str:

@@ -110,8 +110,8 @@ def garbage(error: Exception) -> Finding:
 def ended_without_result(ending: Exit, *, memory_ran_out: bool, output: str = "") -> Finding:
     """A child ended by itself and gave no result; `output` is the end of what it wrote.
 
-    If a thread of a library threw an exception and aborted the process, this is `run.raised`, not `run.killed`: gloo and
-    NCCL do so when a peer leaves or sends garbage, which is no crash of this node.
+    If a thread of a library threw an exception and aborted the process, this is `run.raised`, not `run.killed`: gloo
+    and NCCL do so when a peer leaves or sends garbage, which is no crash of this node.
     """
     evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
     if ending.status is None:

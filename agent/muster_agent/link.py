@@ -1,8 +1,8 @@
 """The agent's connection to the broker.
 
 One task listens, one speaks. What is to be said waits outside the connection (replies, the inventory, the outbox), so
-that a lost connection loses none of it. Everything that comes from the broker is untrusted. A message that does not parse
-is counted by kind and dropped. So is a message that makes the agent raise an unexpected error.
+that a lost connection loses none of it. Everything that comes from the broker is untrusted. A message that does not
+parse is counted by kind and dropped. So is a message that makes the agent raise an unexpected error.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Checks whether a Prepare describes a possible group. It repeats what other members announced, and one of them may lie.
+"""Checks whether a Prepare describes a possible group. It repeats what other members announced, and these may lie.
 
-The agent declines an impossible place before it claims the node and spawns ranks. A possible place may still be wrong: if
-the address of rank 0 belongs to something else, the ranks of this node fail, and nothing else happens.
+The agent declines an impossible place before it claims the node and spawns ranks. A possible place may still be wrong:
+if the address of rank 0 belongs to something else, the ranks of this node fail, and nothing else happens.
 """
 
 import ipaddress

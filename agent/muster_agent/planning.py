@@ -44,7 +44,7 @@ RESIDENT_BYTES = 1 << 30
 
 
 def memory_limit_bytes(settings: AgentSettings) -> int:
-    """How much memory all ranks of a run may use together: `agent.memory_limit_gib`, or else half of the host's memory."""
+    """How much memory all ranks of a run may use together: `agent.memory_limit_gib`, else half of the host's."""
     if settings.memory_limit_gib is not None:
         return int(settings.memory_limit_gib * 2**30)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2

@@ -160,7 +160,7 @@ class Runner:
             run.end(run.ending)
 
     def _share_of_memory(self, ranks: int) -> int | None:
-        """The limit of each of a run's ranks: a peer that makes all of them grow then takes no more than one run may."""
+        """The limit of each rank of a run: a peer that makes all of them grow takes no more than one run may."""
         limit = self.surroundings.memory_limit_bytes
         return limit // ranks if limit is not None else None
 

@@ -19,7 +19,7 @@ def finished(count: int, **fields: Any) -> Finished:
 
 
 def test_a_reply_that_fits_is_not_changed():
-    """This includes the largest reply that a node usually sends."""
+    """Neither is the largest reply that a node usually sends."""
     for reply in (
         Ready(**HEADER),
         Declined(**HEADER, reason="busy", detail="x"),

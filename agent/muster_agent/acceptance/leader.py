@@ -44,7 +44,7 @@ _MOST_HELLO_BYTES = 1 << 20
 """Several times the inventory of a node with sixteen devices and the maximum number of labels."""
 
 _MOST_STRANGERS = 64
-"""Connections at once that are not members: the port is open to the whole network. A further one replaces the oldest."""
+"""Connections at once that are not members: the port is open to the whole network. One more replaces the oldest."""
 
 _MOST_LISTED = 16
 
