@@ -108,7 +108,7 @@ def eventually() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session", params=["installed", "newer"])
 def mosquitto_program(request: pytest.FixtureRequest) -> Path:
-    """Each Mosquitto that muster is held against: the installed one and, if that is older, the one of Debian 13."""
+    """Each Mosquitto that muster is tested with: the installed one and, if that is older, the one of Debian 13."""
     if request.param == "installed":
         return brokers.installed()
     if brokers.version_of(brokers.installed()) >= brokers.NEWER_SINCE:
@@ -120,7 +120,7 @@ def mosquitto_program(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def new_mosquitto(tmp_path_factory):
-    """Makes brokers of which each runs for as long as its context lasts; of the installed program, if of no other."""
+    """Makes brokers that run while their context lasts; `program` is the installed Mosquitto if none is given."""
 
     @contextlib.contextmanager
     def run(settings: str = OPEN_TO_ALL, program: Path | None = None):
@@ -143,7 +143,7 @@ def mosquitto(new_mosquitto):
 
 @pytest.fixture(scope="session")
 def mischief(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that has, for PYTHONPATH, the plugin that misbehaves and one that cannot even be imported."""
+    """A directory for PYTHONPATH with the plugin that misbehaves, and one that cannot be imported."""
     site = tmp_path_factory.mktemp("mischief")
     shutil.copy(Path(__file__).parent / "faults" / "muster_mischief.py", site)
     (site / "muster_ruin.py").write_text("raise SystemExit('this plugin ends whoever imports it')\n")
