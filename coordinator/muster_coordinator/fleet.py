@@ -239,7 +239,7 @@ class Fleet:
             case LabelsSeen():
                 return self._roster.label(event, now)
             case AgentMisbehaved(node, kind, detail):
-                return self._roster.accuse(node, kind, detail, self._orders.new_id(), now)
+                return self._roster.note_misconduct(node, kind, detail, self._orders.new_id(), now)
 
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
@@ -269,7 +269,7 @@ class Fleet:
         commands: list[Command] = []
         for name in self._roster.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
-        commands += self._roster.excuse(self._orders.new_id(), now)
+        commands += self._roster.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeping.tick(event, now)
         return [*commands, *self._quarantining.tick(now)]
 

@@ -1,4 +1,4 @@
-"""What is taken of the reports of nodes: what is new, as much as a node may have stored, under ids that are its own."""
+"""Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
 
 from collections.abc import Mapping
 
@@ -16,11 +16,11 @@ from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
 
 MOST_STREAMS = 16
-"""Of one node. An agent begins a new one when its outbox is lost; of a node that does nothing else, the first go."""
+"""Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
 
 
 class Streams:
-    """Through which number each stream of each node has been taken."""
+    """By node and stream, the sequence number up to which runs were taken."""
 
     def __init__(self) -> None:
         self._through: dict[str, dict[str, int]] = {}
@@ -31,11 +31,11 @@ class Streams:
             self._through.setdefault(node, {})[stream] = through
 
     def through(self, node: str, stream: str) -> int:
-        """The number; 0 for a stream that is new."""
+        """The sequence number up to which runs of the stream were taken; 0 for a new stream."""
         return self._through.get(node, {}).get(stream, 0)
 
     def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
-        """Notes what was taken; answers with what is remembered no longer in its place."""
+        """Notes what was taken. Returns the command to erase the oldest stream when the node has too many."""
         streams = self._through.setdefault(node, {})
         streams.pop(stream, None)
         streams[stream] = through
@@ -46,14 +46,14 @@ class Streams:
         return [EraseStream(node, oldest)]
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self._through.pop(node, None)
 
 
 class ReportIntake:
-    """How far the streams of all nodes are taken, what each node may still have stored, and which runs were ordered.
+    """Takes reports: knows the streams and quotas of all nodes, and which runs the coordinator has ordered.
 
-    What is taken is evidence about the nodes of `roster`, and may be what `quarantining` waits for.
+    A run that is taken is evidence about its node in `roster`, and may be the test that `quarantining` waits for.
     """
 
     def __init__(
@@ -68,24 +68,24 @@ class ReportIntake:
         self._run_ids = RunIds()
 
     def note_ordered(self, run: str, node: str) -> None:
-        """Notes that a run was ordered from a node."""
+        """Notes that the coordinator has ordered a run from a node."""
         self._run_ids.note_ordered(run, node)
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self.streams.forget(node)
         self._quotas.forget(node)
 
     def take(self, report: Report, size: int, now: float) -> list[Command]:
-        """Takes what is new in a report of `size` bytes, and acknowledges it.
+        """Takes the new runs of a report of `size` bytes, and acknowledges them.
 
-        What is beyond its node's quota is not acknowledged: its agent keeps it.
+        A report beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
         """
         commands = self._roster.note_clock(report, now)
         self._counts.reports += 1
         if not self._quotas.has_room(report.node, now):
             self._counts.over_quota += 1
-            return [*commands, *self._roster.accuse(report.node, Misconduct.OVER_QUOTA, "", report.id, now)]
+            return [*commands, *self._roster.note_misconduct(report.node, Misconduct.OVER_QUOTA, "", report.id, now)]
         intake = take(report, self.streams.through(report.node, report.stream))
         self._counts.gaps += intake.gap
         self._counts.duplicates += intake.duplicates
@@ -104,7 +104,7 @@ class ReportIntake:
         return [*commands, SendAck(report.node, ack)]
 
     def _take_runs(self, report: Report, intake: Intake, now: float) -> list[Command]:
-        """Has the new runs of a report stored, and takes them as evidence."""
+        """The commands that store the new runs of a report, and what follows from them as evidence."""
         node, late_s = report.node, behind_s(report.sent_at, now)
         runs = tuple(map(self._named, intake.fresh))
         self._counts.runs += len(runs)
@@ -115,7 +115,7 @@ class ReportIntake:
             self._quarantining.note_run(run)
             if not self._roster.nodes[node].has_announced(run.check):
                 self._counts.not_announced += 1
-                commands += self._roster.accuse(node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+                commands += self._roster.note_misconduct(node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
             elif changed := self._roster.add_run(dated(run, late_s, now), now):
                 self._quotas.charge(node, stored_bytes=BYTES_OF_A_CHANGE * len(changed))
                 commands += changed

@@ -1,9 +1,10 @@
 """The connections of a server: how many there may be, and how long a client may keep the server waiting.
 
 A connection is either *at work*: the server owes its client something. Or it *waits* for its client: for a request, for
-the next one, or for the client to read what was sent. A connection that waits longer than `WAIT_S` is closed. When all
-places are taken, the connection that has waited longest is closed to make room for a new one. Therefore neither ten
-thousand silent connections nor a client that sends a byte a second can keep out a client that sends its request at once.
+the next one, or for the client to read what was sent. The server closes a connection that waits longer than `WAIT_S`.
+When all places are taken, it closes the connection that has waited longest, to make room for a new one. Therefore
+neither ten thousand silent connections nor clients that send a byte a second keep out a client that sends its request
+at once.
 
 Every step takes constant time, with one exception: the search for the longest waiting connection of one address.
 """
