@@ -30,7 +30,7 @@ def are_alike(one: CheckInfo, other: CheckInfo) -> bool:
 
 def different(check: str) -> str:
     """The reason why a node with another definition of the check cannot take part."""
-    return f"it announces another definition of check {check} than most nodes"
+    return f"its definition of check {check} differs from that of most nodes"
 
 
 def usual_check(name: str, nodes: Iterable[Node], fleet: Iterable[Node]) -> CheckInfo:

@@ -232,7 +232,7 @@ class Fleet:
         return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
 
     def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
-        """Takes what is known about a node besides what it measures."""
+        """Takes what becomes known about a node apart from its runs."""
         match event:
             case InventorySeen():
                 return self._note_inventory(event, now)
