@@ -254,7 +254,8 @@ class Group:
     def _culprits(self) -> tuple[Blame, ...]:
         blamed = gravest(member.fault for member in self.facts.values() if member.fault)
         if self.first_is_unreachable():
-            detail = f"it listens on {self.facts[self.members[0]].address!r}, which is its own host to every other
+            address = self.facts[self.members[0]].address
+            detail = f"it listens on {address!r}, where every other member finds itself"
             member" return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
