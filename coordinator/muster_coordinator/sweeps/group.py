@@ -256,7 +256,7 @@ class Group:
         if self.first_is_unreachable():
             address = self.facts[self.members[0]].address
             detail = f"it listens on {address!r}, where every other member finds itself"
-            member" return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
+            return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
         return blamed
