@@ -128,7 +128,7 @@ class Baseline:
         return self.release(), self._record()
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         before = self._withdraw(node)
         self._drop(node, [*self._nodes.get(node, ())])
         self._enter(node, before)

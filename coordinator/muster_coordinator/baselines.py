@@ -122,7 +122,7 @@ class Baselines:
         return compared
 
     def forget(self, node: str) -> list[Command]:
-        """Does without a node that has left: it counts no more, and its own levels are stored as none."""
+        """Forgets a node that has left. Its devices count no more, and empty levels are stored for it."""
         had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
         for key in had:
             record, levels = self._stored[key]

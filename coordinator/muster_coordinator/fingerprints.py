@@ -55,7 +55,7 @@ class Fingerprints:
         return self._suspects.take(node, found, at=now, nodes=len(self._nodes), shifted=False, now=now)
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         before = self._withdraw(node)
         self._drop(node, [*self._nodes.get(node, ())])
         self._enter(node, before)

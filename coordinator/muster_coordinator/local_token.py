@@ -17,7 +17,7 @@ NAME = "api_token"
 
 
 def write_token(data_dir: Path) -> str:
-    """Makes a new token and writes it into `data_dir`; Unavailable when that is not possible."""
+    """Makes a new token and writes it into `data_dir`; Unavailable when the file cannot be written."""
     token = secrets.token_urlsafe(32)
     fresh = data_dir / f".{NAME}.{os.getpid()}"
     try:

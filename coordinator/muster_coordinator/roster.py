@@ -120,7 +120,7 @@ class Roster:
         return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def forget(self, name: str, now: float) -> list[Command]:
-        """Does without a node that has left; when it is heard of again, it is a new one."""
+        """Forgets a node that has left. If it comes back, it is a new one."""
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
@@ -138,7 +138,7 @@ class Roster:
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
-        """Does without a node for good."""
+        """Forgets a node for ever."""
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)

@@ -41,7 +41,7 @@ Instant = Annotated[
 ]
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
-"""A duration of at most a year, so that a time plus a duration is a time."""
+"""A duration of at most a year. A time plus such a duration is still a valid time."""
 
 TotalSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """The sum of durations of several steps, rounds or nodes, which may be more than a year."""
