@@ -1,10 +1,12 @@
-"""How much a node may send. What is more is dropped before it is decoded; an agent that means well sends it again.
+"""How much a node may send. The coordinator drops what is more before it decodes it; an honest agent sends it again.
 
-A node has an allowance for each kind of message, in messages and in bytes. Both fill at a constant rate up to a burst.
-An ordinary agent sends a heartbeat every ten seconds, some 40 reports of 1 KiB an hour and check, and in a sweep a few
-replies a second. After an outage it sends up to 10,000 kept runs, 500 at a time, which the burst and the rate take in
-about two minutes. Every limit is at least ten times what such an agent needs, and twice what the settings allow: with
-the shortest `agent.heartbeat_s` it sends two heartbeats a second.
+A node has an allowance for each kind of message, in messages and in bytes. Both refill at a constant rate up to a burst
+(a token bucket). An ordinary agent sends a heartbeat every ten seconds, about 40 reports of 1 KiB for each check in an
+hour, and a few replies a second during a sweep. After an outage it sends up to 10,000 kept runs, 500 at a time; burst
+and rate admit these within about two minutes. Every limit is at least ten times what such an agent needs. It is twice
+what the settings allow: with the shortest `agent.heartbeat_s` an agent sends two heartbeats a second.
+
+Admitting a message takes constant time.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from muster.wire.topics import NodeTopic
 
 
 class Rate(NamedTuple):
-    """So much at once, and so much a second in the long run."""
+    """How much may come at once, and how much a second in the long run."""
 
     burst: float
     per_s: float
@@ -39,7 +41,7 @@ LIMITS = {
 
 @dataclass(slots=True)
 class Meter:
-    """What is left of a limit that was full at `at`, in messages and bytes."""
+    """What was left at the time `at` of a limit, in messages and bytes."""
 
     limits: Limits
     at: float
@@ -48,10 +50,11 @@ class Meter:
 
     @classmethod
     def full(cls, limits: Limits, now: float) -> "Meter":
+        """A meter of which nothing is used yet."""
         return cls(limits, now, limits.messages.burst, limits.bytes.burst)
 
     def admit(self, size: int, now: float) -> bool:
-        """Whether a message of so many bytes may be taken `now`, which counts against what is left."""
+        """Charges a message of `size` bytes; False, and nothing is charged, when too little is left."""
         passed_s, self.at = max(0.0, now - self.at), now
         self.messages = min(self.limits.messages.burst, self.messages + passed_s * self.limits.messages.per_s)
         self.bytes = min(self.limits.bytes.burst, self.bytes + passed_s * self.limits.bytes.per_s)
@@ -66,16 +69,16 @@ class Allowances:
     """What every node may still send."""
 
     MOST_METERS = 200_000
-    """Four for each of 50,000 nodes. Without an ACL at the broker, anybody can make up names; then the oldest go."""
+    """Four for each of 50,000 nodes. Without a broker ACL anybody can make up names; then the oldest meters go."""
 
     def __init__(self) -> None:
         self._meters: dict[tuple[str, NodeTopic], Meter] = {}
 
     def admit(self, node: str, topic: NodeTopic, size: int, now: float) -> bool:
-        """Whether a message of this node may be taken `now`."""
+        """Whether the coordinator may take a message of `size` bytes from this node; charges it if so."""
         limits = LIMITS.get(topic)
         if limits is None:
-            return True  # nodes have nothing to say there, and the codec refuses it
+            return True  # no node sends on this topic; the codec refuses the message
         key = (node, topic)
         meter = self._meters.get(key)
         if meter is None:

@@ -1,9 +1,9 @@
 """What is normal for one metric of one check, over all devices that are measured in the same way.
 
 - A device counts by the median of its last values. What it has shown first, over several runs, is its own level.
-- No node counts with more devices than the usual one has, whatever it announces: `shares` says why.
+- A node counts with at most the usual number of devices, whatever it announces: see `shares`.
 - The anchor is the level of the fleet that counts as normal. It is taken when there are enough devices of enough nodes,
-  and taken again each time their number has doubled, so that the first few do not decide for all.
+  and again each time their number has doubled. Otherwise the first few devices would decide for all.
 - The anchor follows the fleet to the better, but never to the worse: where the fleet becomes worse as a whole, or many
   nodes at once, that is a shift. It is found as such and held against no node, until the fleet is back or an operator
   says that this is normal now. So a bad fleet does not teach that bad is normal.
@@ -72,8 +72,8 @@ class Baseline:
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
-        self._typical = Ranked()  # of each of these that has one
-        self._noises = Ranked()  # of each of these that has an own level
+        self._typical = Ranked()  # the median of each device that counts and has one
+        self._noises = Ranked()  # the noise of each device that counts and has an own level
         self._suspects = Suspects()
 
     def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
@@ -92,7 +92,7 @@ class Baseline:
     def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float, *, alike: int) -> Learned:
         """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
 
-        `present` are the devices that the node has, none when that is not known; so many nodes are `alike`.
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
         """
         self._alike = alike
         if now < self._reset_at:
@@ -128,7 +128,7 @@ class Baseline:
         return self.release(), self._record()
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         before = self._withdraw(node)
         self._drop(node, [*self._nodes.get(node, ())])
         self._enter(node, before)
@@ -194,11 +194,11 @@ class Baseline:
             self.devices -= 1
 
     def _counted(self, node: str) -> list[Track]:
-        """The devices that a node counts with."""
+        """The devices with which a node counts."""
         return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
 
     def _withdraw(self, node: str) -> int:
-        """Counts without a node; how many devices it has."""
+        """Takes the devices of a node out of the counts; returns how many devices the node has."""
         for track in self._counted(node):
             self._typical.replace(track.typical, None)
             self._noises.replace(track.noise, None)
@@ -206,7 +206,7 @@ class Baseline:
         return len(self._nodes.get(node, ()))
 
     def _enter(self, node: str, before: int) -> None:
-        """Counts with a node again that had so many devices before."""
+        """Counts the devices of a node again. `before` is what `_withdraw` returned."""
         if self._shares.replace(before, len(self._nodes.get(node, ()))):
             self._count_again()
             return
@@ -216,7 +216,7 @@ class Baseline:
             self._counting += 1
 
     def _count_again(self) -> None:
-        """Counts all nodes anew, which takes time in proportion to them."""
+        """Counts the devices of all nodes anew, in time proportional to their number."""
         tracks = [track for node in self._nodes for track in self._counted(node)]
         self._counting = len(tracks)
         self._typical = Ranked(track.typical for track in tracks)

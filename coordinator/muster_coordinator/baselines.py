@@ -4,9 +4,10 @@ Only runs that stand for a node alone and do not fail teach anything: what refer
 compared that have the same check, the same parameters and the same of the facts in `COMPARED_BY`. Versions of software
 are among them for results, bit by bit, but not for speeds: a driver that makes a fleet slower is what a shift shows.
 
-What is kept is bounded. What the fewest nodes have measured goes first, and of that what was not measured for the
-longest time: a node that makes up facts has as many baselines as it likes, and loses its own. A device takes about 500
-bytes in a baseline, so that 10,000 nodes of 8 devices with ten metrics each take 400 MB.
+The number of baselines and devices is bounded. The baseline that the fewest nodes have measured goes first, and of
+several the one that was not measured for the longest time: a node that makes up facts begins as many baselines as it
+likes, and loses its own. A device takes about 500 bytes in a baseline. 10,000 nodes of 8 devices with ten metrics each
+take 400 MB.
 """
 
 import hashlib
@@ -48,14 +49,16 @@ MAX_DEVICES = 2_000_000
 """Counted in every baseline that they are in."""
 
 MAX_CONDITION_CHARS = 4_096
+"""A run with longer conditions is not compared. No node can make the coordinator keep them."""
+
 MAX_RESULTS = 64
-"""Of one run; a matrix product has one for each number format."""
+"""Fingerprints of one run that count; a matrix product has one for each number format."""
 
 MAX_READINGS = 2_000
 """Numbers of one run that are compared: ten metrics of 128 devices are 1,280. Of more, the last metrics are not."""
 
 MAX_RESULT_CHARS = 256
-"""Longer ones are no conditions and no fingerprints; nobody can make the coordinator keep them."""
+"""A longer result is no fingerprint. No node can make the coordinator keep it."""
 
 
 @dataclass(slots=True)
@@ -98,17 +101,17 @@ class Baselines:
     def observe(
         self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
     ) -> Compared:
-        """Learns from a run and compares it by these metrics; so many nodes are of the node's machine type."""
+        """Learns from a run and compares it by `metrics`; `alike` nodes have the machine type of the run's node."""
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
             return NOTHING
         if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
-            return NOTHING  # seen here once: it is a part of the condition of every metric and result
+            return NOTHING  # these are part of every key below: checked here once instead of for each metric
         compared = Compared()
         self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
         self._compare_results(run, inventory, compared, now=now, alike=alike)
-        self._forget_the_rarest(compared)
+        self._drop_rarest(compared)
         return compared
 
     def reset(self, id: str, now: float) -> Compared:
@@ -122,7 +125,7 @@ class Baselines:
         return compared
 
     def forget(self, node: str) -> list[Command]:
-        """Does without a node that has left: it counts no more, and its own levels are stored as none."""
+        """Forgets a node that has left. Its devices count no more, and empty levels are stored for it."""
         had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
         for key in had:
             record, levels = self._stored[key]
@@ -172,7 +175,7 @@ class Baselines:
             if readings and (key := _key(run.check, metric, when)) is not None:
                 known = self._kept.get(key)
                 if isinstance(known, Baseline) and known.worse is not worse:
-                    self._drop(key, compared)  # who measured first was wrong about it, or most say otherwise now
+                    self._drop(key, compared)  # most nodes announce another direction now than when it began
                 baseline = self._baseline(key, run, metric, worse, when)
                 self._note_measured(key, run.node, compared)
                 before = baseline.devices
@@ -202,8 +205,8 @@ class Baselines:
         if run.facts.get("backend") == "cpu":
             return  # with which bits it multiplies depends on the processor, about which facts say nothing
         present: set[Device] = {device.index for device in inventory.devices}
-        for model, name, told in islice(_results(run), MAX_RESULTS):
-            results = _announced(told, present)
+        for model, name, reported in islice(_results(run), MAX_RESULTS):
+            results = _announced(reported, present)
             when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
             what = f"fingerprint of {name}"
             key = _key(run.check, what, when)
@@ -218,12 +221,13 @@ class Baselines:
             compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
             self._devices += kept.devices - before
 
-    def _forget_the_rarest(self, compared: Compared) -> None:
+    def _drop_rarest(self, compared: Compared) -> None:
+        """Drops the baselines that the fewest nodes have measured until the limits hold."""
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
     def _note_measured(self, key: str, node: str, compared: Compared) -> None:
-        """Has a node that is alone in too many baselines give up its oldest."""
+        """Notes who measured, and drops the oldest baseline of a node that is alone in too many."""
         if (given_up := self._founders.note(key, node)) is not None:
             self._drop(given_up, compared)
 
@@ -244,12 +248,16 @@ def _subject(run: Run, what: str) -> str:
     return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
 
 
-Said = TypeVar("Said")
+Measured = TypeVar("Measured")
 
 
-def _announced(measured: Sequence[tuple[Device, Said]], present: Set[Device]) -> list[tuple[Device, Said]]:
-    """What was measured of devices that the node has announced; all of it, up to a limit, where it announced none."""
-    return [it for it in measured[:MOST_DEVICES] if not present or it[0] is None or it[0] in present]
+def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]) -> list[tuple[Device, Measured]]:
+    """What was measured on devices that the node has announced; on any device when it announced none."""
+    return [
+        (device, value)
+        for device, value in measured[:MOST_DEVICES]
+        if not present or device is None or device in present
+    ]
 
 
 def _key(check: str, what: str, when: Json) -> str | None:

@@ -22,10 +22,10 @@ from muster.errors import Unavailable
 LISTENER = "default"  # amqtt insists on one of this name
 
 MOST_CONNECTIONS = 512
-"""One host has a few agents; a demo with hundreds would run out of processors first."""
+"""One host has a few agents. A demo with hundreds of agents runs out of processors first."""
 
 MOST_CONNECT_BYTES = 64 << 10
-"""What a client says before the broker knows it: its name, its last will. MQTT would allow 256 MiB."""
+"""Bytes that a client may send before the broker knows it: its name and its last will. MQTT allows 256 MiB."""
 
 
 class Snapshot(dict[str, Any]):
@@ -43,7 +43,7 @@ class Snapshot(dict[str, Any]):
 
 
 class Writer(StreamWriterAdapter):  # type: ignore[misc]
-    """amqtt's writer, which tells the transport."""
+    """amqtt's writer, with its `transport`."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         super().__init__(writer)
@@ -51,9 +51,10 @@ class Writer(StreamWriterAdapter):  # type: ignore[misc]
 
 
 class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
-    """amqtt's broker, which otherwise sends a new client what is retained for the subscriptions of all the others.
+    """amqtt's broker with two faults mended.
 
-    Who has said CONNECT is at work among `connections`; amqtt would wait for that for ever.
+    amqtt sends a new client the retained messages for the subscriptions of all other clients too. It also waits for
+    ever for the CONNECT of a client; here `connections` ends a client that does not send it.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -63,9 +64,9 @@ class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
         )
 
     async def _initialize_client_session(self, reader: Any, writer: "Writer", *address: Any) -> Any:
-        known = await super()._initialize_client_session(reader, writer, *address)
+        session = await super()._initialize_client_session(reader, writer, *address)
         self.connections.start_work(writer.transport)
-        return known
+        return session
 
     async def _publish_retained_messages_for_subscription(
         self, subscription: tuple[str, int], session: Session

@@ -19,11 +19,11 @@ SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
 
 
 def read_in_bursts(client: aiomqtt.Client, has_enough: Callable[[], bool]) -> None:
-    """Has a client read all that has come at once, up to BURST packets, and nothing while `has_enough`.
+    """Makes a client read up to BURST packets in one turn of the event loop, and nothing while `has_enough()`.
 
-    aiomqtt reads one packet in each turn of the event loop. While actors are at work turns are long, and what nodes
-    report would wait for them. It also reads however little of that is taken, and throws away what its queue cannot
-    hold: when ten thousand nodes have said what they are made of, half of it. What is not read the broker keeps.
+    aiomqtt reads one packet in each turn. Turns are long while actors work, and reports would wait. aiomqtt also reads
+    on when nobody takes the messages, and throws away what its queue cannot hold: half of the inventories of ten
+    thousand nodes. The broker keeps what the client does not read.
     """
     bursts = _Bursts(client, has_enough)
     client._client.loop_read = bursts.read  # type: ignore[method-assign]  # replaced on purpose
@@ -37,7 +37,7 @@ class _Bursts:
         self._has_enough = has_enough
 
     def read(self, max_packets: int = 1) -> MQTTErrorCode:
-        """What aiomqtt calls when something has come."""
+        """Reads what has come; aiomqtt calls it in place of paho's `loop_read`."""
         connection = self._connection()
         if connection is not None and self._has_enough() and not _is_decoded(connection):
             self._pause(connection)

@@ -21,7 +21,7 @@ class Client:
         if parts.scheme not in ("http", "https") or not _is_host_and_port(parts):
             raise SettingsError("--url: must be the URL of a coordinator, for example http://127.0.0.1:8787")
         if "@" in parts.netloc:
-            raise SettingsError("--url: must hold no user: the API takes a token, see --token-file")
+            raise SettingsError("--url: contains a user name; remove it and give the API's token with --token-file")
         self._connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._address = parts.netloc
         self._root = parts.path.rstrip("/") + "/api/v1/"

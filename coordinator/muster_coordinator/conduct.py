@@ -1,7 +1,7 @@
-"""How agents behave towards the coordinator: what is held against a node that sends too much, or what is wrong.
+"""How agents behave towards the coordinator: the findings against a node that sends too much or sends wrong messages.
 
-Such a finding stands until the agent has behaved for QUIET_S. It is a WARNING: the node's health is DEGRADED, and no
-policy takes a node out of service for it.
+Such a finding stands until the agent has behaved for QUIET_S. It is a WARNING: it makes the node DEGRADED, and the
+shipped policy does not drain a node for it.
 """
 
 from enum import StrEnum
@@ -12,11 +12,11 @@ from muster_coordinator.records import NodeFinding
 QUIET_S = 600.0
 
 CHECK = "agent"
-"""What stands in such a finding where others name their check."""
+"""The `check` of such a finding, although no check has found it."""
 
 
 class Misconduct(StrEnum):
-    """What an agent can do wrong; the code of the finding."""
+    """What an agent can do wrong. Each value is the code of its finding."""
 
     FLOODING = "agent.flooding"
     REFUSED = "agent.message_refused"
@@ -26,16 +26,16 @@ class Misconduct(StrEnum):
 
 
 SUMMARIES = {
-    Misconduct.FLOODING: "its agent sends more than a node may; what is beyond that is dropped",
-    Misconduct.REFUSED: "its agent sends messages that no agent of muster sends; they are dropped",
-    Misconduct.FAILED: "a message of its agent made the coordinator fail; it was dropped, and the log has the details",
-    Misconduct.OVER_QUOTA: "its agent reports more than may be stored of a node in a day; the rest waits in its outbox",
-    Misconduct.NOT_ANNOUNCED: "its agent reports runs of checks that it has not announced; they say nothing about it",
+    Misconduct.FLOODING: "the agent sends more than a node may; the coordinator drops the excess",
+    Misconduct.REFUSED: "the agent sends messages that no muster agent sends; the coordinator drops them",
+    Misconduct.FAILED: "the coordinator failed on a message of the agent and dropped it; see message_failed in its log",
+    Misconduct.OVER_QUOTA: "the agent reports more than the quota of a node; the rest waits in its outbox",
+    Misconduct.NOT_ANNOUNCED: "the agent reports runs of checks that it has not announced; they are no evidence",
 }
 
 
 def finding_of(kind: Misconduct, detail: str, cause: str, now: float) -> NodeFinding:
-    """The finding that stands against a node from `now` on."""
+    """The finding that stands against a node from `now` on; `cause` is the id of the message behind it."""
     return NodeFinding(
         code=kind,
         summary=f"{SUMMARIES[kind]}: {detail}" if detail else SUMMARIES[kind],
@@ -48,24 +48,24 @@ def finding_of(kind: Misconduct, detail: str, cause: str, now: float) -> NodeFin
 
 
 class Conduct:
-    """When each node has last done each wrong, of those that stand against it."""
+    """By node and misconduct that stands against it, when the node did it last."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, Misconduct], float] = {}
 
     def note(self, node: str, kind: Misconduct, now: float) -> bool:
-        """Notes a wrong; whether it did not stand against the node yet."""
+        """Notes a misconduct; True when it did not stand against the node before."""
         is_new = (node, kind) not in self._seen
         self._seen[node, kind] = now
         return is_new
 
     def take_quiet(self, now: float) -> list[tuple[str, Misconduct]]:
-        """What stands against nodes no longer."""
+        """Removes and returns what no node has done for QUIET_S."""
         quiet = [key for key, seen in self._seen.items() if now > seen + QUIET_S]
         for key in quiet:
             del self._seen[key]
         return quiet
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self._seen = {key: seen for key, seen in self._seen.items() if key[0] != node}

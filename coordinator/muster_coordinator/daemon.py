@@ -92,7 +92,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
     async with AsyncExitStack() as stack:
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
-        access = access_of(settings)  # when the database is ours alone, so is data_dir
+        access = access_of(settings)  # after the database is locked: no other coordinator writes its token to data_dir
         epoch = await store.next_epoch(time.time())
         pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
@@ -173,16 +173,16 @@ class Shell:
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
             notices = group.create_task(self.notices.run(), name="notices")
-            hands = [
+            leading = [
                 group.create_task(self.surveying.run(), name="surveying"),
                 group.create_task(self.acting.run(), name="acting"),
-                group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
             ]
             sources = [
-                group.create_task(self._lead(hands), name="link"),
+                group.create_task(self._lead(leading), name="link"),
                 group.create_task(self._tick(), name="ticks"),
                 group.create_task(self.thinning.run(), name="thinning"),
-                *hands,
+                group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
+                *leading,
             ]
             try:
                 yield
@@ -208,10 +208,13 @@ class Shell:
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 
-    async def _lead(self, hands: Sequence[asyncio.Task[None]]) -> None:
-        """Speaks for the fleet. When a newer coordinator does so, we act on no node any more."""
+    async def _lead(self, leading: Sequence[asyncio.Task[None]]) -> None:
+        """Runs the link until a newer coordinator leads the fleet, then ends what only the leader may do.
+
+        The watchdog goes on: a supervisor that hears nothing would restart this coordinator, which would lead again.
+        """
         await self.link.run()
-        await _end(hands)
+        await _end(leading)
 
     async def _tick(self) -> None:
         while True:

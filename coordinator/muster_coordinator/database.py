@@ -27,7 +27,7 @@ from muster.terminal import in_one_line
 from muster_coordinator.migrations.upgrade import upgrade
 from muster_coordinator.rows import Unread, Unreadable
 
-_NO_URL = "must be the URL of a database, for example sqlite:////var/lib/muster/muster.db"
+_NO_URL = "is not the URL of a database; use for example sqlite:////var/lib/muster/muster.db"
 
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -46,14 +46,14 @@ class WriteFailed(Unavailable):
 
 
 _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
-"""What a driver says of statements that are wrong, and not of a database that is."""
+"""The errors that a driver raises for a wrong statement, not for a broken database."""
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")
-"""Words by which SQLite says that a file does not hold what it once wrote."""
+"""Words in the errors of SQLite for a file that does not hold what SQLite wrote."""
 
 
 class Database:
-    """An open database with the newest schema. Of a SQLite file there is one user at a time.
+    """An open database with the newest schema. A SQLite file has one coordinator at a time.
 
     `unread` counts the rows that were left out because they cannot be read.
     """
@@ -65,7 +65,7 @@ class Database:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction; WriteFailed when the database does not take it."""
+        """A transaction; WriteFailed when the database refuses it."""
         try:
             async with self.engine.begin() as connection:
                 yield connection
@@ -98,7 +98,7 @@ async def open_database(settings: Settings) -> Database:
     lock = None
     if engine.dialect.name == "sqlite":
         lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
-        event.listen(engine.sync_engine, "connect", _set_up)
+        event.listen(engine.sync_engine, "connect", _configure)
         # Many rows in one statement: for each statement SQLite's thread has to wait for the interpreter's lock.
         engine.dialect.use_insertmanyvalues_wo_returning = True
     database = Database(engine, lock)
@@ -116,11 +116,14 @@ async def open_database(settings: Settings) -> Database:
 
 
 async def _try_options(engine: AsyncEngine) -> None:
-    """Drivers look at the options of the URL when they connect, and quote them in their errors."""
+    """Connects once; SettingsError when the driver refuses an option of the URL.
+
+    The driver's own error would quote the option, which may be a password.
+    """
     try:
         await (await engine.connect()).close()
     except (TypeError, ValueError):
-        raise SettingsError("store.url: has options behind its `?` that the driver does not take") from None
+        raise SettingsError("store.url: the driver refuses an option behind the `?`; remove or correct it") from None
 
 
 def open_to_read(settings: Settings) -> AsyncEngine | None:
@@ -158,15 +161,15 @@ def _url(settings: Settings) -> URL:
 
 
 def _reason(error: DBAPIError | OSError) -> str:
-    """In one line, for a damaged file with what to do; nothing of it is ever deleted or written over by us."""
-    said = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
-    if not any(word in said.lower() for word in _DAMAGED):
-        return said
-    return f"{said}; the file is damaged: restore a backup of it, or move it away to begin with an empty one"
+    """The error in one line. For a damaged file it also says what to do, because muster never deletes the file."""
+    reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+    if not any(word in reason.lower() for word in _DAMAGED):
+        return reason
+    return f"{reason}; the file is damaged: restore a backup, or move the file away to start with an empty database"
 
 
 def _shown(url: URL) -> str:
-    """The URL without its password and without its query, which may hold another."""
+    """The URL without its password and without its query, which may hold another password."""
     return url.set(query={}).render_as_string()
 
 
@@ -186,15 +189,16 @@ def _prepare_file(path: Path) -> int:
     return lock
 
 
-def _set_up(connection: Any, _record: Any) -> None:
-    """WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process.
+def _configure(connection: Any, _record: Any) -> None:
+    """Sets up a new connection to SQLite.
 
-    A text that is damaged spoils its own row and not the whole answer: what reads the row refuses it.
+    WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process. With `surrogateescape` a
+    damaged text spoils its own row and not the whole answer: the code that reads the row refuses it.
     """
     connection.driver_connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     try:
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
             connection.execute(f"PRAGMA {pragma}").close()
     except BaseException:
-        connection.close()  # nobody else has it yet, and its thread would outlive us
+        connection.close()  # the pool does not own it yet, and its thread would outlive the process's end
         raise

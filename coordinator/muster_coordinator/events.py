@@ -43,7 +43,7 @@ class InventorySeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportSeen:
-    """A node has sent runs, perhaps again, in a message of `size` bytes."""
+    """A node has sent runs, perhaps not for the first time, in a message of `size` bytes."""
 
     message: Report
     size: int = 0
@@ -58,7 +58,7 @@ class GroupReplySeen:
 
 @dataclass(frozen=True, slots=True)
 class AgentMisbehaved:
-    """The agent of a node has sent too much, or what no agent sends; `detail` is for people."""
+    """The agent of a node has sent too much or a message that no agent sends; `detail` is for people."""
 
     node: str
     kind: Misconduct
@@ -163,7 +163,7 @@ class StoreRuns:
 
 @dataclass(frozen=True, slots=True)
 class EraseStream:
-    """Remove how far a stream of a node is stored."""
+    """Delete the record of how far a stream of a node is stored."""
 
     node: str
     stream: str

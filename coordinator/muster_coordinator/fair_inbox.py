@@ -1,6 +1,8 @@
-"""Messages that wait to be decoded: in the order in which a node has sent them, and of all nodes in turns.
+"""Messages that wait to be decoded: one queue for each node, served in turns.
 
-So a node that has sent much waits for its own messages only. What waits is bounded in bytes, for a node and in all.
+The messages of one node keep their order. A node that sends many messages delays only its own. Example: n1 has 1,000
+messages waiting, then n2 sends one; n2's message is decoded second. The bytes that may wait are bounded for each node
+and in total. `put` takes constant time, `take` constant time for each message.
 """
 
 from collections import deque
@@ -10,36 +12,36 @@ MOST_BYTES_OF_A_NODE = 8 << 20
 """More than an agent has on its way: 500 runs of 256 KiB at most, of which hardly any has more than 10 KiB."""
 
 MOST_BYTES = 32 << 20
-"""Of all nodes. While so much waits, no more is read and the broker keeps it."""
+"""Of all nodes together. While so much waits, the coordinator reads nothing and the broker keeps the messages."""
 
 MOST_BYTES_AT_ONCE = 1 << 20
-"""Of what is taken in one go, before others in this process get their turn."""
+"""What `take` hands out at once, before other tasks of this process get their turn."""
 
 M = TypeVar("M")
 
 
 class Waiting(NamedTuple, Generic[M]):
-    """A message with the bytes that it takes."""
+    """A message with its size in bytes."""
 
     message: M
     size: int
 
 
 class FairInbox(Generic[M]):
-    """What waits, by node."""
+    """The waiting messages of all nodes; `bytes` is their total size."""
 
     def __init__(self) -> None:
         self.bytes = 0
         self._count = 0
         self._queues: dict[str, deque[Waiting[M]]] = {}
         self._bytes_of: dict[str, int] = {}
-        self._turns: deque[str] = deque()  # every node of which something waits, once
+        self._turns: deque[str] = deque()  # every node with waiting messages, once
 
     def __len__(self) -> int:
         return self._count
 
     def put(self, node: str, message: M, size: int) -> bool:
-        """Lets a message wait; False when too much of its node waits already."""
+        """Appends a message; False, and nothing is appended, when too many bytes of its node wait already."""
         waiting = self._bytes_of.get(node, 0)
         if waiting and waiting + size > MOST_BYTES_OF_A_NODE:
             return False
@@ -53,7 +55,7 @@ class FairInbox(Generic[M]):
         return True
 
     def take(self, most: int) -> list[M]:
-        """At most so many messages, one of each node in turns, and no more after MOST_BYTES_AT_ONCE."""
+        """Removes and returns up to `most` messages, one of each node in turns; stops after MOST_BYTES_AT_ONCE."""
         taken: list[M] = []
         size = 0
         while self._turns and len(taken) < most and size < MOST_BYTES_AT_ONCE:

@@ -1,8 +1,8 @@
 """Whether all devices come to the same result where they must: same model, same software, same parameters.
 
 A result that differs from that of most devices is no proof, because muster does not know everything that decides about
-bits; it makes the node a suspect. Many that differ have a common cause, and then it is held against none of them. No
-node counts with more devices than the usual one has, whatever it announces: `shares` says why.
+bits; it makes the node a suspect. Many that differ have a common cause, and then no node is suspected. A node counts
+with at most the usual number of devices, whatever it announces: see `shares`.
 """
 
 import sys
@@ -40,7 +40,7 @@ class Fingerprints:
     ) -> Held:
         """Notes the results of one run; what is held against nodes now.
 
-        `present` are the devices that the node has, none when that is not known; so many nodes are `alike`.
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
         """
         self._alike = alike
         before = self._withdraw(node)
@@ -55,7 +55,7 @@ class Fingerprints:
         return self._suspects.take(node, found, at=now, nodes=len(self._nodes), shifted=False, now=now)
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         before = self._withdraw(node)
         self._drop(node, [*self._nodes.get(node, ())])
         self._enter(node, before)
@@ -68,7 +68,7 @@ class Fingerprints:
 
     @property
     def nodes(self) -> int:
-        """How many nodes have told their results."""
+        """How many nodes have reported results."""
         return len(self._nodes)
 
     def fleet_finding(self) -> FleetFinding | None:
@@ -94,11 +94,11 @@ class Fingerprints:
             self.devices -= 1
 
     def _counted(self, node: str) -> list[str]:
-        """The results that a node counts with."""
+        """The results with which a node counts."""
         return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
 
     def _withdraw(self, node: str) -> int:
-        """Counts without a node; how many devices it has."""
+        """Takes the results of a node out of the counts; returns how many devices the node has."""
         results = self._counted(node)
         self._counting -= len(results)
         for result in results:
@@ -108,7 +108,7 @@ class Fingerprints:
         return len(self._nodes.get(node, ()))
 
     def _enter(self, node: str, before: int) -> None:
-        """Counts with a node again that had so many devices before."""
+        """Counts the results of a node again. `before` is what `_withdraw` returned."""
         if self._shares.replace(before, len(self._nodes.get(node, ()))):
             self._count_again()
             return
@@ -119,7 +119,7 @@ class Fingerprints:
                 self._leader = result
 
     def _count_again(self) -> None:
-        """Counts all nodes anew, which takes time in proportion to them."""
+        """Counts the results of all nodes anew, in time proportional to their number."""
         self._counts = Counter(result for node in self._nodes for result in self._counted(node))
         self._counting = self._counts.total()
         self._leader = max(self._counts, key=self._counts.__getitem__, default="")

@@ -240,14 +240,14 @@ class Fleet:
         return commands
 
     def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
-        """Takes what is known about a node besides what it measures."""
+        """Takes what becomes known about a node apart from its runs."""
         match event:
             case InventorySeen():
                 return self._note_inventory(event, now)
             case LabelsSeen():
                 return self._roster.label(event, now)
             case AgentMisbehaved(node, kind, detail):
-                return self._roster.accuse(node, kind, detail, self._orders.new_id(), now)
+                return self._roster.note_misconduct(node, kind, detail, self._orders.new_id(), now)
 
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
@@ -262,7 +262,7 @@ class Fleet:
         if name not in self._inventories:
             return []
         if not self._quotas.has_room(name, now):
-            return self._roster.accuse(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
+            return self._roster.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
         message = self._inventories.pop(name)
         if commands := self._roster.equip(message, now):
             self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
@@ -289,7 +289,7 @@ class Fleet:
         commands: list[Command] = []
         for name in self._roster.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
-        commands += self._roster.excuse(self._orders.new_id(), now)
+        commands += self._roster.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeping.tick(event, now)
         return [*commands, *self._quarantining.tick(now)]
 

@@ -1,28 +1,28 @@
-"""Which node is alone in what it is compared by, so that one node cannot take the room of all others.
+"""Limits the baselines that belong to a single node, so that no node can push out the baselines of the others.
 
-Whoever measures with parameters that nobody else uses begins a baseline of its own, and may do so with every run. Of
-those that no second node has joined, a node keeps a limited number: with one more it gives up its oldest.
+A node that measures with parameters of its own begins a new baseline, and may do so with every run. A node may keep
+MOST_ALONE baselines that no second node has joined. When it begins one more, it gives up the oldest of them. Example:
+n1 makes up 1,000 conditions; it keeps the last 200, and the shared baselines stay. Each step takes constant time.
 """
 
 from collections import OrderedDict, defaultdict
 
 MOST_ALONE = 200
-"""A fifth of all baselines. The checks that come with muster make some 60 on a node that is alone in its fleet."""
-
+"""A fifth of all baselines. The built-in checks make about 60 on a node that is alone in its fleet."""
 
 SHARED = ""
-"""In the place of a founder's name."""
+"""Stands in the place of the founder's name when a second node has joined."""
 
 
 class Founders:
-    """By key of a baseline, the node that alone has measured by it so far."""
+    """By key of a baseline, the only node that has measured for it so far."""
 
     def __init__(self) -> None:
         self._founder: dict[str, str] = {}
         self._alone: defaultdict[str, OrderedDict[str, None]] = defaultdict(OrderedDict)
 
     def note(self, key: str, node: str) -> str | None:
-        """Notes that a node measures by a baseline; gives the one that it has to give up for that, if any."""
+        """Notes that a node measures for a baseline. Returns the key of the baseline that it must give up, if any."""
         if self._founder.setdefault(key, node) != node:
             self.end(key)
             self._founder[key] = SHARED
@@ -33,7 +33,7 @@ class Founders:
         return next(iter(alone)) if len(alone) > MOST_ALONE else None
 
     def end(self, key: str) -> None:
-        """Notes that a baseline is no more."""
+        """Forgets a baseline that was dropped."""
         founder = self._founder.pop(key, SHARED)
         if founder != SHARED:
             del self._alone[founder][key]

@@ -14,8 +14,8 @@ a member of a group say nothing about the node: a group's failure indicts nobody
 the node FAILED until a sweep with the same check clears it.
 
 What comparing the node with the fleet and with itself has found (`baselines`) stands beside that until the same
-comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED. So
-does what its agent does wrong (`conduct`), as long as it does it.
+comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED.
+Misconduct of the node's agent (`conduct`) makes the node DEGRADED until the agent has behaved for a while.
 
 Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
 what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
@@ -106,25 +106,28 @@ _HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.S
 _HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
 
 MOST_CHECKS = 2 * MOST_NAMES
-"""Checks of one node of which anything is remembered: those that it announces, and as many that it has announced."""
+"""Checks that the coordinator remembers for one node: all that it can announce, and as many that it announced
+before."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of its own checks that stand against a node; of more the oldest of the check that has found them are left
-out. So many of comparisons as well."""
+"""Findings of its own checks that stand against one node, and as many of comparisons. The check that finds more loses
+its oldest findings."""
 
 MOST_STANDING_BYTES = 256 << 10
-"""What these take in all, as JSON: whatever stands is told and stored with every change. Sixteen devices with as much
-as a process writes to stderr have half of it."""
+"""Size of these findings, as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
+each with what a process wrote to stderr, need half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
-"""Of a finding that stands, as JSON: as much as comes of a run with what its process wrote to stderr. What is larger is
-to be had from the run; kept in memory, told in stories and served with the node, it would be a burden to everybody."""
+"""Size, as JSON, of the evidence of a standing finding: enough for what the process of a run wrote to stderr.
+
+Standing findings are kept in memory, written into stories and served with the node. Larger evidence stays in the run.
+"""
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
-"""By node and subject of comparison, what is held against the node now."""
+"""By node and subject of comparison, the findings that stand against the node now."""
 
 
 def outcome_of(run: Run) -> Outcome | None:
@@ -144,7 +147,7 @@ class CheckEvidence:
     findings: tuple[NodeFinding, ...] = ()
 
     def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
-        """What it comes to with a run."""
+        """The evidence after another run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
@@ -209,12 +212,12 @@ class Evidence:
             self.comparisons[subject] = tuple(_standing_again(finding, stood.get(_what(finding))) for finding in kept)
         return before if before or kept else None
 
-    def accuse(self, finding: NodeFinding) -> None:
-        """Holds something against how the node's agent behaves."""
+    def add_misconduct(self, finding: NodeFinding) -> None:
+        """Adds a finding about how the node's agent behaves."""
         self.conduct[finding.code] = finding
 
-    def excuse(self, code: str) -> None:
-        """Holds that against it no longer."""
+    def remove_misconduct(self, code: str) -> None:
+        """Removes such a finding, if there is one."""
         self.conduct.pop(code, None)
 
     @property
@@ -237,7 +240,8 @@ class Evidence:
         convicted = (finding.summary for finding in self.convictions.values())
         bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
         others = (finding.summary for finding in (*self._compared, *self.conduct.values()))
-        return (*convicted, *bad, *others) if self.checks or self.convictions else ("nothing has been measured yet",)
+        found = (*convicted, *bad, *others)
+        return found if found or self.checks else ("nothing has been measured yet",)
 
     @property
     def _compared(self) -> Iterator[NodeFinding]:
@@ -258,11 +262,11 @@ def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> 
 
 
 def _kept(evidence: Json, run: Run) -> Json:
-    """What is kept of the evidence of a finding that stands."""
+    """The evidence of a standing finding: as it is, or only its key numbers and a note if it is too large."""
     if not evidence or len(to_json(evidence)) <= MOST_EVIDENCE_BYTES:
         return evidence
     numbers: Json = {name: evidence[name] for name in NUMBERS if isinstance(evidence.get(name), int)}
-    return {**numbers, "note": f"the evidence is too large to stand here; run {run.id} has it"}
+    return {**numbers, "note": f"the evidence is too large to be kept here; see run {run.id}"}
 
 
 def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:
@@ -313,5 +317,5 @@ def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeF
 
 
 def held_findings(held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run) -> Held:
-    """What is held against nodes since `run`, as findings that stand against them."""
+    """The findings that comparing `run` has left, as findings that stand against their nodes."""
     return {place: tuple(standing_finding(finding, run) for finding in findings) for place, findings in held.items()}

@@ -1,8 +1,8 @@
 """The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
 
-Whatever a peer sends either becomes an event or is counted by kind, logged once a minute, held against its node, and
-dropped. So is what a node sends beyond its allowance. What cannot be sent while the broker is away is dropped too:
-agents send again what was not acknowledged, and commands expire.
+Every message of a peer either becomes an event, or the link drops it, counts it by kind, logs it once a minute for each
+kind and holds it against its node. The link also drops what a node sends beyond its allowance. While the broker is away
+the link drops what it cannot send: agents send again what was not acknowledged, and commands expire.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from muster_coordinator.allowance import Allowances
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.events import AgentMisbehaved, Event, PublishReferences, SendAck, SendCommand
 from muster_coordinator.inbox import Inbox
-from muster_coordinator.muting import Muting, subscriptions
+from muster_coordinator.muting import MuteList, subscriptions
 from muster_coordinator.node_events import event_of
 
 HEARTBEAT_S = 10.0
@@ -38,29 +38,29 @@ GOODBYE_S = 1.0
 SENDS_AT_ONCE = 64
 
 LOOK_S = 0.5
-"""How often it is looked whether somebody floods, and whether somebody does so no longer."""
+"""How often the link checks whether a node has begun or stopped to flood."""
 
 SWITCHED_WITHIN_S = 3.0
-"""Of 10,000 messages that have come before the flood was noticed, less than a second of work."""
+"""The time for new subscriptions. 10,000 messages that came before the flood was noticed are less than 1 s of work."""
 
 SUBSCRIBED_AT_ONCE = 500
-"""Topics in one packet: with names of usual length, some 20 KiB."""
+"""Topics in one packet; with names of usual length about 20 KiB."""
 
 SUBSCRIBED_QOS = 0
-"""How the broker hands on to us what nodes publish. With QoS 1 it waits for confirmations after a few messages (20 in
-Mosquitto), so that each turn of a busy event loop would bring no more than these. Nothing is less safe: when we are
-gone, the broker forgets what was under way at either QoS, and agents send again what we have not acknowledged."""
+"""The QoS at which the broker delivers what nodes publish. With QoS 1 the broker waits for confirmations after a few
+messages (20 in Mosquitto), and a busy event loop would receive only these in each turn. QoS 0 is as safe: without a
+connection the broker forgets undelivered messages at either QoS, and agents send again what was not acknowledged."""
 
 ANSWERED_WITHIN_S = 300.0
-"""The broker's answers come behind what it has kept for us: of ten thousand new nodes, a minute of work. That it
-is gone shows earlier, by KEEPALIVE_S of reading in vain."""
+"""The broker's answers come behind the messages that it has kept for us: for ten thousand new nodes a minute of work.
+A broker that is gone shows earlier, because nothing arrives for KEEPALIVE_S."""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
-"""What no agent sends, of whatever version."""
+"""The kinds of refused messages that no version of the agent sends."""
 
 SUPERSEDED = (
-    "another coordinator leads this fleet: stop this one, or, if there is no other, clear what the broker has retained "
-    "on the topic of the coordinator and restart this one"
+    "another coordinator leads this fleet: stop this one; if there is no other, clear the retained message on the "
+    "coordinator's topic at the broker and restart this one"
 )
 
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
@@ -68,8 +68,8 @@ RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 log = structlog.get_logger()
 
 
-class Spoken(NamedTuple):
-    """A message on its way out; the broker keeps one that is retained for whoever comes later."""
+class OutgoingMessage(NamedTuple):
+    """A message to publish. The broker keeps a retained one for later subscribers."""
 
     topic: str
     payload: bytes
@@ -77,15 +77,15 @@ class Spoken(NamedTuple):
 
 
 class _Superseded(Exception):
-    """A coordinator with a newer epoch speaks for the fleet."""
+    """A coordinator with a newer epoch leads the fleet."""
 
 
 class Link:
-    """The connection to the broker, kept up until a coordinator with a newer epoch speaks for the fleet.
+    """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
-    `deliver` gets the events of a batch of messages and may wait; nothing more is decoded meanwhile. `known` gives the
-    names of the nodes. `received` counts messages, `refused` those that were dropped, by kind. `connected` says whether
-    all that nodes say comes in, but for those that are `muted`.
+    `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
+    the names of the nodes. `received` counts messages, `refused` counts dropped ones by kind. `connected` says whether
+    the link receives the messages of all nodes that are not `muted`.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Link:
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
-        connection_options(settings.broker, broker_url)  # what is wrong with them is said at the start
+        connection_options(settings.broker, broker_url)  # raises SettingsError at the start rather than in `run`
         self._settings = settings.broker
         self._topics = Topics(settings.fleet)
         self._broker_url = broker_url
@@ -112,34 +112,34 @@ class Link:
         self._deliver = deliver
         self._known = known
         self._allowances = Allowances()
-        self._muting = Muting()
+        self._mutes = MuteList()
         self._log_limit = LogLimit()
         self._misconduct: dict[tuple[str, Misconduct], str] = {}
-        self._outbox: asyncio.Queue[Spoken] | None = None
-        self._references: Spoken | None = None
+        self._outbox: asyncio.Queue[OutgoingMessage] | None = None
+        self._references: OutgoingMessage | None = None
 
     def send(self, command: SendAck | SendCommand | PublishReferences) -> None:
-        """Queues a message; without a connection one to a node is dropped, and the references wait for the next."""
+        """Queues a message. Without a connection, messages to nodes are dropped; references wait for the next one."""
         match command:
             case SendAck(node, ack):
-                spoken = Spoken(self._topics.node(node, NodeTopic.ACK), encode(ack))
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), encode(ack))
             case SendCommand(node, order):
-                spoken = Spoken(self._topics.node(node, NodeTopic.COMMAND), encode(order))
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.COMMAND), encode(order))
             case PublishReferences(message):
-                spoken = self._references = Spoken(self._topics.references, encode(message), retain=True)
+                outgoing = self._references = OutgoingMessage(self._topics.references, encode(message), retain=True)
         if self._outbox is not None:
-            self._outbox.put_nowait(spoken)
+            self._outbox.put_nowait(outgoing)
 
     async def run(self) -> None:
-        """Connects, and connects again whenever the connection is lost, until it is cancelled or superseded.
+        """Connects, and reconnects whenever the connection is lost. Returns when a newer coordinator leads the fleet.
 
-        Two coordinators under one account would otherwise end each other's connection for ever.
+        It must return: two coordinators with one broker account would end each other's connection for ever.
         """
         attempt = 0
         while True:
             try:
                 client = self._client()
-                inbox = Inbox(client, self._allowances, self._muting)
+                inbox = Inbox(client, self._allowances, self._mutes)
                 async with client:
                     attempt = 0
                     await self._serve(client, inbox)
@@ -180,11 +180,11 @@ class Link:
                     await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
-        """Subscribes to what all nodes say, but for those that flood, and says every HEARTBEAT_S that we are there."""
+        """Keeps the subscriptions to all nodes that do not flood, and publishes our heartbeat every HEARTBEAT_S."""
         subscribed: frozenset[str] = frozenset()
         beat_at = 0.0
         while True:
-            floods = self._muting.muted(time.monotonic())
+            floods = self._mutes.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known() if floods else ())
             if not subscribed:
                 await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
@@ -195,17 +195,19 @@ class Link:
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
-                await _say(client, Spoken(self._topics.coordinator, self._presence(online=True), retain=True))
+                await _publish(
+                    client, OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
+                )
             inbox.flooded.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await inbox.flooded.wait()
 
     async def _switch(self, client: aiomqtt.Client, more: frozenset[str], less: frozenset[str]) -> None:
-        """Subscribes to more and at once to less: the broker's answers stand behind the flood that has come so far.
+        """Subscribes to `more` and unsubscribes from `less` at the same time; MqttError when that takes too long.
 
-        When that takes too long, MqttError: the broker forgets what waits for a connection that ends, and agents say
-        again what was among it.
+        The broker's answers come behind the part of the flood that it has queued already. A new connection is quicker:
+        the broker forgets that queue, and agents send again what was in it.
         """
         try:
             async with asyncio.timeout(SWITCHED_WITHIN_S):
@@ -215,10 +217,10 @@ class Link:
         self.connected = self.connected and subscribed
 
     async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:
-        """Whether the broker lets us."""
+        """Subscribes to the patterns; False, with an error in the log, when the broker refuses any."""
         packets = _in_chunks(sorted(patterns))
-        wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in some] for some in packets)
-        answers = await asyncio.gather(*(client.subscribe(it, timeout=ANSWERED_WITHIN_S) for it in wanted))
+        wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
+        answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
         codes = [code for answer in answers for code in answer]
         refused = [pattern for pattern, code in zip(chain(*packets), codes, strict=True) if _is_refusal(code)]
         for pattern in refused:
@@ -227,15 +229,15 @@ class Link:
 
     async def _unsubscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> None:
         packets = _in_chunks(sorted(patterns))
-        await asyncio.gather(*(client.unsubscribe(it, timeout=ANSWERED_WITHIN_S) for it in packets))
+        await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Says once in a while what nodes have done wrong."""
+        """Delivers the misconduct of nodes every LOOK_S: one event for each node and kind, however many messages."""
         while True:
             await asyncio.sleep(LOOK_S)
             for (node, topic), count in inbox.dropped.items():
                 self.refused["beyond_allowance"] += count
-                self._accuse(node, Misconduct.FLOODING, topic)
+                self._note_misconduct(node, Misconduct.FLOODING, topic)
             inbox.dropped.clear()
             wrongs, self._misconduct = self._misconduct, {}
             await self._deliver([AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()])
@@ -250,7 +252,7 @@ class Link:
     def _event(self, message: aiomqtt.Message) -> Event | None:
         try:
             if message.topic.value == self._topics.coordinator:
-                self._hear_coordinator(message.payload)
+                self._note_coordinator(message.payload)
                 return None
             return self._from_node(message)
         except RemoteError as error:
@@ -266,23 +268,23 @@ class Link:
             return event_of(topic, node, message.payload, kept=message.retain)
         except RemoteError:
             raise
-        except Exception as error:  # a bug, which nobody shall be able to end the coordinator with
+        except Exception as error:  # a bug of ours; no node may end the coordinator with it
             self.refused["failed"] += 1
-            self._accuse(node, Misconduct.FAILED, type(error).__name__)
+            self._note_misconduct(node, Misconduct.FAILED, type(error).__name__)
             if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
                 log.exception("message_failed", topic=topic, node=node, left_out=left_out)
             return None
 
-    def _hear_coordinator(self, payload: bytes) -> None:
-        """Ours, an older one's last word, or that there is a newer one, which has taken or will take our place.
+    def _note_coordinator(self, payload: bytes) -> None:
+        """Reads the presence of a coordinator; _Superseded when it is newer than ours.
 
-        Of two that started in the same second, the URL decides, so that not both go on.
+        The URL decides between two coordinators that started in the same second, so that only one of them goes on.
         """
         if not payload:
             return
-        said = codec.decode(payload, codec.COORDINATOR)
-        if (said.epoch, said.url) > (self._epoch, self._api_url):
-            self._newer_epoch = said.epoch
+        presence = codec.decode(payload, codec.COORDINATOR)
+        if (presence.epoch, presence.url) > (self._epoch, self._api_url):
+            self._newer_epoch = presence.epoch
             raise _Superseded
 
     def _refuse(self, error: RemoteError, topic: str) -> None:
@@ -292,26 +294,26 @@ class Link:
             log.warning("message_refused", kind=error.kind, detail=detail, topic=topic[:500], left_out=left_out)
         if error.kind in WRONG:
             with suppress(RemoteError):
-                self._accuse(self._topics.parse_node(topic)[0], Misconduct.REFUSED, error.kind)
+                self._note_misconduct(self._topics.parse_node(topic)[0], Misconduct.REFUSED, error.kind)
 
-    def _accuse(self, node: str, kind: Misconduct, detail: str) -> None:
+    def _note_misconduct(self, node: str, kind: Misconduct, detail: str) -> None:
         self._misconduct.setdefault((node, kind), detail)
 
     def _presence(self, *, online: bool) -> bytes:
         return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
 
 
-async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[Spoken]) -> None:
-    """Sends in order, without waiting for one message's confirmation before the next is sent."""
+async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage]) -> None:
+    """Publishes in order, up to SENDS_AT_ONCE messages before the broker has confirmed them."""
     while True:
         batch = [await outbox.get()]
         while len(batch) < SENDS_AT_ONCE and not outbox.empty():
             batch.append(outbox.get_nowait())
-        await asyncio.gather(*(_say(client, it) for it in batch))
+        await asyncio.gather(*(_publish(client, message) for message in batch))
 
 
 def _in_chunks(patterns: list[str]) -> list[list[str]]:
-    """As many as fit into a packet."""
+    """The patterns in lists of SUBSCRIBED_AT_ONCE."""
     return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
 
 
@@ -319,5 +321,5 @@ def _is_refusal(code: object) -> bool:
     return isinstance(code, ReasonCode) and code.is_failure
 
 
-async def _say(client: aiomqtt.Client, it: Spoken) -> None:
-    await publish(client, it.topic, it.payload, retain=it.retain, within_s=ANSWERED_WITHIN_S)
+async def _publish(client: aiomqtt.Client, message: OutgoingMessage) -> None:
+    await publish(client, message.topic, message.payload, retain=message.retain, within_s=ANSWERED_WITHIN_S)

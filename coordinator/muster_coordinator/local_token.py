@@ -1,24 +1,23 @@
-"""The token of a coordinator that listens on loopback and has no other: a file that only its user can read.
+"""The token that a coordinator makes for itself when it listens on loopback and has no `http.token_file`.
 
-Whoever can read the file may change things. So commands of the same user, and of root, need no settings for it, and
-other users of the host may look and not change. It is a new one after each start.
+The coordinator writes a new token into a file at each start. Only its own user and root can read the file. Their
+commands find it without any setting and may change things; other users of the host may only read.
 """
 
 import os
 import secrets
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from muster.config import LOOPBACK
 from muster.errors import Unavailable
+from muster.loopback import is_loopback_host
 
 NAME = "api_token"
-"""Of the file in `data_dir`."""
+"""The name of the file in `data_dir`."""
 
 
 def write_token(data_dir: Path) -> str:
-    """Makes a new token and writes it into `data_dir`; Unavailable when that is not possible."""
+    """Makes a new token and writes it into `data_dir`; Unavailable when the file cannot be written."""
     token = secrets.token_urlsafe(32)
     fresh = data_dir / f".{NAME}.{os.getpid()}"
     try:
@@ -30,27 +29,20 @@ def write_token(data_dir: Path) -> str:
         fresh.rename(data_dir / NAME)
     except OSError as error:
         raise Unavailable(
-            f"cannot write {data_dir / NAME}: {error.strerror}; set data_dir to a directory that can be written, "
-            "or http.token_file"
+            f"cannot write the API token to {data_dir / NAME}: {error.strerror}; set data_dir to a directory that the "
+            "coordinator can write, or set http.token_file"
         ) from None
     return token
 
 
 def find_token(data_dir: Path, url: str) -> str | None:
-    """The token of a coordinator on this host at `url` that uses `data_dir`; None where this user can read none.
+    """The token of the coordinator at `url` that uses `data_dir`; None when this user can read none.
 
-    What is not on this host is never sent it.
+    None also for a coordinator on another host, which must never get this token.
     """
-    if not _is_this_host(urlsplit(url).hostname or ""):
+    if not is_loopback_host(urlsplit(url).hostname or ""):
         return None
     try:
         return (data_dir / NAME).read_text(encoding="ascii").strip() or None
     except (OSError, ValueError):
         return None
-
-
-def _is_this_host(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host in LOOPBACK

@@ -61,12 +61,12 @@ class Figures(Collector):
         thinned = self._thinning.counts
         yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
         yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
-        yield _counter("muster_rows_unread", "Rows left out because they cannot be read", self._unread.count)
+        yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
             refused.add_metric([kind], count)
         yield refused
-        yield _gauge("muster_nodes_muted", "Nodes that flood the broker and are not listened to", len(self._link.muted))
+        yield _gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))
         yield _counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
 
     def _of_the_fleet(self) -> Iterator[Metric]:

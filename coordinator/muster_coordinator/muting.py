@@ -1,11 +1,16 @@
-"""Nodes that flood the broker, and what the coordinator subscribes to so that it need not read what they send.
+"""Which nodes flood the broker, and the subscriptions with which the coordinator does not receive their floods.
 
-Dropping a message costs the coordinator some 50 µs, so a node that sends 20,000 a second would keep it busy with that
-alone. What it has not subscribed to costs it nothing. Usually it subscribes to a kind of message of all nodes at once.
-While a node floods with one kind, it subscribes to that kind of each other node that it knows.
+Dropping a message costs the coordinator about 50 µs. A node that sends 20,000 messages a second would keep it fully
+busy. A message that the coordinator has not subscribed to costs it nothing. Usually it has one subscription for each
+kind of message, for all nodes. While a node floods with one kind, the coordinator subscribes to that kind for each
+other known node instead.
 
-A node is muted for a minute; each time that it floods again within an hour, for twice as long, up to ten minutes. New
-nodes are noticed by the kinds of message with which nobody floods, or else when the mute is over.
+The coordinator mutes a node for a minute. If the node floods again within an hour, each mute is twice as long as the
+last, up to ten minutes. A new node is still noticed by any kind of message with which nobody floods. If there is none,
+it is noticed when the mute ends.
+
+Example: 1,200 messages within ten seconds beyond the allowance are a flood. The mutes last 60, 120, 240, 480 and then
+600 s. Noting a message takes constant time; the subscriptions during a flood take time in proportion to the nodes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +20,8 @@ from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 
 FLOOD_MESSAGES = 1_000
 FLOOD_BYTES = 32 << 20
-"""So much beyond its allowance within COUNTED_S is a flood. An agent that repeats what was dropped stays far below."""
+"""So much beyond the allowance within COUNTED_S is a flood. An agent that sends dropped reports again stays far
+below."""
 
 COUNTED_S = 10.0
 MUTED_S = 60.0
@@ -23,12 +29,12 @@ LONGEST_MUTE_S = 600.0
 FORGIVEN_S = 3600.0
 
 Flood = tuple[str, NodeTopic]
-"""A node, and the kind of message that it floods with."""
+"""A node and the kind of message with which it floods."""
 
 
 @dataclass(slots=True)
 class _Excess:
-    """What came of one flood beyond the allowance since `since`; `mutes` counts how often it was muted."""
+    """What a node has sent of one kind beyond its allowance since `since`, and how often it was muted for that."""
 
     since: float
     messages: int = 0
@@ -37,14 +43,14 @@ class _Excess:
     muted_until: float = 0.0
 
 
-class Muting:
-    """Who is muted, with which kind of message."""
+class MuteList:
+    """Which nodes are muted, with which kind of message, and until when."""
 
     def __init__(self) -> None:
         self._excess: dict[Flood, _Excess] = {}
 
     def note_dropped(self, node: str, topic: NodeTopic, size: int, now: float) -> bool:
-        """Notes a message beyond the allowance; True when its node is to be muted from now on."""
+        """Notes a message beyond the allowance; True when the node is muted from now on."""
         excess = self._excess.setdefault((node, topic), _Excess(now))
         if now < excess.muted_until:
             return False
@@ -60,13 +66,13 @@ class Muting:
         return True
 
     def muted(self, now: float) -> frozenset[Flood]:
-        """The floods that are muted now; forgets those that are long over."""
-        self._excess = {flood: it for flood, it in self._excess.items() if now < it.since + FORGIVEN_S}
-        return frozenset(flood for flood, it in self._excess.items() if now < it.muted_until)
+        """The floods that are muted now. Forgets floods that ended FORGIVEN_S ago."""
+        self._excess = {flood: excess for flood, excess in self._excess.items() if now < excess.since + FORGIVEN_S}
+        return frozenset(flood for flood, excess in self._excess.items() if now < excess.muted_until)
 
 
 def subscriptions(topics: Topics, muted: Iterable[Flood], known: Iterable[str]) -> frozenset[str]:
-    """What to subscribe to while these floods are muted and these nodes are known."""
+    """The topic filters to subscribe to while these floods are muted. `known` are the names of all known nodes."""
     quiet: dict[NodeTopic, set[str]] = {}
     for node, topic in muted:
         quiet.setdefault(topic, set()).add(node)

@@ -16,7 +16,7 @@ NOWHERE = Topology()
 
 
 def runs_by_itself(check: CheckInfo) -> bool:
-    """Whether a node that announces the check so runs it in the background."""
+    """Whether a node that announces this check runs it in the background."""
     return bool(check.cadence_s) and check.scope is Scope.NODE
 
 
@@ -97,7 +97,7 @@ class Node:
         return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
 
     def has_announced(self, check: str) -> bool:
-        """Whether the node has said that it runs this check; every agent reports how its plugins were loaded."""
+        """Whether the node has announced this check. Every agent reports PLUGINS_LOADED without announcing it."""
         return check in self.checks or check == PLUGINS_LOADED
 
     @property

@@ -1,4 +1,4 @@
-"""What a node has said, as an event for the fleet."""
+"""Turns a message of a node into an event for the fleet."""
 
 from muster.wire.codec import decode_from_node
 from muster.wire.messages import (
@@ -18,7 +18,10 @@ from muster_coordinator.events import GroupReplySeen, InventorySeen, PresenceSee
 def event_of(
     topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False
 ) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
-    """The event that a node's message is, which the broker may have `kept`; RemoteError when it is none."""
+    """The event for a message of a node; RemoteError when the message is not valid.
+
+    `kept` says that the broker had retained the message, so that it is no sign of life.
+    """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:
             return InventorySeen(inventory, kept=kept)

@@ -124,9 +124,10 @@ def shift_of(level: Level, devices: int) -> float:
 
 
 def are_enough(nodes: int, alike: int) -> bool:
-    """Whether so many nodes say what is normal for those that are `alike`: most of them are honest, whoever came first.
+    """Whether so many nodes are enough to tell what is normal: most of them are honest, even if all liars came first.
 
-    A baseline of the first ten of 200 nodes may be one of liars, with which all others would be compared.
+    `alike` is the number of nodes of the same machine type. Example: of 200 nodes 10 may lie, so 21 are enough. The
+    first ten alone might all be liars, and the honest nodes would be compared with them.
     """
     return nodes > 2 * liars_among(alike)
 

@@ -15,7 +15,7 @@ REPORTED_WITHIN_S = 60.0
 
 
 LONGEST_PATIENCE_S = 7 * 86_400.0
-"""A node announces the deadline itself. No check takes a week."""
+"""A bound on the deadline, which the node announces itself. No check takes a week."""
 
 
 def run_patience_s(timeout_s: float) -> float:

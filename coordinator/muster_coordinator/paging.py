@@ -17,7 +17,7 @@ Item = TypeVar("Item", bound=BaseModel)
 
 
 MOST_CURSOR = 2_000
-"""A cursor holds a name of 253 characters and a number."""
+"""Characters. A cursor holds a name of up to 253 characters and a number, encoded twice."""
 
 
 class Page(Data, Generic[Item]):
@@ -38,8 +38,8 @@ async def read_page(
 ) -> Page[Item]:
     """One page of a query whose columns are the sort key, then the body that `read` reads; latest first.
 
-    What `read` gives None for is left out, and so is what cannot be read, so that a page may hold less than it could.
-    Refused when the cursor is none of ours. `table` is for people: where the rows come from.
+    A page leaves out rows for which `read` returns None and rows that cannot be read, and may be shorter than `limit`.
+    Refused when the cursor is none of ours. Log lines name the rows' `table`.
     """
     *key, _body = query.selected_columns
     if cursor is not None:
@@ -57,6 +57,7 @@ async def read_page(
 
 def make_cursor(*key: str | float) -> str:
     """The place behind the item with this sort key, as a word that fits into a URL."""
+    # `repr`: the key of a damaged row may be of a type that JSON lacks, and its page is served nevertheless.
     return base64.urlsafe_b64encode(json.dumps(key, default=repr).encode()).decode().rstrip("=")
 
 
@@ -76,7 +77,7 @@ def _decoded(cursor: str) -> Any:
 
 
 def _can_be_stored(part: Any) -> bool:
-    """Whether a database can hold it, and so compare with it: anything else cannot be the key of a row."""
+    """Whether a database can hold the value and compare with it. Any other value cannot be the key of a row."""
     match part:
         case str():
             return part.isprintable()

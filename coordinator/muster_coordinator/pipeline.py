@@ -1,9 +1,9 @@
-"""Between the fleet's decisions and the world: first everything is stored, then it is said.
+"""Between the fleet's decisions and the world: stores everything first, then carries it out.
 
-Events go in through `feed`. The commands that the fleet answers with wait in a queue; one task commits all that waits
-in a single transaction and then carries the rest out in order. While it commits, the next batch gathers, so that the
-batches grow with the load and the number of commits does not. A failed commit ends the daemon: the agents still have
-every run that was not acknowledged, and a coordinator that cannot remember must not go on giving orders.
+Events go in through `feed`. The fleet answers with commands, which wait in a queue. One task commits all waiting
+commands in a single transaction, then carries out in order those that are not for the store. The next batch gathers
+during the commit: batches grow with the load, and the number of commits does not. A failed commit ends the daemon. The
+agents still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
 """
 
 import asyncio
@@ -34,16 +34,16 @@ from muster_coordinator.quarantine.events import Act, Alarm
 from muster_coordinator.store import Store
 
 BACKLOG = 5_000
-"""Commands that may wait to be stored before whoever has much to feed should wait as well."""
+"""Commands that may wait to be stored before `take` waits too."""
 
 BACKLOG_BYTES = 8 << 20
-"""Bytes of reports that may wait to be stored, as they came; in memory they take about five times as much."""
+"""Bytes of received reports that may wait to be stored. In memory they take about five times as much."""
 
 PRESSING = 500
-"""Commands that may wait to be stored before who only needs a turn now and then lets them go first."""
+"""Commands that may wait to be stored before `calm` waits: tasks that are not urgent let these go first."""
 
 STUCK_S = 120.0
-"""After so long in one batch, storing hangs. A database that fails over or a busy disk takes up to a minute."""
+"""A batch that takes longer hangs. A database that fails over or a busy disk takes up to a minute."""
 
 Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
 
@@ -70,12 +70,12 @@ class Pipeline:
 
     @property
     def stuck_s(self) -> float:
-        """For how long the batch that is being stored and said has not been done with; 0 when there is none."""
+        """How long the current batch has been in work, in seconds; 0 when there is none."""
         return 0.0 if self._batch_begun is None else asyncio.get_running_loop().time() - self._batch_begun
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it goes on no more: neither a slow database nor a broker that is away is the reason."""
+        """Whether storing hangs. A slow database or an absent broker does not take that long."""
         return self.stuck_s > STUCK_S
 
     @property
@@ -96,10 +96,10 @@ class Pipeline:
         return self._flushed
 
     def offer(self, event: Event) -> None:
-        """Feeds an event that nobody waits for, such as what a node has said, or the time.
+        """Feeds an event for which nobody waits, such as a message of a node or a tick. Never raises.
 
-        What makes the fleet fail is a bug, and who sends it must not be able to end the coordinator with it: it is
-        logged, counted in `failed`, held against its node, and dropped.
+        An exception of the fleet is a bug. A node that can cause it must not end the coordinator: the pipeline drops
+        the event, logs it, counts it in `failed` and holds it against the node.
         """
         try:
             self.feed(event)
@@ -107,7 +107,7 @@ class Pipeline:
             self._note_failed(event, error)
 
     async def take(self, events: Iterable[Event]) -> None:
-        """Offers what nodes and schedulers have said, and returns when the backlog is small enough for more."""
+        """Offers events of nodes and schedulers. Returns when the backlog is small enough for more."""
         for event in events:
             self.offer(event)
             if isinstance(event, ReportSeen):
@@ -121,7 +121,7 @@ class Pipeline:
         if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
             log.exception("message_failed", event_kind=type(event).__name__, left_out=left_out)
         if isinstance(event, PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen):
-            with suppress(Exception):  # the same bug may be in the way of saying so
+            with suppress(Exception):  # the same bug may make this fail too
                 self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))
 
     async def calm(self, within_s: float) -> None:

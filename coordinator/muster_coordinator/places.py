@@ -46,9 +46,9 @@ class Places:
 
 
 def learned_places(nodes: Mapping[str, Node], pairs: list[Pair]) -> list[tuple[str, LearnedLeaf]]:
-    """The leaves of nodes of which nobody said where they stand, as what pairs of nodes have reached shows it.
+    """The leaves of nodes with unknown places, learned from what pairs of nodes have reached.
 
-    So many pairs that to compare them would keep the fleet waiting teach nothing.
+    Nothing for more than MOST_PAIRS: comparing them would keep the fleet waiting.
     """
     met = {name for pair in pairs for name in (pair.one, pair.other)}
     known = {node.name: node.topology.leaf for node in nodes.values() if node.topology.leaf is not None}

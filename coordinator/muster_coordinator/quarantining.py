@@ -127,7 +127,7 @@ class Quarantining:
         self._ended += [TestEnded(node=node, test=it.test, verdict=Verdict.UNKNOWN) for it in unheard]
 
     def awaits(self, node: str, run: str) -> bool:
-        """Whether this is the test that the node was asked for."""
+        """Whether the run is the test that the coordinator has asked the node for."""
         case = self.cases.get(node)
         return case is not None and case.awaits(run)
 
@@ -223,7 +223,8 @@ class Quarantining:
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))
-        # The strategy is named because a node that is alone would decide by its own word that it needs nobody else.
+        # Without a strategy the sweep would derive it from the check's scope, which a lone node announces itself: it
+        # could choose to be tested without partners.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
         begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweeps[wanted.test] = wanted.node

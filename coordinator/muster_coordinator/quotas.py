@@ -1,9 +1,13 @@
-"""How much is taken of what a node says: so many runs a second, and so many bytes a day in the database.
+"""How much the coordinator takes of what a node says: a number of runs a second, and a number of stored bytes a day.
 
-A run is taken as long as anything is left, and may go beyond it once. One that is not taken is not acknowledged, so
-that an agent that means well keeps it and sends it again later. What changes a node's evidence is written into its
-story, its case and the log of decisions as well, with all that stands against it, and counts for that. So does what
-changes a node in another way: that it goes and comes back, what it is made of, what its clock says.
+The coordinator takes a run while the node has anything left, even if the run is larger than what is left. It does not
+acknowledge a run that it does not take. An honest agent keeps that run and sends it again later. A run that changes a
+node's evidence is also written into the node's story, its case and the log of decisions, with all findings that stand
+against the node; the node is charged for these bytes too. It is also charged for its other changes: that it goes and
+comes back, what it is made of, what its clock says.
+
+Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota has room again after one second, and
+refills by 1.5 kB a second. Each step takes constant time.
 """
 
 from dataclasses import dataclass
@@ -14,8 +18,8 @@ from muster_coordinator.node import Node
 DAY_S = 86_400.0
 
 RUNS_BURST, RUNS_PER_S = 2_000.0, 20.0
-"""A run that changes what is known of its node takes the coordinator about a millisecond, so that one node keeps it
-busy for 2 % of the time at most. An agent makes one run in two seconds; 10,000 in its outbox take it 7 minutes."""
+"""A run that changes a node's evidence costs the coordinator about 1 ms. 20 runs a second cost 2 % of its time. An
+agent makes one run in two seconds. The 10,000 runs of a full outbox take 7 minutes."""
 
 BYTES_OF_A_RUN = 2048
 """A larger run counts as several: most have less, and one of 100 KiB with thousands of numbers takes 50 ms."""
@@ -25,30 +29,32 @@ FINDINGS_OF_A_RUN, SHOWN_BYTES_OF_A_RUN = 20, 20_000
 another run does: all of it is looked at, and announced with the change to everybody who listens."""
 
 BYTES_OF_A_CHANGE = 1024
-"""What is stored for each thing that changes: a step of its node's story, the node, its case, a decision."""
+"""Bytes charged for each thing that changes: a step of the node's story, its record, its case, a decision."""
 
 
 @dataclass(slots=True)
 class _Left:
+    """What is left of a node's quotas at the time `at`."""
+
     at: float
     runs: float
     bytes: float
 
 
 class Quotas:
-    """What is left to every node, of `bytes_a_day` and of its runs."""
+    """What is left of the quotas of every node. `bytes_a_day` is the quota of stored bytes."""
 
     def __init__(self, bytes_a_day: float) -> None:
         self._bytes_a_day = bytes_a_day
         self._left: dict[str, _Left] = {}
 
     def has_room(self, node: str, now: float) -> bool:
-        """Whether a report of the node may be taken now."""
+        """Whether the coordinator may take a report of the node now."""
         left = self._refilled(node, now)
         return left.runs > 0 and left.bytes > 0
 
     def charge(self, node: str, *, runs: float = 0.0, stored_bytes: float = 0.0) -> None:
-        """Counts what was taken, after `has_room`."""
+        """Charges a node, for which `has_room` was called before, with what was taken."""
         left = self._left[node]
         left.runs -= runs
         left.bytes -= stored_bytes
@@ -63,7 +69,7 @@ class Quotas:
         return cost
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self._left.pop(node, None)
 
     def _refilled(self, node: str, now: float) -> _Left:

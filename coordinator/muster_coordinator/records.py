@@ -67,14 +67,15 @@ class NodeRecord(Data):
     forgotten_at: Instant = 0.0
 
 
-_SAID_BY_NODES = {"inventory", "checks", "plugins"}
+_FROM_NODE = {"inventory", "checks", "plugins"}
+"""The fields that hold what the node has reported about itself."""
 
 
 def read_node(body: str) -> NodeRecord:
-    """The record of a node, as it is stored; ValidationError when that is none.
+    """The stored record of a node; ValidationError when it is damaged.
 
-    What the node has said itself is left out where it fits no longer, as what a release before has taken may: the node
-    says it again, and no node shall keep the coordinator from starting.
+    A record whose inventory, checks or plugins are not valid any more is read without them: an earlier release may have
+    accepted them, the node reports them again, and no node may keep the coordinator from starting.
     """
     try:
         return NodeRecord.model_validate_json(body)
@@ -82,7 +83,7 @@ def read_node(body: str) -> NodeRecord:
         stored = from_json(body)
         if not isinstance(stored, dict):
             raise
-        return NodeRecord.model_validate({key: it for key, it in stored.items() if key not in _SAID_BY_NODES})
+        return NodeRecord.model_validate({key: value for key, value in stored.items() if key not in _FROM_NODE})
 
 
 class NodeView(Data):

@@ -53,7 +53,7 @@ async def rehearse(engine: AsyncEngine, policy: Policy, since: float, now: float
                 rehearsal.pass_time(now)
                 by_node[name] = rehearsal
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
-    except (DBAPIError, OSError, ValueError) as error:  # the last is what a row that was damaged gives
+    except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
         reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
         raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
     return Rehearsed(by_node, nodes or 0)

@@ -1,4 +1,4 @@
-"""What is taken of the reports of nodes: what is new, as much as a node may have stored, under ids that are its own."""
+"""Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
 
 MOST_COST = float(MOST_RUNS)
-"""Of what is taken of one report, as so many runs: others wait meanwhile. Its agent sends the rest again."""
+"""What the coordinator takes of one report, in runs, while other nodes wait. The agent sends the rest again."""
 
 MOST_STREAMS = 16
-"""Of one node. An agent begins a new one when its outbox is lost; of a node that does nothing else, the first go."""
+"""Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
 
 
 class Streams:
-    """Through which number each stream of each node has been taken."""
+    """By node and stream, the sequence number up to which runs were taken."""
 
     def __init__(self) -> None:
         self._through: dict[str, dict[str, int]] = {}
@@ -37,11 +37,11 @@ class Streams:
             self._through.setdefault(node, {})[stream] = through
 
     def through(self, node: str, stream: str) -> int:
-        """The number; 0 for a stream that is new."""
+        """The sequence number up to which runs of the stream were taken; 0 for a new stream."""
         return self._through.get(node, {}).get(stream, 0)
 
     def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
-        """Notes what was taken; answers with what is remembered no longer in its place."""
+        """Notes what was taken. Returns the command to erase the oldest stream when the node has too many."""
         streams = self._through.setdefault(node, {})
         streams.pop(stream, None)
         streams[stream] = through
@@ -52,12 +52,12 @@ class Streams:
         return [EraseStream(node, oldest)]
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self._through.pop(node, None)
 
 
 class StoredChecks:
-    """Of which checks runs of each node are stored: the last runs of each are kept as long as the node."""
+    """The checks of each node of which runs are stored. The last runs of each check stay while the node is known."""
 
     def __init__(self) -> None:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
@@ -68,7 +68,7 @@ class StoredChecks:
             self._names[run.node].add(run.check)
 
     def admit(self, run: Run) -> bool:
-        """Whether a run may be stored: not when its node has made up too many checks before."""
+        """Whether a run may be stored. A run of yet another check of a node that has MOST_CHECKS of them may not."""
         names = self._names[run.node]
         if run.check not in names and len(names) >= MOST_CHECKS:
             return False
@@ -76,14 +76,14 @@ class StoredChecks:
         return True
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node of which nothing is stored any more."""
+        """Forgets a node that has left."""
         self._names.pop(node, None)
 
 
 class ReportIntake:
-    """How far the streams of all nodes are taken, and which runs were ordered; `quotas` say how much is taken.
+    """Takes reports: knows the streams of all nodes, and which runs the coordinator has ordered.
 
-    What is taken is evidence about the nodes of `roster`, and may be what `quarantining` waits for.
+    A run that is taken is evidence about its node in `roster`, and may be the test that `quarantining` waits for.
     """
 
     def __init__(
@@ -99,24 +99,24 @@ class ReportIntake:
         self._run_ids = RunIds()
 
     def note_ordered(self, run: str, node: str) -> None:
-        """Notes that a run was ordered from a node."""
+        """Notes that the coordinator has ordered a run from a node."""
         self._run_ids.note_ordered(run, node)
 
     def forget(self, node: str) -> None:
-        """Remembers nothing of a node that has left."""
+        """Forgets a node that has left."""
         self.streams.forget(node)
         self.checks.forget(node)
 
     def take(self, report: Report, now: float) -> list[Command]:
-        """Takes what is new in a report, and acknowledges it.
+        """Takes the new runs of a report, and acknowledges them.
 
-        What is beyond its node's quota is not acknowledged: its agent keeps it.
+        A run beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
         """
         node = report.node
         self._counts.reports += 1
         if not self._quotas.has_room(node, now):
             self._counts.over_quota += 1
-            return self._roster.accuse(node, Misconduct.OVER_QUOTA, "", report.id, now)
+            return self._roster.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
         commands = self._roster.note_clock(report, now)
         self._quotas.charge_changes(self._roster.nodes[node], len(commands))
         intake = take(report, self.streams.through(node, report.stream))
@@ -130,36 +130,36 @@ class ReportIntake:
         return [*commands, SendAck(node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
-        """Has the new runs of a report stored, and takes them as evidence; through which number.
+        """The number of the last run that is taken, and the commands that store the runs and follow from them.
 
-        The first is taken, and of the others as many as one report may bring.
+        The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
         node, late_s, through = report.node, behind_s(report.sent_at, now), 0
         runs: list[Run] = []
-        told: list[Command] = []
+        consequences: list[Command] = []
         cost = 0.0
         for run in map(self._named, fresh):
             if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
                 break
-            commands, its_cost = self._take_run(run, late_s, now)
-            told += commands
-            cost += its_cost
+            commands, run_cost = self._take_run(run, late_s, now)
+            consequences += commands
+            cost += run_cost
             through = run.seq
             if self.checks.admit(run):
                 runs.append(run)
         self._counts.runs += len(runs)
         stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
-        return through, [stored, *self.streams.advance(node, report.stream, through), *told]
+        return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
-        """Takes a run as evidence, and charges its node for it; also what that costs, as so many runs."""
+        """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
         node, size = self._roster.nodes[run.node], len(run.model_dump_json())
         self._quarantining.note_run(run)
         changed: list[Command] = []
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
-            changed = self._roster.accuse(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+            changed = self._roster.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._roster.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)

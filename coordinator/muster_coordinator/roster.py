@@ -29,9 +29,8 @@ from muster_coordinator.topology.learned import LearnedLeaf, Pair
 class Roster:
     """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
 
-    `heartbeats` tell which of them are lost, and `story` writes what happens to them. `domain` is the level of the
-    topology at which nodes fail together. What decisions about service states must know gathers until `take_news` takes
-    it.
+    `heartbeats` tell which nodes are lost, and `story` writes what happens to them. `domain` is the level of the
+    topology at which nodes fail together. Events for the quarantine gather until `take_news` takes them.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -119,7 +118,7 @@ class Roster:
         return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def forget(self, name: str, now: float) -> list[Command]:
-        """Does without a node that has left; when it is heard of again, it is a new one."""
+        """Forgets a node that has left. If it comes back, it is a new one."""
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
@@ -137,7 +136,7 @@ class Roster:
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
-        """Does without a node for good."""
+        """Forgets a node for ever."""
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
@@ -181,27 +180,25 @@ class Roster:
         """Compares a node's clock with ours, and tells when it turns out to be wrong or is right again."""
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
-        return (
-            []
-            if text is None
-            else [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
-        )
+        if text is None:
+            return []
+        return [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
 
-    def accuse(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
-        """Notes what a node's agent does wrong; tells it once, until the agent has behaved for a while."""
+    def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
+        """Notes a misconduct of a node's agent. Only the first one is told until the agent has behaved for a while."""
         if name not in self.nodes or not self._conduct.note(name, kind, now):
             return []
         finding = finding_of(kind, detail, cause, now)
         node = self.nodes[name]
-        node.evidence.accuse(finding)
+        node.evidence.add_misconduct(finding)
         return [self.story.found(name, "misconduct", finding, cause, now), *self._judge(node, cause, now)]
 
-    def excuse(self, cause: str, now: float) -> list[Command]:
-        """Holds nothing against agents any longer that have behaved for a while."""
+    def clear_misconduct(self, cause: str, now: float) -> list[Command]:
+        """Clears the misconduct of agents that have behaved for a while."""
         commands: list[Command] = []
         for name, kind in self._conduct.take_quiet(now):
             node = self.nodes[name]
-            node.evidence.excuse(kind)
+            node.evidence.remove_misconduct(kind)
             commands += [
                 self.story.tell(name, "no_longer", f"no longer: {kind}", cause, now),
                 *self._judge(node, cause, now),
@@ -243,7 +240,7 @@ class Roster:
         return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
 
     def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
-        """Takes over which nodes share a leaf, as what the pairs of a sweep have reached shows it."""
+        """Learns which nodes share a leaf from what the pairs of a sweep have reached."""
         learned = learned_places(self.nodes, pairs)
         return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
 
@@ -266,7 +263,7 @@ class Roster:
 
     @property
     def _machine_types(self) -> Counter[str | None]:
-        """How many nodes there are of each machine type, counted again when that may have changed."""
+        """The number of nodes of each machine type, counted again when it may have changed."""
         if self._types is None:
             self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
         return self._types

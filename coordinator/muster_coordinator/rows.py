@@ -1,8 +1,7 @@
-"""Reads records from rows of the database, where a disk or somebody's hand may have changed them.
+"""Reads records from rows of the database, which a broken disk or a person may have damaged.
 
-A row that nobody can do without ends the command that needs it, with the table and the row named. Of those of which
-there are many, such as runs, one that cannot be read is left out, counted and logged: a list with one run missing tells
-more than no list.
+An indispensable row that is damaged ends the command that needs it; the error names table and row. A damaged row in a
+list of many, such as runs, is left out, counted and logged: a list without one run tells more than no list.
 """
 
 import time
@@ -27,34 +26,34 @@ log = structlog.get_logger()
 
 
 class Unreadable(Unavailable):
-    """What the database holds cannot be read."""
+    """The database, or a row of it, cannot be read."""
 
 
 def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]) -> Record:
-    """What `read` makes of the body; Unreadable when it is none."""
+    """The record that `read` makes of the body; Unreadable when the body is damaged."""
     try:
         return read(body)
     except (ValueError, TypeError, zlib.error) as error:
         raise Unreadable(
-            f"row {str(key)!r} of table {table} in the database cannot be read: {_reason(error)}; "
+            f"database: row {str(key)!r} of table {table} cannot be read: {_reason(error)}; "
             "restore a backup of the database, or delete that row"
         ) from None
 
 
 def read_rows(table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> tuple[Record, ...]:
-    """The same of every row, each of which is a key and a body."""
+    """The records of all rows, each a key and a body; Unreadable when one is damaged."""
     return tuple(read_row(table, key, body, read) for key, body in rows)
 
 
 class Unread:
-    """Counts the rows that could not be read and were left out."""
+    """Counts and logs the damaged rows that were left out."""
 
     def __init__(self) -> None:
         self.count = 0
         self._limit = LogLimit()
 
     def leave_out(self, table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> Iterator[Record]:
-        """What `read` makes of each row, without those that cannot be read."""
+        """The records that `read` makes of the rows, without those of damaged rows."""
         for key, body in rows:
             try:
                 yield read_row(table, key, body, read)
@@ -66,7 +65,7 @@ class Unread:
 
 
 def _reason(error: Exception) -> str:
-    """Without the content, of which there may be much."""
+    """The error in one line, without the content that could not be read, which may be long."""
     if isinstance(error, ValidationError):
         (first, *_) = error.errors(include_url=False, include_input=False, include_context=False)
         place = ".".join(map(str, first["loc"]))

@@ -1,13 +1,15 @@
-"""How much one node counts among all: not more than the usual one."""
+"""How many devices of one node count in a comparison of the fleet."""
 
 from muster_coordinator.ranked import Ranked
 
 
 class Shares:
-    """How many devices `each` node counts with at most: as many as half of all nodes have.
+    """Each node counts with `each` devices at most, which is the (lower) median of the nodes' devices.
 
-    A node may announce any number of devices, and measure what it likes on them. With hundreds where the others have
-    eight, it alone would be most of the fleet, and all the others out of line.
+    A node may announce any number of devices and report any numbers for them. Example: of four nodes three have 8
+    devices and a liar announces 128. Without the limit the liar would be most of the fleet, and the honest nodes out of
+    line. With it each counts with 8. A replacement takes time in proportion to the nodes, as inserting into a list
+    does.
     """
 
     def __init__(self) -> None:
@@ -15,7 +17,7 @@ class Shares:
         self._sizes = Ranked()
 
     def replace(self, before: int, after: int) -> bool:
-        """Notes how many devices a node had and has; whether each counts with another number than before."""
+        """Notes how many devices a node had and has; True when `each` has changed."""
         self._sizes.replace(before or None, after or None)
         sizes = self._sizes.values
         usual = int(sizes[(len(sizes) - 1) // 2]) if sizes else 1

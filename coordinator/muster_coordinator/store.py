@@ -127,7 +127,7 @@ class Store:
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         gone = [command.node for command in commands if isinstance(command, EraseNode)]
-        streams = [(it.node, it.stream) for it in commands if isinstance(it, EraseStream)]
+        streams = [(command.node, command.stream) for command in commands if isinstance(command, EraseStream)]
         if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
             return
         async with self._database.writing() as connection:

@@ -1,4 +1,4 @@
-"""The next entries of nodes' stories: what was found, what comparing says, and whatever else has happened."""
+"""Writes the entries of nodes' stories: what was found, what comparing shows, and what else has happened."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from muster_coordinator.records import NodeFinding, StoryEntry
 
 
 class Story:
-    """Writes entries; each has an id of its own."""
+    """Writes the entries of all stories. Each entry gets an id of its own."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -24,24 +24,24 @@ class Story:
         return Tell(entry)
 
     def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:
-        """That something was found, with its evidence."""
-        return self.tell(node, kind, named(finding), cause, now, data=finding.evidence)
+        """The entry for a finding, with its evidence."""
+        return self.tell(node, kind, _named(finding), cause, now, data=finding.evidence)
 
     def compared(
         self, node: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
     ) -> list[Command]:
-        """What comparing finds that it did not find before, and what it no longer finds."""
+        """The entries for what comparing finds now and did not find `before`, and for what it finds no longer."""
         was = {(finding.code, finding.device): finding for finding in before}
         now_is = {(finding.code, finding.device): finding for finding in after}
         new = [finding for key, finding in now_is.items() if key not in was]
         gone = [finding for key, finding in was.items() if key not in now_is]
         return [
             *(self.found(node, "out_of_line", finding, cause, now) for finding in new),
-            *(self.tell(node, "no_longer", f"no longer: {named(finding)}", cause, now) for finding in gone),
+            *(self.tell(node, "no_longer", f"no longer: {_named(finding)}", cause, now) for finding in gone),
         ]
 
 
-def named(finding: NodeFinding) -> str:
+def _named(finding: NodeFinding) -> str:
     """A finding in one line."""
     device = "" if finding.device is None else f"device {finding.device}: "
     return f"{finding.code}: {device}{finding.summary}"

@@ -1,7 +1,10 @@
-"""What happens, as it happens, for those who listen to `/api/v1/events`.
+"""The event stream of `/api/v1/events`.
 
-Every event is written once, into one log that all listeners share; a listener is a place in it. So memory is bounded by
-the log, however many listen and however slowly they read. Who falls behind the log's beginning is cut off.
+All listeners share one log, and a listener is a place in it. Memory is bounded by the log, however many listeners there
+are and however slowly they read. A listener that falls behind the beginning of the log is cut off.
+
+Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is cut off.
+An event costs its encoding plus a constant for each listener.
 """
 
 import asyncio
@@ -14,23 +17,23 @@ from itertools import islice
 from muster_coordinator.events import Announce
 
 REMEMBERED = 10_000
-"""Events that a listener may be behind. Who falls further behind is cut off, and may come back with the last id."""
+"""Events in the log. A listener that falls further behind is cut off, and may come back with its last id."""
 
 REMEMBERED_BYTES = 16 << 20
-"""The same in bytes: the event of a sweep of ten thousand nodes may have a million."""
+"""Bytes in the log. The event of a sweep of ten thousand nodes may have a million."""
 
 CATCH_UP_S = 60.0
-"""How long after the last listener has left events are kept for its return; without listeners they cost nothing."""
+"""How long the stream keeps events for the return of the last listener. After that events cost nothing."""
 
 CHUNK_BYTES = 64 << 10
-"""Events are sent together up to this size: many small writes are what listeners cost."""
+"""Events are sent together up to this size, because many small writes are the main cost of listeners."""
 
 MOST_LISTENERS = 100
-"""Pages, scripts and exporters of a large fleet. For one more, the one that has listened longest is cut off."""
+"""Enough for pages, scripts and exporters of a large fleet. One more cuts off the one that has listened longest."""
 
 
 class Listener:
-    """One place in the stream. `cut_off` ends its connection."""
+    """One listener: `place` is the number of the event that it reads next, `cut_off` ends its connection."""
 
     def __init__(self, stream: "Stream", place: int, cut_off: Callable[[], None]) -> None:
         self.place = place
@@ -39,11 +42,11 @@ class Listener:
         self._stream = stream
 
     async def take(self) -> bytes | None:
-        """What has happened since the last time, as server-sent events write it; None when the stream has ended."""
-        while (told := self._stream.read(self)) == b"":
+        """Waits for events and returns them as server-sent events; None when the stream has ended for this listener."""
+        while (frames := self._stream.read(self)) == b"":
             self.news.clear()
             await self.news.wait()
-        return told
+        return frames
 
 
 class Stream:
@@ -55,11 +58,11 @@ class Stream:
     def __init__(self, epoch: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._epoch = epoch
         self._clock = clock
-        self._next = 1  # the number of the event that comes next
-        self._log: deque[bytes] = deque()  # the last events, up to that one
+        self._next = 1  # the number of the next event
+        self._log: deque[bytes] = deque()  # the latest events, encoded
         self._log_bytes = 0
         self._left_at: float | None = None  # when the last listener left
-        self._listeners: dict[Listener, None] = {}  # who has listened longest comes first
+        self._listeners: dict[Listener, None] = {}  # the one that has listened longest comes first
 
     @property
     def listeners(self) -> int:
@@ -68,10 +71,10 @@ class Stream:
 
     def tell(self, announced: Announce) -> None:
         """Appends an event."""
-        if self._is_heard():
+        if self._is_wanted():
             self._append(self._frame(announced))
         else:
-            self._forget_all()
+            self._clear_log()
         self._next += 1
         for listener in list(self._listeners):
             if listener.place < self._first:
@@ -79,14 +82,14 @@ class Stream:
             listener.news.set()
 
     def close(self) -> None:
-        """Ends every listener when it has read what it can."""
+        """Ends every listener once it has read the log to its end."""
         listeners, self._listeners = self._listeners, {}
         for listener in listeners:
             listener.news.set()
 
     @contextmanager
     def listen(self, last_id: str | None, cut_off: Callable[[], None]) -> Iterator[Listener]:
-        """The events from now on; with `last_id` also those after it, if they are remembered."""
+        """A listener for the events from now on; with `last_id` also for those after that event, if the log has it."""
         if len(self._listeners) >= MOST_LISTENERS:
             self._cut_off(next(iter(self._listeners)))
         listener = Listener(self, self._place_after(last_id), cut_off)
@@ -98,7 +101,7 @@ class Stream:
             self._left_at = self._clock()
 
     def read(self, listener: Listener) -> bytes | None:
-        """A chunk of what a listener has not read yet, b"" when that is nothing; None when it has lost its place."""
+        """The next events for a listener, b"" when there are none yet; None when it was cut off or has read all."""
         if listener.place < self._first:
             return None
         frames, size = [], 0
@@ -112,9 +115,10 @@ class Stream:
 
     @property
     def _first(self) -> int:
+        """The number of the first event in the log."""
         return self._next - len(self._log)
 
-    def _is_heard(self) -> bool:
+    def _is_wanted(self) -> bool:
         is_awaited = self._left_at is not None and self._clock() - self._left_at < CATCH_UP_S
         return bool(self._listeners) or is_awaited
 
@@ -128,7 +132,7 @@ class Stream:
         while len(self._log) > 1 and (len(self._log) > REMEMBERED or self._log_bytes > REMEMBERED_BYTES):
             self._log_bytes -= len(self._log.popleft())
 
-    def _forget_all(self) -> None:
+    def _clear_log(self) -> None:
         self._log.clear()
         self._log_bytes = 0
 

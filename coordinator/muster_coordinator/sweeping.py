@@ -100,7 +100,7 @@ class Sweeping:
                 raise Refused(f"{node} is part of sweep {sweep.plan.id}: wait until that has ended, or abort it")
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         self._timetable.note_swept((node,))
 
     def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:

@@ -80,9 +80,9 @@ class Thinning:
         self._anew_at = 0.0
 
     async def run(self) -> None:
-        """Thins again and again, for ever; raises WriteFailed when the database cannot be written.
+        """Thins every EVERY_S for ever; WriteFailed when the database cannot be written.
 
-        Where it cannot be read, more is kept than need be; no reason to keep the fleet from its coordinator.
+        A database that cannot be read does not end it: the database only keeps more than it should.
         """
         while True:
             try:
@@ -178,9 +178,9 @@ class Thinning:
     async def _oldest(
         self, connection: AsyncConnection, wanted: Sequence[ColumnElement[bool]]
     ) -> tuple[list[Run], bool]:
-        """The next runs, as begun by the coordinator's clock: that of their node may have been wrong.
+        """The next runs, and whether there may be more. Rows that cannot be read stay in the table.
 
-        Also whether there may be more. What cannot be read stays where it is.
+        The start of a run is by the coordinator's clock, because its node's clock may have been wrong.
         """
         query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted)
         rows = (await connection.execute(query.order_by(RUNS.c.started_at, RUNS.c.id).limit(BATCH))).all()

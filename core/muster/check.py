@@ -25,7 +25,7 @@ from muster.params_schema import FlatSchema
 from muster.references import Reference
 
 PLUGINS_LOADED = "plugins"
-"""The name under which every agent reports how its plugins were loaded, as if that were a check."""
+"""The check name under which every agent reports how its plugins were loaded."""
 
 
 class Params(BaseModel):
@@ -176,7 +176,7 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 class CheckInfo(Data):
     """A check as others see it: what the agent announces and `muster check show` prints.
 
-    `params` is the JSON schema of its parameters in its flat form, `{}` where that cannot express it.
+    `params` is the JSON schema of its parameters in flat form, `{}` when the flat form cannot express it.
     """
 
     name: Name

@@ -49,7 +49,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def possible_host(host: str) -> str:
-    """The host as it was given; ValueError when neither a name nor an address of a host can look like that."""
+    """The host unchanged; ValueError when it cannot be the name or address of a host."""
     try:
         host.encode("idna")
     except UnicodeError:
@@ -104,7 +104,7 @@ class HttpSettings(Section):
     listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
     token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
     trust_loopback: bool = Field(
-        False, description="true: without a token_file, every user of the coordinator's host may change everything"
+        False, description="true: without a token_file, every local user may change everything"
     )
 
     @field_validator("listen")
@@ -128,7 +128,7 @@ class StoreSettings(Section):
         128.0,
         ge=1,
         le=1_000_000,
-        description="How many MB of reports are stored of a node in a day; the rest waits in the outbox of its agent",
+        description="MB of reports stored for one node in a day; the rest waits in its agent's outbox",
     )
     keep_days: float = Field(
         30.0,

@@ -1,11 +1,12 @@
 """The connections of a server: how many there may be, and how long a client may keep the server waiting.
 
-A connection is either *at work*, which means that the server owes its client something, or it *waits* for its client:
-for a request, for the next one, or for the client to take what was sent. One that waits too long is closed. Where there
-are too many, the one that has waited longest makes room for who comes new. So neither ten thousand silent connections
-nor a client that sends a byte a second keep others out: whoever asks at once is served.
+A connection is either *at work*: the server owes its client something. Or it *waits* for its client: for a request, for
+the next one, or for the client to read what was sent. The server closes a connection that waits longer than `WAIT_S`.
+When all places are taken, it closes the connection that has waited longest, to make room for a new one. Therefore
+neither ten thousand silent connections nor clients that send a byte a second keep out a client that sends its request
+at once.
 
-Every step takes constant time, but for the search among the connections of one address that has too many.
+Every step takes constant time, with one exception: the search for the longest waiting connection of one address.
 """
 
 import asyncio
@@ -13,29 +14,32 @@ import resource
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 
 import structlog
 
 from muster.log_limit import LogLimit
+from muster.loopback import is_loopback_host
 
 WAIT_S = 15.0
-"""A request over a slow line takes a second. Probes and scrapers come again each 10 to 60 s, and may connect anew."""
+"""A request over a slow line takes a second. Probes and scrapers return every 10 to 60 s, and may connect anew."""
 
 PROGRESS_BYTES = 64 << 10
-"""Who takes less of a large answer within `WAIT_S` is not reading it; 64 KiB is 35 kbit/s."""
+"""A client that reads less of a large answer within `WAIT_S` is not reading it; 64 KiB in 15 s is 35 kbit/s."""
 
 RESERVED_DESCRIPTORS = 256
-"""Files that stay free for the database, the broker, actors and children, and for connections about to be refused."""
+"""File descriptors kept free for the database, the broker, actors, children and connections about to be refused."""
 
 BACKLOG = 128
-"""Connections that the kernel keeps while the event loop is busy."""
+"""Connections that the kernel queues while the event loop is busy."""
 
 log = structlog.get_logger()
 
 
 def most_connections(wanted: int) -> int:
-    """`wanted`, or less where the process may open few files: two servers together leave the reserved ones free."""
+    """`wanted`, or fewer where the process may open few files.
+
+    A process runs up to two servers. Together they leave `RESERVED_DESCRIPTORS` free.
+    """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return wanted
@@ -43,10 +47,10 @@ def most_connections(wanted: int) -> int:
 
 
 class Connections:
-    """The connections of the server called `name`, at most `most`, and from one other host at most half of these.
+    """The connections of the server called `name`: at most `most`, and at most half of these from one other host.
 
-    `refusal` is sent to those that find no room. `most_unread` bounds the bytes that a client may send before it is
-    `at_work`. To be used in one event loop.
+    The server sends `refusal` to a client that finds no room. `most_unread` is the number of bytes that a client may
+    send before its connection is at work. Use it from one event loop only.
     """
 
     def __init__(self, name: str, most: int, *, refusal: bytes = b"", most_unread: int | None = None) -> None:
@@ -58,7 +62,7 @@ class Connections:
         self._refusal = refusal
         self._open: dict[asyncio.BaseTransport, _Connection] = {}
         self._of_address: Counter[str] = Counter()
-        self._waiting: dict[_Connection, float] = {}  # since when, the longest first
+        self._waiting: dict[_Connection, float] = {}  # the time since when; the longest waiting comes first
         self._timer: asyncio.TimerHandle | None = None
         self._limit = LogLimit()
 
@@ -66,22 +70,22 @@ class Connections:
         return len(self._open)
 
     def around(self, protocol: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
-        """A factory for `loop.create_server` that gives each connection that finds room its `protocol`."""
+        """A factory for `loop.create_server`. Each connection that finds room gets its own `protocol`."""
         return lambda: _Connection(self, protocol)
 
     def start_work(self, transport: asyncio.BaseTransport | None) -> None:
-        """From now on the server owes this client something."""
+        """Notes that the server owes this client something from now on."""
         if transport is not None and (connection := self._open.get(transport)):
             connection.set_at_work(True)
 
     def end_work(self, transport: asyncio.BaseTransport | None) -> None:
-        """From now on the server waits for this client again."""
+        """Notes that the server waits for this client again."""
         if transport is not None and (connection := self._open.get(transport)):
             connection.set_at_work(False)
 
     @contextmanager
     def work(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
-        """Both, around what the server does for this client."""
+        """Counts the connection as at work inside the `with` block."""
         self.start_work(transport)
         try:
             yield
@@ -89,10 +93,11 @@ class Connections:
             self.end_work(transport)
 
     def enter(self, connection: "_Connection") -> bool:
-        """Whether there is room for a new connection, after the one that has waited longest made it if need be."""
-        if not (self._has_room_for(connection.address) and self._has_room()):  # who has too many makes its own room
+        """Admits a new connection, if need be in the place of the longest waiting one; False when none can go."""
+        # The limit of the address comes first: a host that has too many connections loses one of its own.
+        if not (self._has_room_for(connection.address) and self._has_room()):
             self.refused += 1
-            self._tell("connection_refused", connection.address)
+            self._log("connection_refused", connection.address)
             connection.transport.write(self._refusal)
             connection.transport.close()
             return False
@@ -102,7 +107,7 @@ class Connections:
         return True
 
     def leave(self, connection: "_Connection") -> None:
-        """The connection is closed, or as good as closed."""
+        """Forgets a connection that is closed or about to be."""
         self._waiting.pop(connection, None)
         if self._open.pop(connection.transport, None) is not None:
             self._of_address[connection.address] -= 1
@@ -110,22 +115,23 @@ class Connections:
                 del self._of_address[connection.address]
 
     def wait_for(self, connection: "_Connection") -> None:
-        """The connection waits for its client, from now on."""
+        """Notes that the connection waits for its client from now on."""
         now = asyncio.get_running_loop().time()
         self._waiting.pop(connection, None)
         if connection.transport not in self._open:
             return
         self._waiting[connection] = now
         if self._timer is None:
-            self._look_again(now + WAIT_S)
+            self._set_timer()
 
     def stop_waiting(self, connection: "_Connection") -> None:
+        """Notes that the connection does not wait for its client any more."""
         self._waiting.pop(connection, None)
 
     def cut(self, connection: "_Connection", why: str) -> None:
-        """Ends a connection at once, whatever it still has to say, and says so."""
+        """Ends a connection at once, counts it and logs why."""
         self.cut_off += 1
-        self._tell("connection_cut_off", connection.address, why)
+        self._log("connection_cut_off", connection.address, why)
         self._end(connection)
 
     def _end(self, connection: "_Connection") -> None:
@@ -136,45 +142,51 @@ class Connections:
         return len(self._open) < self._most or self._make_room(None)
 
     def _has_room_for(self, address: str) -> bool:
-        """Half of all for one other host. On this host, all clients share one address."""
-        if _is_this_host(address) or self._of_address[address] < max(1, self._most // 2):
+        """Whether the address has less than its share, or one of its connections could be closed.
+
+        The share of another host is half of all. Clients on this host have no share: they all have one address.
+        """
+        if is_loopback_host(address) or self._of_address[address] < max(1, self._most // 2):
             return True
         return self._make_room(address)
 
     def _make_room(self, address: str | None) -> bool:
+        """Closes the longest waiting connection, of `address` only if given; False when none waits."""
         for connection in self._waiting:
             if address in (None, connection.address):
-                self.cut(connection, "others need its place")
+                self.cut(connection, "a new connection needs its place")
                 return True
         return False
 
-    def _look_again(self, at: float) -> None:
-        self._timer = asyncio.get_running_loop().call_at(at, self._end_the_overdue)
-
-    def _end_the_overdue(self) -> None:
-        now = asyncio.get_running_loop().time()
+    def _set_timer(self) -> None:
+        """Sets the one timer to the time at which the longest waiting connection is overdue."""
+        since = next(iter(self._waiting.values()), None)
         self._timer = None
-        for connection, since in list(self._waiting.items()):
+        if since is not None:
+            self._timer = asyncio.get_running_loop().call_at(since + WAIT_S, self._end_overdue)
+
+    def _end_overdue(self) -> None:
+        now = asyncio.get_running_loop().time()
+        while self._waiting:
+            connection, since = next(iter(self._waiting.items()))
             if since + WAIT_S > now:
-                self._look_again(since + WAIT_S)
-                return
-            if connection.takes_what_is_sent():
-                self.wait_for(connection)
+                break
+            if connection.has_read_its_share():
+                self.wait_for(connection)  # moves it to the end
             elif connection.is_spent:
                 self._end(connection)
             else:
-                self.cut(connection, f"its client was awaited for {WAIT_S:g} s")
-        if self._waiting and self._timer is None:
-            self._look_again(now + WAIT_S)
+                self.cut(connection, f"the client kept the server waiting for {WAIT_S:g} s")
+        self._set_timer()
 
-    def _tell(self, event: str, address: str, why: str = "there is no room") -> None:
+    def _log(self, event: str, address: str, why: str = "no connection waits that could be closed instead") -> None:
         left_out = self._limit.admit(event, asyncio.get_running_loop().time())
         if left_out is not None:
             log.warning(event, server=self.name, address=address, reason=why, open=len(self._open), left_out=left_out)
 
 
 class _Connection(asyncio.Protocol):
-    """Stands between a transport and the protocol that serves it, and sees what either does."""
+    """Stands between a transport and the protocol that serves it, and observes both."""
 
     transport: asyncio.Transport
 
@@ -197,11 +209,11 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_spent(self) -> bool:
-        """Whether the client got all that it has asked for and just keeps the connection, as clients do."""
+        """Whether the client has read every answer and merely keeps the connection open, as clients do."""
         return self._has_worked and self.transport.get_write_buffer_size() == 0
 
-    def takes_what_is_sent(self) -> bool:
-        """Whether the client has taken a fair part of what it is to be sent since this was asked last."""
+    def has_read_its_share(self) -> bool:
+        """Whether the client has read `PROGRESS_BYTES` since the last call of this method."""
         before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
         return before - self._untaken >= PROGRESS_BYTES
 
@@ -221,7 +233,7 @@ class _Connection(asyncio.Protocol):
         if most is not None and not self._is_at_work:
             self._unread += len(data)
             if self._unread > most:
-                self._connections.cut(self, f"it sent more than {most} bytes before it said who it is")
+                self._connections.cut(self, f"the client sent more than {most} bytes before it said who it is")
                 return
         self._protocol.data_received(data)
 
@@ -251,10 +263,3 @@ class _Connection(asyncio.Protocol):
             self._connections.stop_waiting(self)
         else:
             self._connections.wait_for(self)
-
-
-def _is_this_host(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:  # an address with a scope, such as fe80::1%eth0
-        return False

@@ -14,10 +14,11 @@ EX_UNAVAILABLE = 69
 _LISTED = 30
 
 _COMPARED = 300
-"""Names that are compared with a wrong one: a node may have made up thousands, to keep the coordinator busy."""
+"""Valid names that are compared with a wrong one. A node may announce thousands to keep the coordinator busy."""
 
 _LONGEST_COMPARED = 64
-"""In characters. The time for two names grows with the product of their lengths; 300 of 64 take up to 0.1 s."""
+"""Characters of a compared name. Comparing takes time in proportion to the product of both lengths: 300 names of 64
+characters take up to 0.1 s."""
 
 
 class MusterError(Exception):
@@ -63,7 +64,7 @@ def unknown(what: str, name: str, valid: Iterable[str]) -> str:
 
 
 def _neighbours(name: str, names: list[str]) -> list[str]:
-    """Of sorted names, those that would stand around `name`: the others begin otherwise."""
+    """The sorted names around the place of `name`. Names further away begin with other characters."""
     short = [other for other in names if len(other) <= _LONGEST_COMPARED]
     place = bisect.bisect(short, name)
     return short[max(0, place - _COMPARED // 2) :][:_COMPARED]

@@ -1,4 +1,4 @@
-"""Serves HTTP in a way that clients cannot exhaust: see `connections`. All that muster serves is served so."""
+"""The HTTP server of agent, coordinator and signer. Clients cannot exhaust it: see `connections`."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from muster.connections import BACKLOG, WAIT_S, Connections
 
 MOST_HEADER_LINE_BYTES = 8 << 10
 MOST_HEADERS = 64
-"""Browsers send some twenty, and proxies add a few."""
+"""Browsers send about twenty headers, and proxies add a few."""
 
 SHUTDOWN_S = 1.0
 
@@ -28,7 +28,7 @@ CONNECTIONS = web.AppKey("connections", Connections)
 def application(
     connections: Connections, middlewares: Iterable[Middleware] = (), *, most_body_bytes: int = 1 << 20
 ) -> web.Application:
-    """An application whose requests count as work of its connections."""
+    """An application for `serving`. A connection is at work while the application answers a request on it."""
 
     @web.middleware
     async def at_work(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -44,12 +44,15 @@ def application(
 async def serving(
     app: web.Application, listener: socket.socket, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
-    """Serves an application of `application` on a listening socket, which is closed at the end; over TLS with `tls`."""
+    """Serves an application made by `application` on a listening socket, over TLS if there is `tls`.
+
+    The socket is closed at the end.
+    """
     runner = web.AppRunner(
         app,
         access_log=None,
         shutdown_timeout=SHUTDOWN_S,
-        keepalive_timeout=2 * WAIT_S,  # the connections end those that wait
+        keepalive_timeout=2 * WAIT_S,  # longer than WAIT_S: `Connections` ends idle connections first
         max_line_size=MOST_HEADER_LINE_BYTES,
         max_field_size=MOST_HEADER_LINE_BYTES,
         max_headers=MOST_HEADERS,

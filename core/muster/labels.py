@@ -3,24 +3,22 @@
 import re
 
 MOST_LABELS = 512
-"""Kubernetes sets no limit; discovery of features makes some 200, and so many fit into a message."""
+"""Labels of one node. Kubernetes sets no limit. Node feature discovery makes about 200, and 512 fit into a message."""
 
 LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-"""What stands in the key of a label, behind the prefix if there is one."""
+"""The name part of a label's key, behind the prefix if there is one."""
 
 _LABEL_KEY = re.compile(rf"([A-Za-z0-9.-]{{1,253}}/)?{LABEL_NAME.pattern}")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{0,63}")
 
 
 def valid_labels(labels: dict[str, str]) -> dict[str, str]:
-    """The labels as they are; ValueError for what Kubernetes would not take as labels either, and for too many."""
+    """The labels unchanged; ValueError for too many, or for labels that Kubernetes would not accept."""
     if len(labels) > MOST_LABELS:
-        raise ValueError(f"holds {len(labels)} labels, at most {MOST_LABELS} are taken")
+        raise ValueError(f"holds {len(labels)} labels, at most {MOST_LABELS} are valid")
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key):
-            raise ValueError(f"{key[:80]!r} is no key of a label, for example topology.kubernetes.io/rack")
+            raise ValueError(f"{key[:80]!r} is not the key of a label, for example topology.kubernetes.io/rack")
         if not _LABEL_VALUE.fullmatch(value):
-            raise ValueError(
-                f"label {key!r} has the value {value[:80]!r}: up to 63 letters, digits and . _ - are taken"
-            )
+            raise ValueError(f"label {key!r} has the value {value[:80]!r}; use up to 63 letters, digits and . _ -")
     return labels

@@ -1,26 +1,26 @@
-"""Keeps whoever can cause a log line again and again from filling the log."""
+"""Limits how often one kind of log line is written, so that no peer can fill the log."""
 
 from dataclasses import dataclass
 
 PERIOD_S = 60.0
-"""One line a minute of each kind tells a person enough, and ten thousand of them tell no more."""
+"""One line a minute of each kind is enough for a person."""
 
 MOST_KINDS = 1_000
-"""Kinds are words of our code; this only bounds what a library might make up."""
+"""Our kinds are constants in the code. This bounds the kinds that lines of libraries have."""
 
 
 @dataclass(slots=True)
 class _Written:
-    """When the last line of a kind was written, and how many were left out since."""
+    """When the last line of a kind was written, and how many lines were left out since."""
 
     at: float
     left_out: int = 0
 
 
 class LogLimit:
-    """Admits one log line of each kind within `PERIOD_S`, and counts those that it leaves out.
+    """Admits one log line of each kind within `PERIOD_S`, and counts the lines that it leaves out.
 
-    A line is written so, with any clock that only goes forward:
+    Use it like this, with any clock that only goes forward:
 
         if (left_out := limit.admit("message_refused malformed", now)) is not None:
             log.warning("message_refused", kind="malformed", left_out=left_out)
@@ -30,7 +30,7 @@ class LogLimit:
         self._written: dict[str, _Written] = {}
 
     def admit(self, kind: str, now: float) -> int | None:
-        """How many lines of this kind were left out since the last one; None when this one is left out too."""
+        """The number of lines of this kind left out since the last one; None when this one must be left out too."""
         last = self._written.get(kind)
         if last is not None and now - last.at < PERIOD_S:
             last.left_out += 1

@@ -20,8 +20,8 @@ LEFT_OUT = "left_out"
 """The field of a log line that says how many like it were not written in the minute before."""
 
 
-class _Repeats(logging.Filter):
-    """Leaves out what libraries log again and again: peers can make asyncio and aiohttp log as often as they like."""
+class _RepeatFilter(logging.Filter):
+    """Leaves out repeated lines of libraries. Peers can make asyncio and aiohttp log as often as they like."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,9 +35,9 @@ class _Repeats(logging.Filter):
 
 
 def _kind(record: logging.LogRecord) -> str:
-    """Where in the code a line comes from; its text may name the peer, so that no two are alike."""
+    """The place in the code that a line comes from. Its text is no kind: it may name the peer, and differ each time."""
     error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
-    # All that asyncio tells comes from one place; its first line says what it is, and the others about whom.
+    # All lines of asyncio come from one place. Their first line says what happened, the others name the peer.
     about = str(record.msg).partition("\n")[0] if record.name == "asyncio" else ""
     return f"{record.pathname}:{record.lineno} {error} {about}"
 
@@ -64,18 +64,21 @@ def configure(settings: LogSettings, **context: str) -> None:
     _format_standard_logs(shared, rendering)
 
 
-def _without_commands(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Texts that a terminal would obey, or that would look like other lines, become literals, as all else is."""
-    return {key: repr(it) if isinstance(it, str) and not it.isprintable() else it for key, it in event.items()}
+def _quote_unprintable(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Replaces texts with control characters by Python literals: they could command a terminal or fake a line."""
+    return {
+        key: repr(value) if isinstance(value, str) and not value.isprintable() else value
+        for key, value in event.items()
+    }
 
 
-def _traceback(out: TextIO, error: ExcInfo) -> None:
+def _write_traceback(out: TextIO, error: ExcInfo) -> None:
     text = io.StringIO()
     structlog.dev.plain_traceback(text, error)
     out.write(for_terminal(text.getvalue()))
 
 
-_CONSOLE: list[Processor] = [_without_commands, structlog.dev.ConsoleRenderer(exception_formatter=_traceback)]
+_CONSOLE: list[Processor] = [_quote_unprintable, structlog.dev.ConsoleRenderer(exception_formatter=_write_traceback)]
 
 _JSON: list[Processor] = [
     structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
@@ -85,7 +88,7 @@ _JSON: list[Processor] = [
 
 def _format_standard_logs(shared: list[Processor], rendering: list[Processor]) -> None:
     lines = logging.StreamHandler(sys.stderr)
-    lines.addFilter(_Repeats())
+    lines.addFilter(_RepeatFilter())
     lines.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder([LEFT_OUT])],

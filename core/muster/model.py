@@ -41,10 +41,10 @@ Instant = Annotated[
 ]
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
-"""A duration of at most a year, so that a time plus a duration is a time."""
+"""A duration of at most a year. A time plus such a duration is still a valid time."""
 
 TotalSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""Durations of several steps, rounds or nodes together: of these there may be more than a year has."""
+"""The sum of durations of several steps, rounds or nodes, which may be more than a year."""
 
 Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 """The name of a node, fleet or check, or an id: safe as one MQTT topic level, one URL segment and one file name."""
@@ -53,22 +53,22 @@ Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A number in a stream of runs, exact in every database and every JSON reader."""
 
 MOST_CHARACTERS = 4096
-"""Of a sentence for people: as much as is kept of what a process wrote to stderr."""
+"""Length of a text for people. As much is kept of the stderr of a process."""
 
 MOST_CHARACTERS_OF_A_LABEL = 253
-"""Of the name of a model, a place or a version."""
+"""Length of a short text, such as a model, a place or a version."""
 
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""What steers a terminal, ends an argument of a program, turns the direction of writing or cannot be seen."""
+"""Characters that command a terminal, end a program's argument, change the direction of writing or are invisible."""
 
 
 def readable(text: str) -> str:
-    """The text without characters that steer terminals or cannot be seen: U+FFFD stands in their place."""
+    """The text with U+FFFD for every character that commands a terminal or is invisible."""
     return text if text.isascii() and text.isprintable() else _UNREADABLE.sub("\ufffd", text)
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, with at most so many characters."""
+    """The text, cut to `most` characters with an ellipsis at its end."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -81,25 +81,26 @@ def _label(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_sentence)]
-"""A text for people. Any text is taken; what is too long or cannot be read is replaced."""
+"""A text for people. Every text is valid: unreadable characters are replaced, and a long text is cut."""
 
 Label = Annotated[str, AfterValidator(_label)]
-"""A short text for people, such as a version or the name of a model; treated as a Text is."""
+"""A short text for people, such as a version or the name of a model. Treated like a Text."""
 
 Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
-"""What policies, dashboards and programs know a finding or a metric by: printable ASCII without spaces."""
+"""The name of a finding or metric in policies, dashboards and programs: printable ASCII without spaces."""
 
 MOST_VALUES = 100_000
-"""In one JSON object. The largest that a check of ours makes, the curve of a sweep of sizes, has some hundred."""
+"""Values in one JSON object. The largest of a built-in check, the curve of a sweep over sizes, has about a hundred."""
 
 DEEPEST = 32
+"""Levels of one JSON object."""
 
 LARGEST_INTEGER = 1 << 63
-"""From here on databases, other languages and `float` disagree about an integer."""
+"""Databases and other languages do not take larger integers."""
 
 
 def _plain(value: Json) -> Json:
-    """The value with null for NaN and infinities; ValueError for too many values or levels and for huge integers."""
+    """The value with null for NaN and infinities; ValueError for too many values, levels or bits of an integer."""
     values, lacks = 0, False
     level: list[JsonValue] = [value]
     for _ in range(DEEPEST):
@@ -115,7 +116,7 @@ def _plain(value: Json) -> Json:
                 raise ValueError("holds an integer of more than 64 bits")
         values += len(deeper)
         if values > MOST_VALUES:
-            raise ValueError(f"holds more than {MOST_VALUES} values")
+            raise ValueError(f"holds more than {MOST_VALUES} values; send fewer")
         if not deeper:
             return pydantic_core.from_json(pydantic_core.to_json(value, inf_nan_mode="null")) if lacks else value
         level = deeper
@@ -188,7 +189,7 @@ class ServiceState(StrEnum):
 
 
 MOST_DEVICES = 128
-"""On one node: sixteen GPUs, each cut into seven instances, are 112."""
+"""Devices of one node. Sixteen GPUs, each cut into seven instances, are 112."""
 
 
 class Device(Data):
@@ -216,7 +217,7 @@ class Topology(Data):
 
 
 MOST_NAMES = 256
-"""Checks, plugins or programs of one node, or metrics of one run."""
+"""The most checks, plugins or programs of one node, and the most metrics of one run."""
 
 
 class Inventory(Data):
@@ -245,7 +246,7 @@ class Finding(Data):
 
 
 LARGEST_NUMBER = 1e30
-"""Nothing that is measured is larger, and its square and the sum of many squares are numbers still."""
+"""No measurement is larger. Its square, and the sum of many squares, are still finite numbers."""
 
 
 def _measured(value: float | None) -> float | None:
@@ -258,10 +259,10 @@ Metric = _Number | Annotated[list[_Number], Field(max_length=1024)]
 """A number, or one number per device in device order. None stands for NaN and infinity, which JSON lacks."""
 
 Metrics = Annotated[dict[Code, Metric], Field(max_length=MOST_NAMES)]
-"""What was measured, by name."""
+"""Measured values by name."""
 
 Findings = Annotated[tuple[Finding, ...], Field(max_length=1000)]
-"""What was found; more of one run would be one trouble told many times."""
+"""The findings of one run. More would repeat one fault many times."""
 
 
 class Measurement(Data):
@@ -276,7 +277,7 @@ class Measurement(Data):
 
 
 MOST_RANKS = 1 << 20
-"""In one group: a hundred thousand nodes of eight devices each."""
+"""Ranks of one group: a hundred thousand nodes of eight devices are 800,000."""
 
 
 class RankResult(Data):

@@ -1,15 +1,20 @@
-"""What a check's parameters may be, as a small part of JSON schema that is quick to check whoever has announced it.
+"""The parameters of a check as a flat, bounded part of JSON schema. Checking values against it is fast and safe.
 
-Only the node that runs a check validates its parameters in full, with pydantic. What it announces is flat: by name, the
-alternatives of a value, each with its type, its bounds or the values it may have:
+A node announces the schema, and the node may lie: a full JSON schema with nested references can keep a validator busy
+for hours. The flat form lists, for each parameter, the alternatives of its value with type, bounds or choices:
 
     {"properties": {"size": {"anyOf": [{"type": "integer", "minimum": 64}, {"type": "null"}], "default": null}}}
 
-Nothing refers to anything, only the items of a list stand one level deeper, and there are no patterns. All rules of a
-JSON schema hold together, so that one which is left out only lets more values through; those the node itself declines.
-A schema that goes beyond the bounds below becomes `{}`, which says that the parameters are not known here.
+It has no references and no patterns, and only the items of a list stand one level deeper. `flatten` leaves out every
+rule that the flat form lacks. All rules of a JSON schema must hold together, so leaving one out only admits more
+values; the node that runs the check validates its parameters in full, with pydantic, and declines those. A schema
+beyond the bounds below becomes `{}`: the parameters are not known here.
+
+Flattening takes time in proportion to the size of the schema, checking in proportion to the given values times the
+alternatives of a parameter.
 """
 
+import operator
 import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
@@ -21,24 +26,24 @@ from muster.errors import Refused, unknown
 from muster.model import Json
 
 MOST_PARAMETERS = 64
-"""The built-in check with most parameters has twelve."""
+"""The built-in check with the most parameters has twelve."""
 
 MOST_ALTERNATIVES = 8
 
-MOST_VALUES = 100
+MOST_CHOICES = 100
 """Values of one enumeration."""
 
 MOST_PARTS = 1_000
-"""Alternatives and values in a whole schema: one definition can be referred to many times."""
+"""Alternatives and choices in a whole schema. Many parameters can refer to one large definition."""
 
 LONGEST_VALUE = 100
 LONGEST_DESCRIPTION = 300
 """In characters."""
 
-LARGEST_NUMBER = 1 << 64
+LARGEST_BOUND = 1 << 64
 
-MOST_ITEMS_LOOKED_AT = 1_000
-"""Of a list that somebody asks for; the node looks at all."""
+MOST_CHECKED_ITEMS = 1_000
+"""Items of a given list that are checked here. The node checks all of them."""
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -52,7 +57,7 @@ Schema = Mapping[str, Any]
 
 
 def flatten(schema: Json) -> Json:
-    """The flat form of a JSON schema as pydantic writes it, `{}` beyond the bounds; what is flat stays as it is."""
+    """The flat form of a JSON schema that pydantic wrote; `{}` beyond the bounds. A flat schema stays as it is."""
     properties = _table(schema.get("properties"))
     if properties is None or len(properties) > MOST_PARAMETERS or not all(map(NAME.fullmatch, properties)):
         return {}
@@ -65,17 +70,17 @@ def flatten(schema: Json) -> Json:
         if parts > MOST_PARTS:
             return {}
         flat[name] = {**(kinds[0] if len(kinds) == 1 else {"anyOf": kinds}), **_remarks(_table(parameter) or {})}
-    asked = _list(schema.get("required"))[:MOST_PARAMETERS]
-    required: list[Any] = [name for name in asked if isinstance(name, str) and name in flat]
-    needed = {"required": required} if required else {}
-    return {"type": "object", "properties": flat, **needed, "additionalProperties": False}
+    announced = _list(schema.get("required"))[:MOST_PARAMETERS]
+    names: list[Any] = [name for name in announced if isinstance(name, str) and name in flat]
+    required = {"required": names} if names else {}
+    return {"type": "object", "properties": flat, **required, "additionalProperties": False}
 
 
 FlatSchema = Annotated[Json, AfterValidator(flatten)]
 
 
 def rules_of(schema: Json) -> Json:
-    """A flat schema without what it says to people."""
+    """A flat schema without its descriptions for people."""
     if not schema:
         return schema
     bare: Json = {name: _bare(parameter) for name, parameter in (_table(schema["properties"]) or {}).items()}
@@ -83,11 +88,11 @@ def rules_of(schema: Json) -> Json:
 
 
 def _bare(parameter: Schema) -> Json:
-    return {key: said for key, said in parameter.items() if key != "description"}
+    return {key: value for key, value in parameter.items() if key != "description"}
 
 
 def require_fit(check: str, schema: Json, params: Json) -> None:
-    """Refuses parameters that do not fit the flat schema of a check; takes any where that is not known."""
+    """Refused when parameters do not fit the flat schema of a check; any parameters fit the unknown schema `{}`."""
     if not schema:
         return
     properties: Schema = _table(schema["properties"]) or {}
@@ -105,7 +110,7 @@ def require_fit(check: str, schema: Json, params: Json) -> None:
 
 
 def _kinds(parameter: Schema, definitions: Schema) -> list[dict[str, Any]]:
-    """The alternatives that a parameter has; one that is empty takes any value."""
+    """The alternatives of a parameter. An empty alternative takes any value."""
     options = parameter.get("anyOf", [parameter])
     if not isinstance(options, list) or not 1 <= len(options) <= MOST_ALTERNATIVES:
         return [{}]
@@ -120,34 +125,34 @@ def _kinds(parameter: Schema, definitions: Schema) -> list[dict[str, Any]]:
 
 
 def _resolved(option: Any, definitions: Schema) -> Schema:
-    """What counts of an alternative and of what it refers to; references in that are not followed."""
+    """The rules of an alternative together with those of the definition that it refers to, one level deep."""
     schema: Schema = _table(option) or {}
     reference = str(schema.get("$ref", ""))
     definition: Schema = {}
     if reference.startswith(_DEFINITIONS):
         definition = _table(definitions.get(reference.removeprefix(_DEFINITIONS))) or {}
-    return {key: said[key] for said in (definition, schema) for key in _READ if key in said}
+    return {key: part[key] for part in (definition, schema) for key in _READ if key in part}
 
 
 def _kind(schema: Schema) -> dict[str, Any]:
-    """The rules of one alternative that are simple enough."""
+    """The rules of one alternative that the flat form has."""
     kind: dict[str, Any] = {}
     name = schema.get("type")
     if isinstance(name, str) and name in _TYPES:
         kind["type"] = name
     values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(values, list) and 1 <= len(values) <= MOST_VALUES and all(map(_is_short, values)):
+    if isinstance(values, list) and 1 <= len(values) <= MOST_CHOICES and all(map(_is_short, values)):
         kind["enum"] = values
     return kind | {key: schema[key] for key, rule in _RULES.items() if key in schema and rule.is_bound(schema[key])}
 
 
 def _remarks(parameter: Schema) -> dict[str, Any]:
-    """What is said about a parameter besides its rules."""
+    """The default and the description of a parameter, if they are short."""
     remarks: dict[str, Any] = {}
     if "default" in parameter:
         default = parameter["default"]
         values = default if isinstance(default, list) else [default]
-        if len(values) <= MOST_VALUES and all(map(_is_short, values)):
+        if len(values) <= MOST_CHOICES and all(map(_is_short, values)):
             remarks["default"] = default
     if isinstance(description := parameter.get("description"), str):
         remarks["description"] = description[:LONGEST_DESCRIPTION]
@@ -176,7 +181,7 @@ def _is_short(value: Any) -> bool:
 
 
 def _fault(parameter: Schema, value: Any) -> str | None:
-    """Why a value fits none of the alternatives; of several, first those that are for values of its type."""
+    """Why a value fits none of the alternatives; None if it fits one. Tells of alternatives of its type, if any."""
     kinds = parameter.get("anyOf", [parameter])
     faults = [next(_faults(kind, value), None) for kind in kinds]
     if None in faults:
@@ -194,7 +199,7 @@ def _faults(kind: Schema, value: Any) -> Iterator[str]:
         broken = (rule for key, rule in _RULES.items() if key in kind and rule.is_broken(value, kind[key]))
         yield from (f"{_shorten.repr(value)} {rule.otherwise} {kind[rule.key]}" for rule in broken)
         if "items" in kind and isinstance(value, list):
-            for item in value[:MOST_ITEMS_LOOKED_AT]:
+            for item in value[:MOST_CHECKED_ITEMS]:
                 yield from _faults(kind["items"], item)
 
 
@@ -203,7 +208,7 @@ def _has_type(kind: Schema, value: Any) -> bool:
 
 
 def _is_same(value: Any, other: Any) -> bool:
-    """Whether JSON has them as the same value: 1 is 1.0, but true is not 1."""
+    """Whether both are the same JSON value: 1 is 1.0, but true is not 1."""
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
@@ -212,7 +217,7 @@ def _is_any_number(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return _is_any_number(value) and abs(value) <= LARGEST_NUMBER
+    return _is_any_number(value) and abs(value) <= LARGEST_BOUND
 
 
 def _is_whole(value: Any) -> bool:
@@ -231,7 +236,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _Rule(NamedTuple):
-    """A bound of values that `is_for` knows; `otherwise` says between value and bound what is wrong."""
+    """A rule for the values that `is_for` accepts. `otherwise` stands between value and bound in the error."""
 
     key: str
     is_for: Callable[[Any], bool]
@@ -251,20 +256,28 @@ def _is_step(value: Any) -> bool:
     return _is_size(value) and value > 0
 
 
+def _is_no_shorter(value: Any, least: int) -> bool:
+    return len(value) >= least
+
+
+def _is_no_longer(value: Any, most: int) -> bool:
+    return len(value) <= most
+
+
 _RULES = {
     rule.key: rule
     for rule in (
-        _Rule("minimum", _is_any_number, _is_number, lambda it, least: it >= least, "is less than the minimum of"),
-        _Rule("exclusiveMinimum", _is_any_number, _is_number, lambda it, low: it > low, "is not greater than"),
-        _Rule("maximum", _is_any_number, _is_number, lambda it, most: it <= most, "is greater than the maximum of"),
-        _Rule("exclusiveMaximum", _is_any_number, _is_number, lambda it, high: it < high, "is not less than"),
-        _Rule("multipleOf", _is_any_number, _is_step, lambda it, step: it % step == 0, "is not a multiple of"),
-        _Rule("minLength", _TYPES["string"], _is_size, lambda it, least: len(it) >= least, "is shorter than"),
-        _Rule("maxLength", _TYPES["string"], _is_size, lambda it, most: len(it) <= most, "is longer than"),
-        _Rule("minItems", _TYPES["array"], _is_size, lambda it, least: len(it) >= least, "has fewer items than"),
-        _Rule("maxItems", _TYPES["array"], _is_size, lambda it, most: len(it) <= most, "has more items than"),
+        _Rule("minimum", _is_any_number, _is_number, operator.ge, "is less than the minimum of"),
+        _Rule("exclusiveMinimum", _is_any_number, _is_number, operator.gt, "is not greater than"),
+        _Rule("maximum", _is_any_number, _is_number, operator.le, "is greater than the maximum of"),
+        _Rule("exclusiveMaximum", _is_any_number, _is_number, operator.lt, "is not less than"),
+        _Rule("multipleOf", _is_any_number, _is_step, lambda value, step: value % step == 0, "is not a multiple of"),
+        _Rule("minLength", _TYPES["string"], _is_size, _is_no_shorter, "is shorter than"),
+        _Rule("maxLength", _TYPES["string"], _is_size, _is_no_longer, "is longer than"),
+        _Rule("minItems", _TYPES["array"], _is_size, _is_no_shorter, "has fewer items than"),
+        _Rule("maxItems", _TYPES["array"], _is_size, _is_no_longer, "has more items than"),
     )
 }
 
 _READ = ("type", "const", "enum", "items", *_RULES)
-"""Of an alternative. Whatever else it holds, however much, is not even copied."""
+"""The keys of an alternative that count. Nothing else of it is copied, however large it is."""

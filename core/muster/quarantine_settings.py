@@ -85,7 +85,7 @@ class QuarantineSettings(Section):
         False, description="true: nodes that join are kept out by the actors until they are accepted"
     )
     resync_s: float = Field(180.0, ge=5, le=3600, description="Seconds between two looks at the schedulers' nodes")
-    trust_loopback: bool = Field(False, description="Deprecated, the same as http.trust_loopback")
+    trust_loopback: bool = Field(False, description="Deprecated: use http.trust_loopback")
 
     @property
     def limits(self) -> BudgetSettings:

@@ -1,4 +1,4 @@
-"""What may be shown of a value that a person has set, where it may hold a secret: in errors, logs and `config show`."""
+"""Hides secrets in settings before errors, logs and `muster config show` show them."""
 
 import ast
 import re
@@ -11,15 +11,16 @@ _SECRET_KEY = re.compile(
     r"(^|[._-])(url|uri|dsn|proxy|token|password|passwd|secret|credentials?|auth|authorization|cookie|headers?|key)$",
     re.IGNORECASE,
 )
-"""Keys of values that are secret by themselves. Those that end in `_file` name a file, and that may be known."""
+"""Keys whose values may be secret. A key that ends in `_file` holds the name of a file, which is no secret."""
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 
 def secrets_in(key: str, value: Any) -> Iterator[str]:
-    """The texts in a value that may hold a secret.
+    """The texts in a value that may hold a secret, because of their key or their look.
 
-    Some do by their key. Others look like a URL or its `user:password@`, or like a table that could not be read.
+    A text looks so if it contains `@` or `://`, as a URL with a password does, or `{`, as a table that was given as
+    text.
     """
     match value:
         case dict():
@@ -33,7 +34,7 @@ def secrets_in(key: str, value: Any) -> Iterator[str]:
 
 
 def without_quotes_of(secrets: Iterable[str], message: str) -> str:
-    """The message with every quotation from a secret hidden, as libraries quote what they cannot read."""
+    """The message with every quoted part of a secret hidden. Libraries quote what they cannot read."""
 
     def hidden(found: re.Match[str]) -> str:
         quoted = _unquoted(found[0])
@@ -43,7 +44,7 @@ def without_quotes_of(secrets: Iterable[str], message: str) -> str:
 
 
 def without_secrets(value: Any) -> Any:
-    """A setting of any shape with the secret parts of its URLs hidden: user with password, and query."""
+    """A setting of any shape with the secret parts of its URLs hidden: passwords and queries."""
     match value:
         case dict():
             return {key: without_secrets(item) for key, item in value.items()}

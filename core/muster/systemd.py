@@ -1,4 +1,4 @@
-"""Tells systemd how a daemon does, by datagram to the socket that NOTIFY_SOCKET names (see sd_notify(3))."""
+"""Reports the state of a daemon to systemd, by datagrams to the socket that NOTIFY_SOCKET names (see sd_notify(3))."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ WATCHDOG = "WATCHDOG=1"
 
 
 def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Sends `state`; does nothing where no supervisor asks for it or none listens any more."""
+    """Sends `state` to the supervisor; does nothing when there is none."""
     address = environment.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -26,14 +26,17 @@ def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
 
 
 def watchdog_interval_s(environment: Mapping[str, str] = os.environ) -> float | None:
-    """Half of the time after which systemd takes silence for death; None when it does not watch this process."""
+    """Seconds between two beats: half of systemd's limit. None when systemd does not watch this process."""
     limit_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(limit_us) / 2e6 if limit_us.isdigit() and int(limit_us) and watched else None
 
 
 async def keep_watchdog_quiet(is_well: Callable[[], bool], environment: Mapping[str, str] = os.environ) -> None:
-    """Beats from the main event loop for as long as that turns and all is well; ends at once when nobody watches."""
+    """Beats from the event loop while `is_well()`; returns at once when systemd does not watch this process.
+
+    Systemd restarts the daemon when the event loop hangs or `is_well()` stays false.
+    """
     interval_s = watchdog_interval_s(environment)
     while interval_s is not None:
         if is_well():

@@ -13,5 +13,5 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """What a node says must not look like another row."""
+    """The text in one line, because a text of a node must not look like another row."""
     return for_terminal(" ".join(text.splitlines()))

@@ -70,7 +70,7 @@ def test_without_a_file_or_without_content_there_are_no_labels(tmp_path):
         ("a: b", "line 1: 'a: b' is not key=\"value\""),
         ('a="\\x"', "line 1: the value of 'a': invalid escape at line 1 column 3"),
         ('a b="c"', "line 1: "),
-        ('a/b/c="d"', "'a/b/c' is no key of a label, for example topology.kubernetes.io/rack"),
+        ('a/b/c="d"', "'a/b/c' is not the key of a label, for example topology.kubernetes.io/rack"),
         ('a="b c"', "label 'a' has the value 'b c': up to 63 letters"),
         (f'a="{"b" * 64}"', "up to 63 letters"),
         ('{"a": "b"', "not JSON: "),
@@ -81,7 +81,7 @@ def test_without_a_file_or_without_content_there_are_no_labels(tmp_path):
         ('{"metadata": 3}', "has no metadata.labels"),
         (
             json.dumps({f"k{number}": "v" for number in range(MOST_LABELS + 1)}),
-            "holds 513 labels, at most 512 are taken",
+            "holds 513 labels, at most 512 are valid",
         ),
     ],
 )
@@ -114,5 +114,5 @@ def test_an_inventory_takes_what_kubernetes_takes():
     assert len(Inventory(labels=labels).model_dump_json()) < 1 << 18
     with pytest.raises(ValueError, match="at most 512"):
         valid_labels({**labels, "one": "more"})
-    with pytest.raises(ValueError, match="no key of a label"):
+    with pytest.raises(ValueError, match="not the key of a label"):
         Inventory(labels={"k" * 64: "v"})

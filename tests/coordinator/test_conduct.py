@@ -58,6 +58,16 @@ def test_it_is_told_once_and_stands_until_the_agent_has_behaved(kind):
     assert codes(made) == []
 
 
+def test_conduct_is_a_reason_before_anything_is_measured():
+    """A node that is DEGRADED says why, also when it has not measured anything yet."""
+    made = fleet("a")
+    made.handle(AgentMisbehaved("a", Misconduct.FLOODING, "reports"), 5.0)
+    view = made.node("a", 6.0)
+    assert view is not None
+    summary = f"{SUMMARIES[Misconduct.FLOODING]}: reports"
+    assert (view.health, view.reasons) == (Health.DEGRADED, (summary,))
+
+
 def test_a_stranger_is_not_made_known_by_it():
     """Who has only sent garbage is no node."""
     made = fleet("a")

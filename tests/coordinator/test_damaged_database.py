@@ -123,7 +123,7 @@ async def test_a_row_that_nobody_can_do_without_is_named(healthy, tmp_path, tabl
     """With its table, and what to do."""
     shutil.copy(healthy, tmp_path)
     change(tmp_path, ROWS[table])
-    with pytest.raises(Unreadable, match=f"row '.+' of table {table} in the database cannot be read: .*backup"):
+    with pytest.raises(Unreadable, match=f"database: row '.+' of table {table} cannot be read: .*backup"):
         await start(tmp_path)
 
 
@@ -181,5 +181,5 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path, muster, content):
     done = muster("coordinator", env={"MUSTER_DATA_DIR": str(tmp_path), "MUSTER_HTTP__LISTEN": "127.0.0.1:0"})
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (69, "", 1)
     assert f"cannot open the database sqlite+aiosqlite:///{file}: " in done.stderr
-    assert "restore a backup of it, or move it away" in done.stderr
+    assert "restore a backup, or move the file away" in done.stderr
     assert file.read_bytes() == content

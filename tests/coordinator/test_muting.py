@@ -10,7 +10,7 @@ from muster_coordinator.muting import (
     FORGIVEN_S,
     LONGEST_MUTE_S,
     MUTED_S,
-    Muting,
+    MuteList,
     subscriptions,
 )
 
@@ -18,43 +18,43 @@ TOPICS = Topics("lab")
 REPORTS = ("n1", NodeTopic.REPORT)
 
 
-def flood(muting: Muting, now: float) -> None:
+def flood(mutes: MuteList, now: float) -> None:
     for number in range(FLOOD_MESSAGES):
-        assert muting.note_dropped(*REPORTS, 1, now) == (number == FLOOD_MESSAGES - 1)
+        assert mutes.note_dropped(*REPORTS, 1, now) == (number == FLOOD_MESSAGES - 1)
 
 
 def test_a_flood_is_muted_for_a_minute():
     """By messages or by bytes; what still comes meanwhile counts no more."""
-    muting = Muting()
-    flood(muting, 100.0)
-    assert muting.muted(100.0) == {REPORTS}
-    assert not muting.note_dropped(*REPORTS, 1, 110.0)
-    assert muting.muted(100.0 + MUTED_S) == frozenset()
-    assert muting.note_dropped("n2", NodeTopic.GROUP, FLOOD_BYTES, 100.0)
-    assert muting.muted(101.0) == {REPORTS, ("n2", NodeTopic.GROUP)}
+    mutes = MuteList()
+    flood(mutes, 100.0)
+    assert mutes.muted(100.0) == {REPORTS}
+    assert not mutes.note_dropped(*REPORTS, 1, 110.0)
+    assert mutes.muted(100.0 + MUTED_S) == frozenset()
+    assert mutes.note_dropped("n2", NodeTopic.GROUP, FLOOD_BYTES, 100.0)
+    assert mutes.muted(101.0) == {REPORTS, ("n2", NodeTopic.GROUP)}
 
 
 def test_an_agent_that_says_again_what_was_dropped_is_no_flood():
     """So many in ten seconds, and what came before does not count."""
-    muting = Muting()
+    mutes = MuteList()
     for number in range(100):
         now = number * (COUNTED_S + 1)
-        assert not any(muting.note_dropped(*REPORTS, 1, now) for _ in range(FLOOD_MESSAGES - 1))
+        assert not any(mutes.note_dropped(*REPORTS, 1, now) for _ in range(FLOOD_MESSAGES - 1))
 
 
 def test_each_time_it_is_muted_for_twice_as_long():
     """Up to a limit; an hour without a flood forgives all of them."""
-    muting, now, lengths = Muting(), 0.0, []
+    mutes, now, lengths = MuteList(), 0.0, []
     for _ in range(6):
-        flood(muting, now)
+        flood(mutes, now)
         began = now
-        while muting.muted(now):
+        while mutes.muted(now):
             now += 10.0
         lengths.append(now - began)
     assert lengths == [MUTED_S, 2 * MUTED_S, 4 * MUTED_S, 8 * MUTED_S, LONGEST_MUTE_S, LONGEST_MUTE_S]
-    assert muting.muted(now + FORGIVEN_S) == frozenset()
-    flood(muting, now + FORGIVEN_S)
-    assert muting.muted(now + FORGIVEN_S + MUTED_S) == frozenset()
+    assert mutes.muted(now + FORGIVEN_S) == frozenset()
+    flood(mutes, now + FORGIVEN_S)
+    assert mutes.muted(now + FORGIVEN_S + MUTED_S) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,11 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
     assert failed.group_contains(OSError, match="the disk is full")
 
 
-async def test_whose_link_is_superseded_acts_on_no_node():
-    """Neither asks nor tells a scheduler anything from then on; the rest goes on until it is stopped."""
+async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
+    """It neither asks nor tells a scheduler anything from then on; the rest goes on until it is stopped.
+
+    The watchdog is part of the rest. A supervisor that hears nothing restarts the coordinator, which then leads again.
+    """
     ended: list[str] = []
 
     def part(name: str) -> Any:
@@ -67,10 +70,12 @@ async def test_whose_link_is_superseded_acts_on_no_node():
     pipeline = part("pipeline")
     pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
     names = ("notices", "acting", "surveying", "thinning")
+    monkeypatch.setattr("muster_coordinator.daemon.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():
         while len(ended) < 2:
             await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         assert sorted(ended) == ["acting", "surveying"]
-    assert {"thinning", "pipeline", "notices"} <= set(ended)
+    assert {"thinning", "pipeline", "notices", "watchdog"} <= set(ended)

@@ -143,6 +143,33 @@ async def test_a_client_that_does_not_read_its_answer_is_cut_off():
     assert server.served[2].heard == ["pause", "resume"]
 
 
+async def test_clients_that_read_slowly_share_one_timer(monkeypatch):
+    """Clients that take a fair part of a large answer again and again do not leave more and more timers behind."""
+    server = Server()
+    calls = []
+    loop = asyncio.get_running_loop()
+    call_at = loop.call_at
+
+    def count_calls(at, callback, *args, **options):
+        if getattr(callback, "__self__", None) is server.connections:
+            calls.append(at)
+        return call_at(at, callback, *args, **options)
+
+    monkeypatch.setattr(loop, "call_at", count_calls)
+    lines = [server.connect(work=True) for _ in range(3)]
+    for line in lines:
+        line.unsent = 1000 * PROGRESS_BYTES
+        server.protocols[line].pause_writing()
+        await asyncio.sleep(WAIT_S / 10)
+    calls.clear()
+    for _ in range(300):
+        await asyncio.sleep(WAIT_S / 10)
+        for line in lines:
+            line.unsent -= PROGRESS_BYTES
+    assert {line.state for line in lines} == {"open"}
+    assert len(calls) <= 3 * 30 + 1, "a timer for each time that one of three connections is due"
+
+
 async def test_a_client_that_does_not_read_its_answer_makes_room():
     """For a new client."""
     server = Server(2)

@@ -22,7 +22,7 @@ DEFAULT_URL = "http://127.0.0.1:8787"
 
 
 def connect(url: str, token_file: Path | None, config: Path | None) -> Client:
-    """A client with the token of `token_file`, or else of the settings, or else of the coordinator on this host."""
+    """A client with the first token found: in `token_file`, in the settings, or of the coordinator on this host."""
     if token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
     settings = load(config)

@@ -1,11 +1,14 @@
-"""How many bad runs it takes until neither faults that come and go elsewhere nor lies explain them.
+"""How many bad runs are needed until neither intermittent faults elsewhere nor lies explain them.
 
-The more nodes there are, the more often such faults meet where they look like another one that stays.
+In a larger fleet intermittent faults meet more often where they look like one permanent fault.
 
-Nodes lie, too: one that was broken into says what it likes, and makes honest partners slow or crash. Such nodes vouch
-for each other and accuse whom they meet, so that having passed proves nobody honest. What they cannot do is to be drawn
-by lot more often than others. Of 256 nodes 12 may lie. That one of the others meets a liar in the first round, and then
-three more in a row, happens in one of 1,400 such sweeps: 12 x 11 / 254 x 10 / 253 x 9 / 252. So four partners convict.
+Nodes may also lie: a node that was broken into reports what it likes, and makes honest partners slow or crash. Liars
+pass with each other, so a node that has passed may still be a liar. But lots do not draw liars more often than other
+nodes.
+
+Example: of 256 nodes 12 may lie. The expected number of honest nodes that meet a liar in the first round and three more
+in a row is 12 x 11 / 254 x 10 / 253 x 9 / 252, which is one in 1,400 sweeps. Four partners therefore convict. Every
+function takes time in proportion to the runs that it is given.
 """
 
 import math
@@ -18,9 +21,8 @@ SPOILT = 0.015
 """Share of the runs that a node spoils by chance, where one in twenty has a fault that shows in three runs of ten."""
 
 MISTAKES, MISTAKES_ABOUT_PATHS = 0.001, 0.0025
-"""In so many sweeps of such a fleet, chance may bring about as many bad runs as are asked for. A path that is named in
-vain costs somebody a look at it, a node its work.
-"""
+"""Accepted false-accusation rate of a sweep, for nodes and for paths. A path that is named wrongly costs somebody a
+look at it; a node that is named wrongly loses its work."""
 
 CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
 """Runs that one fault holds back come so close to each other, at noise of 5 %; those of two faults as rarely."""
@@ -40,10 +42,11 @@ def runs_beyond_chance(nodes: int, bad: Sequence[Trial]) -> int:
 
 
 def may_be_lies(nodes: int, drawn: Iterable[tuple[int, int]], mistakes: float = MISTAKES) -> bool:
-    """Whether liars may have spoilt runs with partners that were drawn in turn, in a fleet of so many `nodes`.
+    """Whether liars may explain bad runs with partners that were drawn one after the other, in a fleet of `nodes`.
 
-    For each run, `drawn` has the number of partners and of how many they were drawn. One liar among them is enough, but
-    each can be among those of one run only.
+    For each run, `drawn` has the number of partners and the number of nodes from which they were drawn. One liar among
+    the partners is enough to spoil a run, but no liar counts in two runs. `mistakes` is the expected number of wrong
+    convictions in a sweep that is accepted.
     """
     liars, accused = liars_among(nodes), float(nodes)
     for taken, (partners, among) in enumerate(drawn):
@@ -52,7 +55,7 @@ def may_be_lies(nodes: int, drawn: Iterable[tuple[int, int]], mistakes: float = 
 
 
 def measures_beyond_lies(nodes: int) -> int:
-    """How many nodes, drawn by lot, have to say the same until it is not said by liars only."""
+    """How many nodes must be drawn by lot until it is too unlikely that all of them lie."""
     number = 1
     while may_be_lies(nodes, [(1, nodes)] * number, MISTAKES * nodes):
         number += 1

@@ -1,8 +1,8 @@
 """Who is at fault, by the evidence of a sweep: nodes, rails, links of nodes, leaves, paths between them.
 
-- A node is at fault when it was bad alone, and in another run too, or when the verdict on it alone was FAIL. Nobody
-  else can have brought that about. Where it was good at other times, a run that another member explains does not count.
-- So is a node whose own ranks crashed with several partners that were drawn by lot.
+- A node is at fault when the verdict on it alone was FAIL, or when it was bad alone and in another run too. Only the
+  node itself can cause that. If it was good at other times, a run that another member explains does not count.
+- A node is at fault when its own ranks crashed with several partners that were drawn by lot.
 - A leaf is at fault when none of its nodes has passed with anybody, some have failed with each other, and those that
   speak for it pass alone and fail with partners from elsewhere that have passed.
 - A node's link, or some rails of it, are at fault when the node has never failed alone nor passed with others, and
@@ -17,13 +17,13 @@ one partner more; on several sides of the fabric, as far as it is known who pass
 whatever is bad between others. Of two or more that fail all alike nobody is convicted, and neither is who fails just as
 the nodes of a suspected leaf do.
 
-Nodes lie: some say what they like, and make others slow or crash. So nobody is at fault by what one partner has seen,
-and no path by what always the same node has: `accusers` says whose word counts. A node that has passed, but without
-which nothing is bad between three others or more, is not cleared.
+Nodes may lie, and make others slow or crash. Therefore no node is at fault because of one partner, and no path because
+of runs of always the same node: `accusers` decides whose runs count. A node that has passed is still not cleared when
+it was bad with three other nodes or more that are bad with nobody else.
 
-How many partners or runs are several, `chance` says. What a culprit that is found by the first three rules explains, is
-not held against anybody else. No node is at fault because of the groups that it was in, and none because of its rank.
-Who has passed with others is cleared; whoever is neither is open.
+`chance` decides how many partners or runs are several. A run that a culprit of the first three rules explains does not
+count against anybody else. No node is at fault because of the groups that it was in, or because of its rank. A node
+that has passed with others is cleared. A node that is neither cleared nor at fault is open.
 """
 
 import statistics
@@ -53,7 +53,7 @@ As many speak for a machine type of which nobody has passed.
 """
 
 LEAST_SPOILT = 3
-"""So many bad paths with one node in common, and nothing else bad at their other ends, are hardly a coincidence."""
+"""So many bad paths from one node to nodes that are bad with nobody else are hardly a coincidence."""
 
 FEW_SIDES = 5
 """Where nobody said who shares a leaf and no more sides are known, a suspect has to fail on each of them."""
@@ -69,7 +69,7 @@ class Judgement(OwnFaults):
         return (*self.nodes.values(), *self.leaves.values(), *self.links.values(), *self.paths.values())
 
     def runs_missing(self, path: Path) -> int:
-        """How often a path that was never good has still to be bad before it is at fault."""
+        """How many more bad runs put a path that was never good at fault; 0 when there are enough."""
         bad = self.impassable[path]
         by_chance = runs_beyond_chance(len(self.evidence.sites), bad) - len(bad)
         return max(by_chance, pairs_missing(self.evidence, path, bad), 0)
@@ -159,16 +159,15 @@ class Judgement(OwnFaults):
 
     @cached_property
     def spoilers(self) -> frozenset[str]:
-        """The nodes that have passed, but across several paths were bad with others that are well but for them.
+        """The nodes that have passed, but were bad across several paths with nodes that are bad with nobody else.
 
-        One that frames whom it likes passes with its friends. It would be cleared, and a path be to blame for each of
-        those that it met.
+        A liar that spoils some runs passes in others. It would be cleared, and a path blamed for each spoilt run.
         """
         passed = self.evidence.cleared - self.nodes.keys()
         return frozenset(node for node in passed if len(self._spoilt_by(node)) >= LEAST_SPOILT)
 
     def _spoilt_by(self, node: str) -> frozenset[Path]:
-        """The paths across which `node` was bad with one that has passed with others, and was bad with nobody else."""
+        """The paths across which `node` was bad with a node that has passed with others and is bad with nobody else."""
         pairs = (trial.others(node) for trial in self.stuck.get(node, ()) if len(trial.members) == 2)
         return frozenset(
             self.evidence.path(node, other)
@@ -178,7 +177,7 @@ class Judgement(OwnFaults):
 
     @cached_property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have passed with others and spoil nothing."""
+        """The nodes that have passed with others and are no spoilers."""
         return self.evidence.cleared - self.spoilers
 
     @cached_property

@@ -1,9 +1,9 @@
 """What the groups of a sweep have shown, in order: which runs were bad, whom they charge, who is cleared.
 
-Runs of a node alone, which nothing leaves, and runs of several together are compared among themselves only. A bad run
-charges all its members alike, also where the ranks of one crashed: a partner that sends nonsense can bring that about.
-Only in a large group it charges those that crashed, and says nothing about the others. A void run says nothing, and
-neither does one that may be slow only because all nodes of a machine type are.
+Runs of one node alone and runs of several nodes are compared among themselves only. A bad run counts against all its
+members alike, even if only the ranks of one crashed: a partner that sends nonsense can cause that. In a large group it
+counts only against the members that crashed. A void run says nothing. A run that may be slow only because all nodes of
+a machine type are slow says nothing either.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ class Path(NamedTuple):
 class History:
     """The runs of one node, oldest first; `void` ones say nothing.
 
-    Of the bad ones, `own` are those that it was alone in, or that its own ranks ended.
+    `own` are the bad runs in which the node was alone or its own ranks crashed.
     """
 
     good: list[Trial] = field(default_factory=list)
@@ -59,7 +59,7 @@ class History:
 
     @property
     def failed_alone(self) -> bool:
-        """Whether the verdict on the node by itself was FAIL, rather than that its ranks were ended."""
+        """Whether the verdict on the node alone was FAIL, and not because its ranks crashed."""
         return any(trial.hard and not trial.crashed and len(trial.members) == 1 for trial in self.own)
 
     @property
@@ -69,7 +69,7 @@ class History:
 
     @property
     def bad_alone(self) -> bool:
-        """Whether the node was bad by nobody else's doing."""
+        """Whether the node was bad in a run of its own."""
         return any(len(trial.members) == 1 for trial in self.own)
 
     @property
@@ -106,14 +106,14 @@ class Evidence:
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
-        """The nodes that share their host with most of those that they met.
+        """The nodes that share their host in most of their runs with others.
 
-        Members say themselves where they listen. One liar that names its partner's address must not have the partner
-        pass from then on for a node that has half a host.
+        Members report their addresses themselves. A liar that reports the address of its partner must not make the
+        partner count as a node with half a host from then on.
         """
-        there = Counter(node for trial in self.trials if trial.on_one_host for node in trial.members)
+        on_one_host = Counter(node for trial in self.trials if trial.on_one_host for node in trial.members)
         together = Counter(node for trial in self.trials if len(trial.members) > 1 for node in trial.members)
-        return frozenset(node for node, times in there.items() if 2 * times > together[node])
+        return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
     @cached_property
     def only_alone(self) -> bool:
@@ -157,24 +157,29 @@ class Evidence:
         return self._level_alone(self._spread_on_one_host)
 
     def _level_together(self, spread: Spread) -> Level | None:
-        """The level of runs of several: who measures less in a pair counts, so that only two liars can claim more."""
+        """The level of runs of several nodes, after the highest values, which may be lies, are cut.
+
+        The least that a member measures counts, so only two liars together can claim too much: l liars can fake l / 2
+        pairs. Example: with 12 liars the six highest values count as the seventh.
+        """
         reached = sorted(self._objectives(together=True))
         fakes = min(liars_among(len(self.sites)) // 2, max(len(reached) - 1, 0))
         return level_of([min(value, reached[-1 - fakes]) for value in reached], spread)
 
     def _level_alone(self, spread: Spread) -> Level | None:
-        """The level of runs alone, of which no value counts for more than is known of honest nodes."""
+        """The level of runs alone, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
         return level_of([min(value, most) for value in self._objectives(together=False)], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:
-        """What a node can reach alone whoever lies; None as long as too few have shown it.
+        """The most that an honest node reaches alone, as far as it is known; None while too few nodes have shown it.
 
-        Nobody else measures a run alone: one that claims a thousand times of what is possible would make all others
-        slow. So a whole fleet that runs alone counts up to what more nodes have reached than may lie. Elsewhere mostly
-        suspects run alone, of which many may lie, and the least counts of what a few reached that were drawn by lot.
+        Nobody else measures a run alone: a liar that claims a thousand times the possible value would make all others
+        slow. If all nodes run alone only, the bound is a value that more nodes have reached than may lie. Otherwise
+        mostly suspects run alone, and many of them may lie. Then the bound is the least that a few nodes have reached
+        that were drawn by lot.
         """
         if self.only_alone:
             best: dict[str, float] = {}
@@ -186,12 +191,12 @@ class Evidence:
 
     @property
     def measures_missing(self) -> int:
-        """How many more nodes have to run alone as a measure for others."""
+        """How many more nodes must run alone, as a measure for others, before `_most_alone` is known."""
         return max(measures_beyond_lies(len(self.sites)) - len(self._measures), 0)
 
     @cached_property
     def _measures(self) -> Mapping[str, float]:
-        """What nodes reached alone of which all runs had been good until then."""
+        """What each node reached alone that had passed with others before and had no bad run until then."""
         reached: dict[str, float] = {}
         passed: set[str] = set()
         bad: set[str] = set()
@@ -251,10 +256,10 @@ class Evidence:
 
     @cached_property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have been in a good run with others, and in none since in which ranks crashed.
+        """The nodes that have been in a good run with others, and in no run since in which ranks crashed.
 
-        A good run alone is enough where nobody was tried with others. A crash takes back what is known of its partner
-        as well: one who crashes others whenever it likes would be cleared, and the others not.
+        A good run alone is enough where no node was tried with others. A crash also unclears the partner. Otherwise a
+        liar that crashes others at will would stay cleared, and its victims would not.
         """
         found: set[str] = set()
         for trial in self.trials:
@@ -262,7 +267,7 @@ class Evidence:
         return frozenset(found)
 
     def _note_cleared(self, trial: Trial, cleared: set[str]) -> None:
-        """Changes who is cleared by what a run has shown."""
+        """Updates `cleared` by what a run has shown."""
         if self.is_bad(trial):
             cleared.difference_update(trial.charged if trial.crashed else ())
         elif _is_pass(trial) and (len(trial.members) > 1 or self.only_alone):
@@ -270,12 +275,12 @@ class Evidence:
 
     @cached_property
     def drawn(self) -> Mapping[str, frozenset[str]]:
-        """By group, the members that lots decided on: for whom it was the first run, or who were cleared by then."""
+        """By group, the members that lots decided on: it was their first run, or they were cleared before it."""
         drawn: dict[str, frozenset[str]] = {}
         cleared: set[str] = set()
         known: set[str] = set()
         for trial in self.trials:
-            drawn[trial.group] = frozenset(it for it in trial.members if it in cleared or it not in known)
+            drawn[trial.group] = frozenset(node for node in trial.members if node in cleared or node not in known)
             known.update(trial.members)
             self._note_cleared(trial, cleared)
         return drawn

@@ -20,7 +20,7 @@ FEW = 2
 """So many suspects meet others first: another node that runs alone as their measure would cost too much."""
 
 MAX_PARTNERS = 7
-"""After so many partners another one would not tell more: six accuse beyond lies in a fleet of 16,384 nodes."""
+"""More partners tell nothing new: in a fleet of 16,384 nodes six partners are too many to be liars."""
 
 ALONE = "{} was bad with others, and its own run tells whether it is to blame"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
@@ -156,7 +156,7 @@ class NextRound:
                 self._try_path(path, met)
 
     def _runs_of(self, path: Path, met: set[str]) -> int:
-        """How often a path has to run again; not at all where there are too few other nodes to convict it."""
+        """How many more runs a path needs; 0 when there are too few other nodes at its ends to convict it."""
         lacking = self._judgement.runs_missing(path)
         others = [len({*self._evidence.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
         return lacking if lacking <= min(others, default=lacking) else 0
@@ -170,7 +170,7 @@ class NextRound:
                 return
 
     def _try_path(self, path: Path, met: set[str]) -> None:
-        """Other nodes than those that were bad across a path of leaves: one of these may be to blame."""
+        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of these may be to blame."""
         if path.of_leaves:
             found = (self._partners.take_at(leaf, met) for leaf in path.ends)
             nodes = tuple(node for node in found if node is not None)

@@ -1,6 +1,6 @@
-"""Which nodes are at fault by themselves, and the bad runs that this leaves to be explained.
+"""Which nodes are at fault by themselves, and which bad runs remain unexplained then.
 
-A node is at fault by what nobody else can have brought about: `culprits` says when that is, and who else is.
+A node is at fault by itself for what only it can have caused. The rules stand at the top of `culprits`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from muster_coordinator.localize.trial import Trial
 
 @dataclass(frozen=True)
 class OwnFaults:
-    """What nodes are to blame for by themselves, by `evidence` of a check that has these `abilities`."""
+    """The nodes that are at fault by themselves, according to `evidence` of a check with these `abilities`."""
 
     evidence: Evidence
     abilities: Abilities
@@ -38,11 +38,11 @@ class OwnFaults:
         return found
 
     def _crashes_with_all(self, node: str, against: Iterable[Trial]) -> bool:
-        """Whether the ranks of a node crashed beside so many partners that these cannot all be to blame."""
+        """Whether the ranks of a node crashed beside so many partners that these cannot all be liars."""
         return not accusers_missing(self.evidence, node, (trial for trial in against if node in trial.crashed))
 
     def _unexcused(self, node: str) -> list[Trial]:
-        """The bad runs of a node but for those that another member explains, which was bad by itself as well."""
+        """The bad runs of a node without those that another member explains because it was bad by itself."""
         histories = self.evidence.histories
         return [
             trial
@@ -52,7 +52,7 @@ class OwnFaults:
 
     @cached_property
     def stuck(self) -> Mapping[str, list[Trial]]:
-        """The nodes with bad runs among others that no node explains, with these runs."""
+        """The nodes that are not at fault but have unexplained bad runs with others, with these runs."""
         found = {}
         for node, history in self.evidence.histories.items():
             if node not in self.nodes and (trials := [t for t in history.bad_together if self.is_unexplained(t)]):
@@ -60,7 +60,7 @@ class OwnFaults:
         return found
 
     def is_suspect(self, node: str) -> bool:
-        """Whether something speaks against a node that nobody else explains."""
+        """Whether bad runs of a node are unexplained, or it was bad by itself."""
         return node in self.stuck or bool(self.evidence.histories[node].own)
 
     def is_well_alone(self, node: str) -> bool:
@@ -75,7 +75,7 @@ class OwnFaults:
         return tuple(sorted(slow)) if apart and len(slow) <= len(apart[0].rails) / 2 else ()
 
     def is_unexplained(self, trial: Trial) -> bool:
-        """Whether none of those that are at fault took part in a run."""
+        """Whether no node that is at fault by itself took part in a run."""
         return self.nodes.keys().isdisjoint(trial.members)
 
     def culprit(
@@ -87,6 +87,6 @@ class OwnFaults:
         rails: tuple[int, ...] = (),
         intermittent: bool = False,
     ) -> Culprit:
-        """A part with the runs that speak against it."""
+        """The culprit for a part, with the runs that speak against it."""
         those = tuple(trials)
         return Culprit(part, of, those, all(map(self.evidence.is_slow, those)), rails, intermittent)

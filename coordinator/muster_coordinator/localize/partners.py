@@ -10,11 +10,11 @@ REACH = 4
 """Nodes so near to each other in topology order, which falls back on their names, usually share a leaf."""
 
 MOST_NEAR = 3
-"""So many from its own leaf are enough for a node; the first of them may be bad, or away."""
+"""Partners from a node's own leaf that are enough; the first of them may be bad or absent."""
 
 
 class Partners:
-    """Hands out each of `nodes` once; who comes first is drawn by lot. All runs of `spotless` ones have been good."""
+    """Hands out each of `nodes` once, in an order that is drawn by lot. `spotless` nodes have had no bad run."""
 
     def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str, spotless: Set[str]) -> None:
         self._sites = sites
@@ -34,9 +34,9 @@ class Partners:
                 self._by_leaf.setdefault(site.leaf, []).append(node)
 
     def take_near(self, node: str, met: Set[str], proven: Set[str]) -> str | None:
-        """A partner that `node` has not met: from its own leaf until one is `proven`, then from where it met nobody.
+        """A partner that `node` has not met: from its own leaf until one is `proven`, then from leaves it has not met.
 
-        Liars who say that they stand there, and then get nowhere with it, do not keep it from all others.
+        After MOST_NEAR partners from its own leaf it meets others: liars may claim to stand there and never pass.
         """
         here = self._sites[node]
         if here.leaf is None:
@@ -52,9 +52,10 @@ class Partners:
         return found or self._take_elsewhere(met, leaves) or self._take(self._all, met)
 
     def _take_elsewhere(self, met: Set[str], leaves: Set[str | None]) -> str | None:
-        """A partner from none of these leaves, where that is most of the fleet or only one node may lie.
+        """A partner from none of these leaves; None when most free nodes stand at them and several nodes may lie.
 
-        Several liars could each say that it stands at a leaf of its own, and would be all that is left to meet.
+        Several liars may each claim a leaf of their own. They would be all that is left, and the node would meet only
+        liars.
         """
         elsewhere = sum(node not in met and self._sites[node].leaf not in leaves for node in self._free)
         if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:

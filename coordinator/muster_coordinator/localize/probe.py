@@ -12,7 +12,7 @@ class Site:
     """Where a node stands, and what it is; None where nobody said.
 
     Nodes of one leaf share its switch, nodes of one rack a leaf. Those of different machine types may differ in speed.
-    Only nodes with as many `devices` have rails between them. A node that `places_itself` is the only one to say at
+    Only nodes with as many `devices` have rails between them. `places_itself` says that only the node itself tells at
     which leaf it stands.
     """
 

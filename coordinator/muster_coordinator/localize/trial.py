@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MOST_CHARGED = 3
-"""So many members of a group are charged alike when the ranks of one crash: a pair, or the three of an odd number."""
+"""In a group of so many, a crash counts against all members: a pair, or the group of three in an odd fleet."""
 
 
 class Outcome(StrEnum):
@@ -20,10 +20,10 @@ class Outcome(StrEnum):
 class Trial:
     """What one group showed.
 
-    `crashed` are the members whose own ranks were ended, perhaps by what others sent them. `hard` says that there were
-    any or that a verdict was FAIL, and `detail` says for people why it was bad. Where the rails were tried apart as
-    well, `rails` holds what each reached by itself, which is to be compared with the others only. `on_one_host` says
-    that members share a host, and so take its cores and its memory bandwidth from each other.
+    `crashed` are the members whose own ranks crashed, perhaps because of what others sent them. `hard` says that there
+    are such members or that a verdict was FAIL, and `detail` says for people why the run was bad. If the rails were
+    also tried apart, `rails` holds what each reached by itself, to be compared with the other rails only. `on_one_host`
+    says that members share a host, and take its cores and its memory bandwidth from each other.
 
     The rest is by node, as far as it was measured: `sent` what it could send while nobody else did, in GB/s, in a group
     of two only; `latest` the share of the rounds in which one of its ranks came last, from 0 to 1; `work_s` the seconds
@@ -45,10 +45,10 @@ class Trial:
 
     @property
     def charged(self) -> tuple[str, ...]:
-        """The members that the run speaks against, if it was bad.
+        """The members that the run counts against, if it was bad.
 
-        Of few, all may have made the ranks of one crash. Of many, each is hardly the one that did, and to suspect all
-        would cost a run of each.
+        In a small group any member may have made the ranks of another crash. In a large group that is unlikely for each
+        member, and to suspect all would cost a run of each.
         """
         if not self.crashed or len(self.members) <= MOST_CHARGED:
             return self.members

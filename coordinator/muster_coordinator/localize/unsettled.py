@@ -38,7 +38,7 @@ def _missing_itself(judgement: Judgement, node: str) -> str:
     if not judgement.is_suspect(node):
         return f"it needs a good run {_company(judgement, node)}"
     if node in judgement.spoilers:
-        return "it was bad with several others that are well but for it: look at it, or run it alone"
+        return "it was bad with several nodes that are bad with nobody else: inspect it, or run it alone"
     if judgement.evidence.histories[node].own:
         return f"it failed once by itself: run it again {_company(judgement, node)}"
     return f"it failed with others: {_partners_missing(judgement, node)}"

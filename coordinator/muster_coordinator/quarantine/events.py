@@ -52,8 +52,8 @@ class Renewed(Data):
 class NodeDescribed(Data):
     """A node has been heard of: where it stands, and which checks it runs by itself.
 
-    `usual_checks` are those that most nodes run by themselves. `patience_s` is by check that it can run how long an
-    ordered run may say nothing.
+    `usual_checks` are the checks that most nodes run by themselves. `patience_s` is, for each check that the node can
+    run, how long an ordered run may say nothing.
     """
 
     kind: Literal["node_described"] = "node_described"

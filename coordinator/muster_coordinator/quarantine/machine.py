@@ -276,7 +276,10 @@ class Quarantine:
 
 
 def _own_checks(case: Case, event: NodeDescribed) -> tuple[Name, ...]:
-    """What a node runs by itself; out of service it goes on owing what it announces no more and most others do."""
+    """The checks that a node runs by itself. Out of service it also owes those that it announces no longer but most do.
+
+    Otherwise a bad node would pass its probation by announcing nothing that it fails.
+    """
     owed = set(case.own_checks) & set(event.usual_checks) if case.state in OUT else set()
     return (*event.own_checks, *sorted(owed.difference(event.own_checks)))
 

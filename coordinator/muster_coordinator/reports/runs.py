@@ -29,7 +29,7 @@ class RunInRound(NamedTuple):
 
     @property
     def charged(self) -> frozenset[str]:
-        """The members that it speaks against: all when it was bad, but of a large group only those that crashed."""
+        """The members that it counts against: none unless it was bad, and of a large group only those that crashed."""
         return frozenset(trial_of(self.group).charged if self.outcome is Outcome.BAD else ())
 
     def others(self, node: str) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
-"""Where members say that they listen."""
+"""The addresses that members of a group report for themselves."""
 
 import ipaddress
 
 
 def is_own_host(address: str | None) -> bool:
-    """Whether everybody who connects to this address reaches itself, as with 127.0.0.1, ::1, 0.0.0.0 and localhost."""
+    """Whether every host reaches itself at this address: 127.0.0.1, ::1, 0.0.0.0, localhost or none."""
     if not address or address.lower() == "localhost":
         return True
     try:
-        where = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
-    return where.is_loopback or where.is_unspecified
+    return parsed.is_loopback or parsed.is_unspecified

@@ -11,9 +11,10 @@ What a member says is first noted as a fact about that member. Only when the fac
 something about the group do they make a step, and TRANSITIONS says where it leads. Whatever a state does not listen
 to (late, repeated, reordered, from a stranger) changes nothing.
 
-Nothing that one member says may cost the others more than the group. It has at most as many ranks as it has announced
-devices: every rank of the others makes room for each rank of the group, and two billion of them are the end of a node.
-Where its address means something else to everybody, nobody is sent there.
+Nothing that one member says may cost the others more than this group. A member has at most as many ranks as it has
+announced devices, because every rank allocates memory for each rank of the group: two billion ranks would exhaust the
+memory of every node. When rank 0 reports a loopback address and not all members do, the group ends before anybody
+connects.
 
 Before the ranks run, a fault ends the group at once and frees the others. Once they run, a member whose ranks ended
 without a result starts a short grace, in which the others may still report what they saw.
@@ -118,7 +119,8 @@ class Task:
     """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
 
     `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
-    group has shown it, one is expected to take `expected_s` from its invitation to its end. `scope` is the check's.
+    group has shown it, one is expected to take `expected_s` from its invitation to its end. `scope` is the scope of the
+    check.
     """
 
     check: str
@@ -135,7 +137,7 @@ class Task:
 class Group:
     """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges.
 
-    `most_ranks` says with how many ranks each member may take part, one where nothing is said.
+    `most_ranks` is the highest number of ranks of each member; a member that it lacks has one.
     """
 
     id: str
@@ -251,8 +253,9 @@ class Group:
 
     def _culprits(self) -> tuple[Blame, ...]:
         blamed = gravest(member.fault for member in self.facts.values() if member.fault)
-        if self.first_is_nowhere():
-            detail = f"its address {self.facts[self.members[0]].address!r} means its own host to everybody"
+        if self.first_is_unreachable():
+            address = self.facts[self.members[0]].address
+            detail = f"it listens on {address!r}, where every other member finds itself"
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
@@ -263,8 +266,8 @@ class Group:
         others = [self.facts[node].fault for node in self.members[1:]]
         return bool(others) and all(fault is not None and fault.reason == UNREACHABLE for fault in others)
 
-    def first_is_nowhere(self) -> bool:
-        """Whether rank 0 would listen where each of the others finds itself, though not all are on one host."""
+    def first_is_unreachable(self) -> bool:
+        """Whether rank 0 reports a loopback address although not all members are on one host."""
         if not all(member.accepted for member in self.facts.values()):
             return False
         own = [is_own_host(self.facts[node].address) for node in self.members]
@@ -281,14 +284,14 @@ class Group:
 def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
     most = group.most_ranks.get(member.node, 1)
     if event.ranks > most:
-        detail = f"it wants {event.ranks} ranks, and the devices that it has announced are enough for {most}"
+        detail = f"it accepted with {event.ranks} ranks; its announced devices allow {most}"
         member.fault = Blame(node=member.node, reason=TOO_MANY_RANKS, detail=detail)
         return Step.FAULT
     member.accepted = member.accepted or event
     member.note_clock(event.sent_at, now)
     if not all(other.accepted for other in group.facts.values()):
         return None
-    return Step.FAULT if group.first_is_nowhere() else Step.ALL_ACCEPTED
+    return Step.FAULT if group.first_is_unreachable() else Step.ALL_ACCEPTED
 
 
 def _on_ready(group: Group, member: Member, event: Ready, now: float) -> Step | None:
@@ -315,9 +318,9 @@ def _on_finished(group: Group, member: Member, event: Finished, now: float) -> S
 def _on_declined(group: Group, member: Member, event: Declined, now: float) -> Step | None:
     if member.results is not None:
         return None
-    tried = group.state is GroupState.ELECTED and not member.ready
-    if event.reason == UNREACHABLE and not tried:  # whoever has said so before rank 0 was known, or is there already
-        member.decline(DECLINED_OTHERWISE, f"it says {event.reason} while the group is {group.state}")
+    may_have_tried = group.state is GroupState.ELECTED and not member.ready
+    if event.reason == UNREACHABLE and not may_have_tried:  # rank 0 was not known yet, or was reached already
+        member.decline(DECLINED_OTHERWISE, f"it reports {event.reason} while the group is {group.state}")
         return Step.FAULT
     member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():

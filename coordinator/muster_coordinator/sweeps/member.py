@@ -1,8 +1,14 @@
 """The facts about one member of a group, and who is to blame when a group could not go on.
 
-A fault is what keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so of all
-faults in a group only the gravest kind is blamed: who broke its word, before who vanished, before whose rank was
-killed, before who declined, before who only saw its peers fail or said nothing more.
+A fault keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so only the members
+with the gravest kind of fault are blamed. From the gravest to the least:
+
+1. The member contradicts itself: it reports more ranks than it has, or results of ranks that are not its own.
+2. The member vanished.
+3. A rank of the member crashed.
+4. The member declined.
+5. The member cannot reach rank 0.
+6. The member only saw its peers fail, or said nothing more.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from muster.check import Scope
-from muster.model import Finding, RankResult, Severity, Verdict, worst
+from muster.model import LARGEST_NUMBER, Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
 from muster_coordinator.finding_size import first_within
 from muster_coordinator.sweep_records import Blame, Ending, GroupState, MemberRecord
@@ -22,8 +28,8 @@ DECLINED_OTHERWISE = "declined"
 TOO_MANY_RANKS = "too_many_ranks"
 WRONG_RESULTS = "wrong_results"
 
-BROKEN_WORD = frozenset({TOO_MANY_RANKS, WRONG_RESULTS})
-"""What a member says that its own words before it deny; nobody else can have brought it about."""
+CONTRADICTIONS = frozenset({TOO_MANY_RANKS, WRONG_RESULTS})
+"""The member contradicts what it has reported before. No other node can cause that."""
 
 CRASHED = frozenset({"run.killed", "run.exited", "run.out_of_memory"})
 """Findings of a member whose own rank was ended; its peers report run.raised or run.timeout."""
@@ -47,16 +53,14 @@ DECLINED = PREVENTED | {
 WRONG_CLOCK_S = 5.0
 """Longer than a message is on its way, and than clocks that are kept in step differ."""
 
-MOST_MEASURED = 1e30
-"""Far more than anything comes to, and so little that sums of it are numbers: with 1e308 a mean is infinite."""
-
 MOST_FIGURES = 10_000
-"""Of all ranks of a member together: sixteen ranks with some hundred each. Every group is kept as long as its sweep."""
+"""Numbers from all ranks of a member together: some hundred from each of sixteen ranks. Every group is kept as long as
+its sweep."""
 
 MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
-"""Of all ranks of a member together that are kept."""
+"""What is kept of the findings of all ranks of a member together."""
 
-GRAVEST_FIRST = (BROKEN_WORD, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
+GRAVEST_FIRST = (CONTRADICTIONS, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
 
 
@@ -75,8 +79,8 @@ def may_be_echo(reason: str) -> bool:
 
 
 def is_figure(value: object) -> TypeGuard[float]:
-    """Whether it is an amount that can have been measured."""
-    return isinstance(value, float) and 0 <= value <= MOST_MEASURED
+    """Whether the value is a number that a check can have measured: from 0 to LARGEST_NUMBER."""
+    return isinstance(value, float) and 0 <= value <= LARGEST_NUMBER
 
 
 @dataclass(slots=True)
@@ -94,7 +98,7 @@ class Member:
 
     @property
     def address(self) -> str | None:
-        """Where it listens; None until it has accepted."""
+        """The address that it reports for itself; None until it has accepted."""
         return None if self.accepted is None else self.accepted.address
 
     @property
@@ -145,32 +149,33 @@ class Member:
             self.clock_ahead_s = round(said_at - now, 1)
 
     def decline(self, reason: str, detail: str) -> None:
-        """Notes that it does not take part, or no longer."""
+        """Notes that it does not take part, or no longer does."""
         self.declined = True
         self.fault = Blame(node=self.node, reason=reason, detail=detail)
 
     def finish(self, results: tuple[RankResult, ...], scope: Scope) -> None:
-        """Notes what its ranks report; ranks that ended without having measured are a fault.
+        """Notes the results of its ranks. Ranks that ended without a measurement are a fault.
 
-        Results of other ranks than its own are worth nothing: they would count for those of somebody else.
+        Results of other ranks than its own are a fault too, and count for nothing: they would count as another
+        member's.
         """
         own, reported, figures = self._ranks(scope), [result.rank for result in results], _figures(results)
         if reported != own:
-            self._break_word(f"it reports {_in_words(reported)} in place of {_in_words(own)}")
+            self._contradict(f"it reported {_in_words(reported)}; its ranks are {_in_words(own)}")
             return
         if figures > MOST_FIGURES:
-            self._break_word(f"it reports {figures} numbers, at most {MOST_FIGURES} are taken")
+            self._contradict(f"it reported {figures} numbers; at most {MOST_FIGURES} are taken")
             return
         self.results = results
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
 
-    def _break_word(self, detail: str) -> None:
+    def _contradict(self, detail: str) -> None:
         self.results = ()
         self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
 
     def _ranks(self, scope: Scope) -> list[int]:
-        """The numbers of its ranks; a check of one node has one, whatever devices there are."""
+        """The numbers of its ranks. A check of scope NODE has only rank 0, however many devices the node has."""
         if scope is Scope.NODE or self.accepted is None or self.first_rank is None:
             return [0]
         return [*range(self.first_rank, self.first_rank + self.accepted.ranks)]
@@ -188,12 +193,15 @@ def _figures(results: Iterable[RankResult]) -> int:
 
 
 def _in_words(ranks: Sequence[int]) -> str:
-    """How many ranks, and which."""
+    """How many ranks these are, and from which to which."""
     return f"{len(ranks)} ranks from {min(ranks)} to {max(ranks)}" if ranks else "no ranks"
 
 
 def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verdict | None:
-    """The worst that any member of a group says; UNKNOWN when not all could, None until it has ended."""
+    """The worst verdict of the members of a group; None until the group has ended.
+
+    At best UNKNOWN when not all members could measure.
+    """
     if ending is None:
         return None
     said = [verdict for verdict in members if verdict is not None]

@@ -1,4 +1,4 @@
-"""Healthy nodes for another one to be measured with: one that stands next to it, the others drawn by lot."""
+"""Picks healthy nodes to measure another node with: the nearest one, and others that are drawn by lot."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -11,11 +11,11 @@ from muster_coordinator.node import Node
 def draw_partners(
     node: Node, nodes: Mapping[str, Node], check: str, number: int, *, lots: str, without: Collection[str] = ()
 ) -> list[Node]:
-    """So many healthy nodes that can run the check with this one, or as many as there are; `lots` is the seed.
+    """Up to `number` healthy nodes that can run the check with `node`; `lots` is the seed.
 
-    The nearest one tells the node from the path to it. The others come from anywhere in its block: nodes say themselves
-    where they stand, and liars who all stand beside one that is tested would keep it out of service for good. Those
-    that announce the check otherwise than most of them do count not: they would take no part.
+    The nearest one tells a bad node from a bad path to it. The others come from anywhere in the node's block: nodes say
+    themselves where they stand, and liars that all claim a place beside a tested node could keep it out of service for
+    ever. Nodes with another definition of the check than most are left out, because the sweep would leave them out.
     """
     healthy = (
         other

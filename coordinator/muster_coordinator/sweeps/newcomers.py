@@ -62,9 +62,8 @@ class Newcomers:
 
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
         """Healthy nodes for a single new one; None when it needs somebody and there is nobody."""
-        is_for_one = usual_scope(self.request.check, nodes.values()) is Scope.NODE
-        if self.request.strategy == Strategy.SINGLE or is_for_one:
+        check = self.request.check
+        if self.request.strategy == Strategy.SINGLE or usual_scope(check, nodes.values()) is Scope.NODE:
             return []
-        check, new = self.request.check, self._ready_since
-        partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=new)
+        partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=self._ready_since)
         return [other.name for other in partners] or None

@@ -24,9 +24,9 @@ class Limits:
 class Plan:
     """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
 
-    Nodes that were meant but are not to be had are `absent`, each with the reason. `most_ranks` says with how many
-    ranks each may take part, one where nothing is said.
-    `abilities` say what the check can tell on these nodes, `asked` is the request, and `origin` who made it.
+    Nodes that were meant but cannot take part are `absent`, each with the reason. `most_ranks` is the highest number of
+    ranks of each node; a node that it lacks has one. `abilities` say what the check can tell on these nodes, `asked` is
+    the request, and `origin` says who made it.
     """
 
     id: str

@@ -28,8 +28,6 @@ START_UP_S = 20.0
 USUAL_RUN_S = 15.0
 """What a run takes whose check does not say it."""
 
-MOST_RANKS = 128
-"""Of one node: sixteen GPUs, each cut into seven instances, are 112. To announce more shall not cost others more."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -77,7 +75,7 @@ def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
 
 
 def _different_nodes(check: CheckInfo, nodes: Iterable[Node]) -> dict[str, str]:
-    """The nodes that announce a check otherwise than most, with the reason why they cannot take part."""
+    """The nodes with another definition of the check, each with the reason why it cannot take part."""
     others = (node.name for node in nodes if not are_alike(node.checks[check.name], check))
     return dict.fromkeys(others, different(check.name))
 
@@ -108,7 +106,7 @@ def _plan(
         nodes=tuple(node.name for node in members),
         sites=tuple(map(_site, members)),
         absent=absent,
-        most_ranks={node.name: min(max(len(node.inventory.devices), 1), MOST_RANKS) for node in members},
+        most_ranks={node.name: max(len(node.inventory.devices), 1) for node in members},
         abilities=abilities,
         limits=_limits(request, strategy, len(members), group_s),
         priority=request.priority,

@@ -62,19 +62,22 @@ def _share_a_host(group: GroupRecord) -> bool:
 
 
 def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:
-    """What every rail reached: the least that a rank tells which tells all; none where they tell of different many.
+    """What every rail reached: the least that any rank reports for it.
 
-    All ranks tell the same, unless one makes up a rail of which its partner is to be accused.
+    None when ranks report different numbers of rails; ranks that lack a rail do not count. All honest ranks report the
+    same. A liar may add a rail or change a value to make its partner look bad.
     """
     measured = (rank.get(metric) for place in group.places for rank in place.measured)
-    told = [values for values in map(_whole, measured) if values]
-    return tuple(map(min, zip(*told, strict=True))) if len(set(map(len, told))) == 1 else ()
+    reported = [values for values in map(_complete, measured) if values]
+    return tuple(map(min, zip(*reported, strict=True))) if len(set(map(len, reported))) == 1 else ()
 
 
-def _whole(values: Metric | None) -> list[float]:
-    """The values of all rails; none where one is missing."""
-    known = [value for value in values if value is not None] if isinstance(values, list) else []
-    return known if isinstance(values, list) and len(known) == len(values) else []
+def _complete(values: Metric | None) -> list[float]:
+    """The values of all rails; empty when one is missing or there are none."""
+    if not isinstance(values, list):
+        return []
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
 
 
 def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:

@@ -167,22 +167,22 @@ def _all_met(clusters: list[Cluster], met: Met) -> list[Cluster]:
 
 
 def _without_contradictions(clusters: list[Cluster], known: Mapping[str, str]) -> list[Cluster]:
-    """Those that have no known name, or one that most of their known nodes agree on and no other cluster has."""
+    """The clusters without a known name, or with one that most of their known nodes share and no other cluster has."""
     names = {cluster: _name(cluster, known) for cluster in clusters}
     owners = Counter(names.values())
     return [cluster for cluster, name in names.items() if name is None or (name and owners[name] == 1)]
 
 
 def _name(cluster: Cluster, known: Mapping[str, str]) -> str | None:
-    """What most of its known nodes call a leaf; empty where they do not agree, None where none is known.
+    """The leaf that most known nodes of a cluster name; empty when they do not agree, None when no node is known.
 
-    A node may say that it stands anywhere: one that claims the leaf of others shall not keep these from theirs.
+    A node may claim any place. One that claims the leaf of others must not keep these from their leaf.
     """
-    said = Counter(known[node] for node in cluster if node in known)
-    if not said:
+    names = Counter(known[node] for node in cluster if node in known)
+    if not names:
         return None
-    name, times = said.most_common(1)[0]
-    return name if 2 * times > said.total() else ""
+    name, times = names.most_common(1)[0]
+    return name if 2 * times > names.total() else ""
 
 
 def _leaves(clusters: list[Cluster], met: Met, boundary: float, known: Mapping[str, str]) -> Iterator[LearnedLeaf]:

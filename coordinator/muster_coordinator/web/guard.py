@@ -1,11 +1,17 @@
-"""Who may use the API: the one place where that is decided, for every route there is or will be.
+"""Decides who may use the API, for every route in one place.
 
-A request that changes something is one whose method is neither GET nor HEAD, whatever its route. It needs the token.
-Where `http.token_file` is set, everything but probes needs it. Without one the API listens on loopback only: every
-local user may look, and who can read the coordinator's own token (`local_token`) may change things.
+A request needs the right to CHANGE when its method is neither GET nor HEAD, whatever its route. The token gives that
+right. With `http.token_file` every request except probes needs the token. Without it the API listens on loopback only:
+every local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE.
 
-A web page that a local browser shows may do neither. It can only reach the API under a name of its own, which the Host
-header tells, or with a form, which cannot bear a token.
+A web page that a local browser shows may do neither. It reaches the API only under a name of its own, which the Host
+header shows, or with a form, which cannot send a token.
+
+| request | `http.token_file` set | not set | not set, `http.trust_loopback` |
+|---|---|---|---|
+| GET /healthz, /readyz | free | free | free |
+| other GET, HEAD | token | free | free |
+| any other method | token | own token | free |
 """
 
 import hmac
@@ -23,14 +29,14 @@ from muster_coordinator import local_token
 from muster_coordinator.web.problems import Problem
 
 OPEN = frozenset({"/healthz", "/readyz"})
-"""What a probe may ask without a token."""
+"""The paths of probes, which need no token."""
 
 HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 """The methods that change nothing (RFC 9110, 9.2.1)."""
 
 
 class Right(IntEnum):
-    """What somebody may do; each includes those before it."""
+    """What a request may do. Each right includes the ones before it."""
 
     PROBE = 0
     READ = 1
@@ -39,20 +45,28 @@ class Right(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The token, which gives every right, the right of those without it, and how to get the token."""
+    """Who may do what: `token` gives every right, a request without it has `without_token`.
+
+    `token_place` tells people where the token is, behind the words "the token".
+    """
 
     token: str
     without_token: Right
-    token_is: str
+    token_place: str
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether requests without the token may read. The settings then hold the API to loopback."""
+        return self.without_token is not Right.PROBE
 
 
 def access_of(settings: Settings) -> Access:
-    """Who may use the API of a coordinator with these settings; SettingsError for an empty or unreadable token.
+    """Who may use the API with these settings. Without `http.token_file` this writes a new token into `data_dir`.
 
-    Unavailable when the coordinator cannot write a token of its own.
+    SettingsError when `http.token_file` is empty or cannot be read, Unavailable when the new token cannot be written.
     """
     if settings.http.token_file is not None:
-        return Access(read_token(settings.http), Right.PROBE, "that of http.token_file")
+        return Access(read_token(settings.http), Right.PROBE, "of http.token_file")
     is_trusted = settings.http.trust_loopback or settings.quarantine.trust_loopback
     token = local_token.write_token(settings.data_dir)
     return Access(token, Right.CHANGE if is_trusted else Right.READ, f"in {settings.data_dir / local_token.NAME}")
@@ -63,16 +77,16 @@ def read_token(settings: HttpSettings) -> str:
     assert settings.token_file is not None
     token = read_secret(settings.token_file, "http.token_file")
     if not token:
-        raise SettingsError(f"http.token_file: {settings.token_file} is empty")
+        raise SettingsError(f"http.token_file: {settings.token_file} is empty; write a token into it")
     return token
 
 
 def guard(access: Access) -> Middleware:
-    """Refuses requests from those who may not make them."""
+    """Refuses requests that do not have the right they need."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if access.without_token is not Right.PROBE:
+        if access.is_on_loopback:
             _require_local_name(request)
         if _right_for(request) > access.without_token and not _bears(request, access.token):
             raise _refusal(access)
@@ -94,16 +108,13 @@ def _bears(request: web.Request, token: str) -> bool:
 
 
 def _refusal(access: Access) -> Problem:
-    if access.without_token is Right.PROBE:
-        return Problem(
-            HTTPStatus.UNAUTHORIZED,
-            f"send the token ({access.token_is}) as `Authorization: Bearer TOKEN`",
-            WWW_Authenticate='Bearer realm="muster"',
-        )
+    how = f"send the token {access.token_place} as `Authorization: Bearer TOKEN`"
+    if not access.is_on_loopback:
+        return Problem(HTTPStatus.UNAUTHORIZED, how, WWW_Authenticate='Bearer realm="muster"')
     return Problem(
         HTTPStatus.FORBIDDEN,
-        f"to change anything, send the token ({access.token_is}) as `Authorization: Bearer TOKEN`. The coordinator's "
-        "own user needs --config or MUSTER_DATA_DIR with its data_dir, others --token-file and http.token_file",
+        f"to change anything, {how}; `muster` finds it when it runs as the coordinator's user with the same data_dir "
+        "(--config or MUSTER_DATA_DIR); for other users set http.token_file and give them --token-file",
     )
 
 
@@ -115,5 +126,6 @@ def _require_local_name(request: web.Request) -> None:
     if host not in LOOPBACK:
         raise Problem(
             HTTPStatus.FORBIDDEN,
-            f"{request.host!r} is not a name of this machine's loopback; set http.token_file to use other names",
+            f"Host {request.host!r} is not the loopback of this host; use 127.0.0.1, or set http.token_file to use "
+            "other names",
         )

@@ -1,7 +1,7 @@
-"""Server-sent events: one connection that hears whatever happens.
+"""Server-sent events: a connection that gets every event.
 
-A listener that does not take what is sent is cut off like any client that keeps the server waiting (`connections`), and
-before that when it has fallen behind what is remembered.
+A listener that does not read is cut off like any client that keeps the server waiting (`muster.connections`), or
+earlier when it falls behind the log of the stream.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ QUIET_S = 15.0
 """A comment is sent after this much silence, so that both ends notice when the other is gone."""
 
 UNSENT_BYTES = 64 << 10
-"""What the kernel may keep for one listener; by itself it would take megabytes before a silent one shows."""
+"""The kernel's send buffer for one listener. Its default takes megabytes before a silent listener shows."""
 
 
 async def send_events(request: web.Request, stream: Stream) -> web.StreamResponse:
@@ -27,14 +27,15 @@ async def send_events(request: web.Request, stream: Stream) -> web.StreamRespons
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT_BYTES)
     await response.prepare(request)
     with stream.listen(request.headers.get("Last-Event-ID"), transport.abort) as listener:
-        told: bytes | None = b": listening\n\n"  # sends the headers at once
-        while told is not None and not transport.is_closing():
-            await response.write(told)
-            told = await _next(listener)
+        frames: bytes | None = b": listening\n\n"  # sends the headers at once
+        while frames is not None and not transport.is_closing():
+            await response.write(frames)
+            frames = await _next(listener)
     return response
 
 
 async def _next(listener: Listener) -> bytes | None:
+    """The next events, or a comment after QUIET_S of silence; None when the stream has ended."""
     try:
         async with asyncio.timeout(QUIET_S):
             return await listener.take()

@@ -108,6 +108,7 @@ class QuarantineApi:
         return self._budget()
 
     async def _decision(self, request: web.Request, kind: type[D]) -> D:
+        """The decision in the body; the route takes no query."""
         query(request, NoQuery)
         return await body(request, kind)
 

@@ -231,9 +231,9 @@ class Api:
         return await send_events(request, self.stream)
 
     async def healthz(self, _request: web.Request) -> web.Response:
-        """That the coordinator goes on; 503 when nothing can be stored any more. Needs no token."""
+        """Whether the coordinator works; 503 when storing hangs. Needs no token."""
         if self.pipeline.is_stuck:
-            detail = f"storing hangs for {self.pipeline.stuck_s:.0f} s: restart the coordinator"
+            detail = f"storing has hung for {self.pipeline.stuck_s:.0f} s; restart the coordinator"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail)
         return web.json_response({"status": "ok"})
 

@@ -16,7 +16,7 @@ from muster_coordinator.web.requests import only_text
 MOST_BODY_BYTES = 1 << 20
 
 MOST_CONNECTIONS = 512
-"""Several times what pages, scripts, scrapers and probes of a large fleet hold open at once."""
+"""Several times the connections that pages, scripts, scrapers and probes of a large fleet hold open at once."""
 
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (compared with, not listened on)
 

@@ -28,17 +28,17 @@ from muster.references import Reference
 SCHEMA: Literal[1] = 1
 
 MOST_RUNS = 200
-"""In one report. Agents send 50."""
+"""Runs in one report. Agents send 50."""
 
 MOST_REFERENCES = 10_000
-"""Of one fleet."""
+"""References of one fleet."""
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 Host = Annotated[
     str, Field(max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[\w.-]+)?$")
 ]
-"""The name or the address of a host, and nothing that a resolver, a shell or a URL would take for something else."""
+"""The name or address of a host, in characters that mean nothing else to a resolver, a shell or a URL."""
 
 
 def new_id() -> str:
@@ -159,7 +159,7 @@ class Accepted(GroupReply):
 class Declined(GroupReply):
     """The member cannot take part, or no longer. `reason` is a word for programs, `detail` a sentence for people.
 
-    Reasons: busy, unknown_check, bad_params, bad_place (there can be no such group), too_few_devices, not_idle,
+    Reasons: busy, unknown_check, bad_params, bad_place (no group can have these ranks), too_few_devices, not_idle,
     unreachable (it cannot reach rank 0), preempted, expired, stopping, failed_to_start.
     """
 

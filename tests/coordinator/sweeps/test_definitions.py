@@ -58,7 +58,7 @@ def test_a_node_that_differs_is_absent(lie: dict[str, Any]) -> None:
     plan = planned(lying(lie, devices=2))
     assert essence(plan) == essence(planned(fleet(devices=2)))
     assert plan.nodes == ("n2", "n1", "n3")
-    assert plan.absent == {"n0": "its check collective differs from most nodes'"}
+    assert plan.absent == {"n0": "its definition of check collective differs from that of most nodes"}
 
 
 @pytest.mark.parametrize("said", OWN_BUSINESS.values(), ids=OWN_BUSINESS)
@@ -130,7 +130,7 @@ def test_a_sweep_is_taken_up_without_those_that_differ_now() -> None:
     plan = plan_again(record, nodes)
     assert (plan.nodes, plan.strategy, plan.task.objective) == (record.nodes, Strategy.PAIRS, "busbw_gbps")
     assert plan.absent == {
-        "n0": "its check collective differs from most nodes'",
+        "n0": "its definition of check collective differs from that of most nodes",
         "n1": "does not have check 'collective' any more",
     }
 

@@ -258,7 +258,7 @@ def test_a_member_that_wants_more_ranks_than_devices_is_to_blame() -> None:
     assert sent(commands) == FREE_ALL
     (blame,) = made.blamed
     assert (blame.node, blame.reason) == ("2", "too_many_ranks")
-    assert blame.detail == "it wants 9 ranks, and the devices that it has announced are enough for 8"
+    assert blame.detail == "it accepted with 9 ranks; its announced devices allow 8"
     unknown = Group("g", TASK, ("1",), ("alone",), Orders(7), 0.0)
     unknown.handle(accepted("1").model_copy(update={"ranks": 2}), 0.0)
     assert [blame.reason for blame in unknown.blamed] == ["too_many_ranks"]

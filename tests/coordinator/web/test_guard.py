@@ -35,7 +35,7 @@ class TestWithAToken:
 
     @pytest.fixture
     def access(self):
-        return Access(TOKEN, Right.PROBE, "that of http.token_file")
+        return Access(TOKEN, Right.PROBE, "of http.token_file")
 
     @pytest.mark.parametrize(
         "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"]
@@ -199,7 +199,7 @@ async def test_not_alive_while_storing_hangs(api, monkeypatch):
     async with asyncio.timeout(20):
         while (await api.ask("GET", "/healthz"))[0].status == 200:
             await asyncio.sleep(0.05)
-    assert "storing hangs" in await api.refused(503, "GET", "/healthz")
+    assert "storing has hung" in await api.refused(503, "GET", "/healthz")
     goes_on.set()
     async with asyncio.timeout(20):
         while (await api.ask("GET", "/healthz"))[0].status == 503:

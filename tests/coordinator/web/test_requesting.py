@@ -150,5 +150,5 @@ async def test_a_body_that_does_not_come_is_not_waited_for(fleet, monkeypatch):
     async with asyncio.timeout(20):
         answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"the body did not come within 0.1 s" in answer
+    assert b"the body did not arrive within 0.1 s" in answer
     writer.close()
