@@ -45,8 +45,8 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
     assert failed.group_contains(OSError, match="the disk is full")
 
 
-async def test_whose_link_is_superseded_acts_on_no_node():
-    """Neither asks nor tells a scheduler anything from then on; the rest goes on until it is stopped."""
+async def test_a_superseded_coordinator_acts_on_no_node():
+    """It stops polling and calling schedulers; everything else runs until it is stopped."""
     ended: list[str] = []
 
     def part(name: str) -> Any:
