@@ -56,7 +56,7 @@ def test_runs_of_checks_that_were_not_announced_do_not_count():
     made = healthy()
     made_up = [run(seq, Verdict.FAIL).model_copy(update={"check": f"c{seq}", "id": f"x{seq}"}) for seq in range(3, 203)]
     commands = made.handle(report(*made_up, after=2), 5.0)
-    assert [len(it.runs) for it in commands if isinstance(it, StoreRuns)] == [200]
+    assert [len(command.runs) for command in commands if isinstance(command, StoreRuns)] == [200]
     assert codes(made) == [Misconduct.NOT_ANNOUNCED]
     view = made.node("a", 5.0)
     assert view is not None
@@ -81,7 +81,7 @@ def test_the_number_of_remembered_streams_is_bounded():
         message = said.message.model_copy(update={"stream": f"s{number}"})
         erased += [command for command in made.handle(ReportSeen(message), 2.0) if isinstance(command, EraseStream)]
     assert erased == [EraseStream("a", f"s{number}") for number in range(3)]
-    (again,) = [it for it in made.handle(report(run(1, node="b")), 3.0) if isinstance(it, SendAck)]
+    (again,) = [command for command in made.handle(report(run(1, node="b")), 3.0) if isinstance(command, SendAck)]
     assert (again.ack.stored_through, made.counts.duplicates) == (1, 1)
 
 
@@ -93,13 +93,13 @@ def test_reports_beyond_a_node_s_quota_are_not_stored():
     taken = 0
     for seq in range(1, 30):
         said = ReportSeen(report(run(seq), after=seq - 1).message, 20_000)
-        taken += any(isinstance(it, StoreRuns) for it in made.handle(said, 1.0))
+        taken += any(isinstance(command, StoreRuns) for command in made.handle(said, 1.0))
     assert 4 <= taken <= 6
     assert (made.counts.over_quota, codes(made)) == (29 - taken, [Misconduct.OVER_QUOTA])
     said = ReportSeen(report(run(29), after=28).message, 20_000)
-    assert not any(isinstance(it, SendAck | StoreRuns) for it in made.handle(said, 2.0))
+    assert not any(isinstance(command, SendAck | StoreRuns) for command in made.handle(said, 2.0))
     other = ReportSeen(report(run(1, node="b")).message, 20_000)
-    assert any(isinstance(it, SendAck) for it in made.handle(other, 3.0))
+    assert any(isinstance(command, SendAck) for command in made.handle(other, 3.0))
 
 
 def test_the_findings_of_a_node_are_bounded():

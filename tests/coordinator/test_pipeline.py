@@ -228,9 +228,9 @@ async def test_a_message_that_makes_the_fleet_fail_is_dropped(store, pipeline, m
     assert pipeline.failed == 2
     assert [(line["log_level"], line["event"]) for line in logs] == [("error", "message_failed")]
     found = {name: view.findings for name in ("n1", "n2") if (view := pipeline.fleet.node(name, 1000.0))}
-    assert [it.code for it in found["n1"]] == [Misconduct.FAILED]
-    assert Misconduct.FAILED not in [it.code for it in found["n2"]]
-    assert [it.node for it in (await store.runs(RunFilter(), 10, None)).items] == ["n2", "n2"]
+    assert [finding.code for finding in found["n1"]] == [Misconduct.FAILED]
+    assert Misconduct.FAILED not in [finding.code for finding in found["n2"]]
+    assert [run.node for run in (await store.runs(RunFilter(), 10, None)).items] == ["n2", "n2"]
 
 
 async def test_a_tick_that_fails_does_not_end_the_pipeline(pipeline, monkeypatch):

@@ -14,7 +14,9 @@ def stored() -> dict[str, object]:
     """A node as it is stored."""
     made = fleet()
     (saved,) = (
-        it for it in made.handle(inventory("a", rack="r1"), 5.0) if isinstance(it, SaveNode) and it.record.checks
+        command
+        for command in made.handle(inventory("a", rack="r1"), 5.0)
+        if isinstance(command, SaveNode) and command.record.checks
     )
     table: dict[str, object] = json.loads(saved.record.model_dump_json())
     return table

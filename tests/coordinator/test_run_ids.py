@@ -47,7 +47,7 @@ def test_the_number_of_remembered_orders_is_bounded():
 
 
 def stored(commands: list[Command]) -> list[str]:
-    return [it.id for command in commands if isinstance(command, StoreRuns) for it in command.runs]
+    return [run.id for command in commands if isinstance(command, StoreRuns) for run in command.runs]
 
 
 def test_another_node_cannot_take_the_id_of_an_ordered_run():

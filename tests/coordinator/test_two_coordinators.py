@@ -76,7 +76,7 @@ async def received(broker: BrokerSettings, count: int) -> list[tuple[int, bool]]
     async with aiomqtt.Client("127.0.0.1", port, username="n1", password="c") as agent:
         await agent.subscribe(TOPIC, qos=1)
         heard = [decode((await anext(agent.messages)).payload, COORDINATOR) for _ in range(count)]
-    return [(it.epoch, it.online) for it in heard]
+    return [(message.epoch, message.online) for message in heard]
 
 
 @pytest.mark.parametrize("epochs", [(OLDER, NEWER), (NEWER, OLDER)], ids=["newer comes", "older comes"])
@@ -87,15 +87,15 @@ async def test_with_one_account_the_newer_one_leads(broker, epochs):
             for epoch in epochs:
                 coordinators.append(Coordinator(broker, epoch))
                 await eventually(lambda: coordinators[-1].link.connected or coordinators[-1].task.done())
-            newer, older = sorted(coordinators, key=lambda it: epochs[coordinators.index(it)], reverse=True)
+            newer, older = (coordinators[epochs.index(epoch)] for epoch in (NEWER, OLDER))
             await eventually(older.task.done)
             await eventually(lambda: newer.link.connected)
             assert not older.link.connected
             assert await received(broker, 2) == [(NEWER, True)] * 2  # its next heartbeat comes over the same connection
             assert newer.link.connected
-    (line,) = [it for it in lines if it["event"] == "coordinator_superseded"]
+    (line,) = [line for line in lines if line["event"] == "coordinator_superseded"]
     assert (line["epoch"], line["newer_epoch"]) == (OLDER, NEWER)
-    assert len([it for it in lines if it["event"] == "broker_away"]) <= 3
+    assert len([line for line in lines if line["event"] == "broker_away"]) <= 3
 
 
 async def test_of_two_with_the_same_epoch_the_later_one_leads(broker):

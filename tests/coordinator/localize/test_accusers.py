@@ -175,8 +175,8 @@ def test_always_the_same_node_makes_no_path_bad() -> None:
 def test_liars_with_their_own_leaf_make_no_path_bad(places_itself: bool, culprits: int) -> None:
     """If only the nodes themselves claim the leaf, all of its few nodes may lie."""
     sites = fleet(128, leaf_of=6, places_itself=places_itself)
-    passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
-    across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(6)]
+    passed = [ran(f"n{number}", f"n{number + 12}") for number in range(104) if number % 24 < 12]
+    across = [ran(f"n{number}", f"n{number + 6}", at=0.3) for number in range(6)]
     assert len(judged(sites, *passed, *across).paths) == culprits
 
 
@@ -184,8 +184,8 @@ def test_liars_with_their_own_leaf_make_no_path_bad(places_itself: bool, culprit
 def test_a_path_that_cannot_be_convicted_is_not_tested_further(*, places_itself: bool, pairs: int) -> None:
     """If all nodes at one end may lie, no number of runs settles it."""
     sites = fleet(128, leaf_of=6, places_itself=places_itself)
-    passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
-    across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(2)]
+    passed = [ran(f"n{number}", f"n{number + 12}") for number in range(104) if number % 24 < 12]
+    across = [ran(f"n{number}", f"n{number + 6}", at=0.3) for number in range(2)]
     asked = settling(judged(sites, *passed, *across), frozenset(), seed="s", passes=1)
     assert sum({sites[node].leaf for node in probe.members} == {"leaf0", "leaf1"} for probe in asked) == pairs
 

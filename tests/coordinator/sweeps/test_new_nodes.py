@@ -17,7 +17,7 @@ def gathering(**settings: Any) -> Clock:
 def asked(said: list[Due | PassedOver]) -> list[tuple[str, ...]]:
     """The nodes of what is due, all for new ones."""
     assert all(isinstance(it, Due) and it.origin == "new nodes" for it in said)
-    return [it.request.nodes or () for it in said if isinstance(it, Due)]
+    return [due.request.nodes or () for due in said if isinstance(due, Due)]
 
 
 def test_new_nodes_are_swept_when_they_have_gathered():
