@@ -71,7 +71,7 @@ class Link:
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = broker_url(settings.broker)
-        connection_options(settings.broker, self._broker)  # so that wrong settings are an error at the start
+        connection_options(settings.broker, self._broker)  # wrong settings are an error at the start
         self.connected = False
 
     # What others ask it to say

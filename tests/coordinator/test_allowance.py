@@ -1,4 +1,4 @@
-"""What a node may send."""
+"""The allowance of a node: how many messages and bytes it may send."""
 
 import pytest
 
@@ -20,13 +20,13 @@ FEW = Limits(Rate(3, 0.5), Rate(100, 10))
     ],
 )
 def test_a_burst_and_then_a_rate(sent, admitted):
-    """In messages and in bytes, whatever a clock does."""
+    """In messages and in bytes, also if the clock goes back."""
     meter = Meter.full(FEW, 0.0)
     assert [meter.admit(size, now) for now, size in sent] == admitted
 
 
-def test_every_node_has_its_own_for_each_kind():
-    """Whoever has sent too many reports is heard with its heartbeat, and the others with everything."""
+def test_every_node_has_an_allowance_for_each_kind():
+    """A node that sent too many reports may still send heartbeats, and other nodes may send everything."""
     allowances = Allowances()
     burst = int(LIMITS[NodeTopic.REPORT].messages.burst)
     assert all(allowances.admit("n1", NodeTopic.REPORT, 1, 0.0) for _ in range(burst))
@@ -36,19 +36,19 @@ def test_every_node_has_its_own_for_each_kind():
 
 
 def test_every_kind_has_a_limit():
-    """A new kind of message needs one, and the largest message fits into it."""
+    """A new kind of message needs one. The largest message fits."""
     assert set(LIMITS) == set(FROM_NODE)
     assert LIMITS[NodeTopic.REPORT].bytes.burst >= MIB
 
 
-def test_an_agent_that_comes_back_from_an_outage_is_heard_completely():
+def test_an_agent_can_send_everything_after_an_outage():
     """10,000 runs of 1.5 KiB, 50 in a message, 500 at a time with half a second between, and a heartbeat each 10 s."""
     allowances, now = Allowances(), 0.0
     waiting = 10_000
     while waiting:
         for _ in range(10):
             while not allowances.admit("n1", NodeTopic.REPORT, 50 * 1536, now):
-                now += 5.0  # when its agent says it again
+                now += 5.0  # then the agent sends it again
         waiting -= 500
         now += 0.5
         assert allowances.admit("n1", NodeTopic.PRESENCE, KIB, now)
@@ -62,8 +62,8 @@ def test_the_shortest_heartbeat_stays_within_the_allowance():
     assert all(allowances.admit("n1", NodeTopic.PRESENCE, 4 * KIB, beat * shortest_s) for beat in range(beats))
 
 
-def test_made_up_names_are_forgotten(monkeypatch):
-    """Without an ACL anybody can make up names; what is remembered of them is bounded."""
+def test_invented_names_are_forgotten(monkeypatch):
+    """Without an ACL, a client can invent names of nodes; the number of remembered ones is bounded."""
     monkeypatch.setattr(Allowances, "MOST_METERS", 10)
     allowances = Allowances()
     for number in range(1000):

@@ -113,8 +113,8 @@ def test_what_is_noisy_or_rare_convicts_nobody(seed: int, nodes: int, noise: flo
     assert fleet.ever == set()
 
 
-def test_one_node_takes_nobodys_room() -> None:
-    """However many parameters it makes up: what others share stays, and what it began first of its own goes."""
+def test_one_node_replaces_no_baseline_of_others() -> None:
+    """However many parameters it invents: shared baselines stay, and the node loses its own oldest ones."""
     fleet = Fleet()
     fleet.rounds(3, Round(1, 100, 0.02))
     for number in range(2 * baselines.MAX_BASELINES):

@@ -37,7 +37,7 @@ async def test_a_free_port_is_picked_and_told(broker):
 
 
 async def test_strangers_keep_no_client_out(broker, monkeypatch):
-    """Who is connected and does not say CONNECT makes room for who does, and can have nothing large kept."""
+    """A connection without a CONNECT makes room for one that sends it, and cannot fill the broker's memory."""
     strangers = []
     for number in range(600):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(broker.rpartition(":")[2]))

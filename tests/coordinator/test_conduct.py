@@ -1,4 +1,4 @@
-"""What is held against a node whose agent sends too much, or what is wrong."""
+"""Findings of a node whose agent sends too much, or bad messages."""
 
 import pytest
 from tests.coordinator.fleets import check, fleet, head, inventory, kinds, presence, report, run
@@ -39,8 +39,8 @@ def codes(made: Fleet, node: str = "a") -> list[str]:
 
 
 @pytest.mark.parametrize("kind", Misconduct)
-def test_it_is_told_once_and_stands_until_the_agent_has_behaved(kind):
-    """The node is DEGRADED and stays in service, the others are as they were, and ten quiet minutes end it."""
+def test_a_finding_stands_until_the_agent_has_behaved(kind):
+    """The node becomes DEGRADED and stays in service; other nodes do not change; ten quiet minutes end the finding."""
     made = healthy()
     first = made.handle(AgentMisbehaved("a", kind, "reports"), 5.0)
     assert kinds(first)[:2] == ["tell misconduct", "tell health"]
@@ -68,19 +68,19 @@ def test_conduct_is_a_reason_before_anything_is_measured():
     assert (view.health, view.reasons) == (Health.DEGRADED, (summary,))
 
 
-def test_a_stranger_is_not_made_known_by_it():
-    """Who has only sent garbage is no node."""
+def test_an_unknown_node_is_not_registered():
+    """A client that has only sent garbage is no node."""
     made = fleet("a")
     assert made.handle(AgentMisbehaved("ghost", Misconduct.REFUSED, "malformed"), 5.0) == []
     assert made.names == ["a"]
 
 
-def test_runs_of_checks_that_were_not_announced_are_stored_and_say_nothing():
-    """However many a node makes up, nothing is remembered of them but that it does so."""
+def test_runs_of_checks_that_were_not_announced_do_not_count():
+    """They are stored, and the node gets one finding for all of them; nothing else is remembered of them."""
     made = healthy()
     made_up = [run(seq, Verdict.FAIL).model_copy(update={"check": f"c{seq}", "id": f"x{seq}"}) for seq in range(3, 203)]
     commands = made.handle(report(*made_up, after=2), 5.0)
-    assert [len(it.runs) for it in commands if isinstance(it, StoreRuns)] == [200]
+    assert [len(command.runs) for command in commands if isinstance(command, StoreRuns)] == [200]
     assert codes(made) == [Misconduct.NOT_ANNOUNCED]
     view = made.node("a", 5.0)
     assert view is not None
@@ -104,24 +104,24 @@ def test_runs_are_stored_of_so_many_checks_at_most():
     assert stored(again.handle(report(*more, after=1000), 200_001.0)) == 1
 
 
-def test_how_the_plugins_were_loaded_needs_no_announcement():
-    """Every agent reports it."""
+def test_runs_about_plugins_need_no_announcement():
+    """Every agent reports how its plugins were loaded."""
     made = healthy()
     made.handle(report(run(3).model_copy(update={"check": "plugins"}), after=2), 5.0)
     assert codes(made) == []
 
 
-def test_what_is_remembered_of_streams_is_bounded():
-    """A node that begins ever new ones loses its oldest, also in the store; the others' stay."""
+def test_the_number_of_remembered_streams_is_bounded():
+    """A node that begins many streams loses its oldest ones, also in the store; those of other nodes stay."""
     made = fleet("a", "b")
     made.handle(report(run(1, node="b")), 1.0)
     erased = []
     for number in range(MOST_STREAMS + 3):
         said = report(run(1))
         message = said.message.model_copy(update={"stream": f"s{number}"})
-        erased += [it for it in made.handle(ReportSeen(message), 2.0) if isinstance(it, EraseStream)]
+        erased += [command for command in made.handle(ReportSeen(message), 2.0) if isinstance(command, EraseStream)]
     assert erased == [EraseStream("a", f"s{number}") for number in range(3)]
-    (again,) = [it for it in made.handle(report(run(1, node="b")), 3.0) if isinstance(it, SendAck)]
+    (again,) = [command for command in made.handle(report(run(1, node="b")), 3.0) if isinstance(command, SendAck)]
     assert (again.ack.stored_through, made.counts.duplicates) == (1, 1)
 
 
@@ -250,8 +250,8 @@ def test_what_comparing_finds_is_bounded():
     assert len(view.model_dump_json()) < 1 << 20
 
 
-def test_what_stands_against_a_node_is_bounded():
-    """However many findings it makes up, and however large: what is kept of it in memory stays small."""
+def test_the_findings_of_a_node_are_bounded():
+    """A node may report many and large findings; the coordinator keeps few and small ones in memory."""
     made = fleet("a")
     large = Finding(code="gemm.slow", summary="s", severity=Severity.ERROR, evidence={"xid": 79, "text": "x" * 20_000})
     for seq in range(1, 8):

@@ -288,7 +288,7 @@ async def test_a_message_that_makes_decoding_fail_is_dropped(mosquitto, monkeypa
                 await node.publish(TOPICS.node(name, NodeTopic.PRESENCE), encode(presence(name)), qos=1)
             await eventually(lambda: len(events) == 2 and link.refused["failed"] == 2)
         assert AgentMisbehaved("n1", Misconduct.FAILED, "RecursionError") in events
-        assert [it.message.node for it in events if isinstance(it, PresenceSeen)] == ["n2"]
+        assert [event.message.node for event in events if isinstance(event, PresenceSeen)] == ["n2"]
         assert [line["event"] for line in logs if line["log_level"] == "error"] == ["message_failed"]
 
 

@@ -1,4 +1,4 @@
-"""A database that a disk, a crash or a hand has damaged: one line that says what and where, and nothing is lost."""
+"""A damaged database: the coordinator reports it in one line with the place, and deletes nothing."""
 
 import asyncio
 import random
@@ -24,12 +24,12 @@ from muster_coordinator.sweep_records import SweepRequest
 from muster_coordinator.thinning import Thinning
 
 FLIPS = 200
-"""Copies of the database, each with some bytes changed in it."""
+"""How many copies of the database are damaged, each in another way."""
 
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
-    """The file of a database that a small fleet has filled, without its log."""
+    """The database file of a small fleet, without a write-ahead log."""
     directory = tmp_path_factory.mktemp("healthy")
     asyncio.run(fill(directory))
     with sqlite3.connect(directory / "muster.db") as database:
@@ -57,7 +57,7 @@ async def fill(directory):
 
 
 async def start(directory):
-    """What a coordinator does with its database before it serves, and then lists everything."""
+    """Opens and restores the database like a coordinator, and lists everything."""
     store = await Store.open(Settings(data_dir=directory))
     try:
         await store.next_epoch(time.time())
@@ -75,7 +75,7 @@ async def start(directory):
 
 
 def damaged(healthy, directory, chance):
-    """A copy with one to many bytes changed, in one place or all over it."""
+    """A copy with changed bytes in one place or in many, or cut off."""
     directory.mkdir()
     content = bytearray(healthy.read_bytes())
     kind = chance.randrange(4)
@@ -93,8 +93,8 @@ def damaged(healthy, directory, chance):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_flipped_bytes_are_one_line_or_nothing(healthy, tmp_path, seed):
-    """Whatever bytes have changed: the coordinator starts, or says in one line what is wrong; never a traceback."""
+def test_changed_bytes_cause_one_line_at_most(healthy, tmp_path, seed):
+    """The coordinator starts, or reports the damage in one line, never with a traceback."""
     chance = random.Random(seed)
     said = 0
     for number in range(FLIPS // 10):
@@ -119,16 +119,16 @@ ROWS = {
 
 
 @pytest.mark.parametrize("table", ROWS)
-async def test_a_row_that_nobody_can_do_without_is_named(healthy, tmp_path, table):
-    """With its table, and what to do."""
+async def test_an_unreadable_row_that_is_needed_is_named(healthy, tmp_path, table):
+    """The error names the table and the row, and says what to do."""
     shutil.copy(healthy, tmp_path)
     change(tmp_path, ROWS[table])
     with pytest.raises(Unreadable, match=f"database: row '.+' of table {table} cannot be read: .*backup"):
         await start(tmp_path)
 
 
-async def test_of_many_rows_a_bad_one_is_left_out_and_counted(healthy, tmp_path):
-    """Lists, pages and the start go on without it; asked for by itself, it is named."""
+async def test_lists_leave_out_and_count_unreadable_rows(healthy, tmp_path):
+    """Lists, pages and the start work without them. A request for such a row is an error that names it."""
     shutil.copy(healthy, tmp_path)
     change(tmp_path, "UPDATE runs SET body = 'x' WHERE id = 'n1-3'")
     change(tmp_path, "UPDATE runs SET body = CAST(x'7bff7d' AS TEXT) WHERE id = 'n1-4'")
@@ -151,8 +151,8 @@ async def test_of_many_rows_a_bad_one_is_left_out_and_counted(healthy, tmp_path)
         await store.close()
 
 
-async def test_what_is_too_old_and_unreadable_stays(healthy, tmp_path):
-    """Retention goes past it, and nothing that nobody has read is deleted."""
+async def test_retention_keeps_unreadable_rows(healthy, tmp_path):
+    """It downsamples the other old rows."""
     shutil.copy(healthy, tmp_path)
     change(tmp_path, "UPDATE runs SET body = 'x' WHERE id = 'n1-3'")
     store = await Store.open(Settings(data_dir=tmp_path))
@@ -175,7 +175,7 @@ def change(directory, statement):
 
 @pytest.mark.parametrize("content", [b"this is no database" * 100, b"SQLite format 3\x00" + b"\xff" * 4000])
 def test_a_file_that_is_no_database_is_left_alone(tmp_path, muster, content):
-    """The coordinator ends with 69 and one line that says what to do."""
+    """The coordinator exits with 69 and one line that says what to do."""
     file = tmp_path / "muster.db"
     file.write_bytes(content)
     done = muster("coordinator", env={"MUSTER_DATA_DIR": str(tmp_path), "MUSTER_HTTP__LISTEN": "127.0.0.1:0"})

@@ -55,8 +55,8 @@ def fleet() -> Fleet:
     return made
 
 
-def test_a_run_with_thousands_of_results_is_taken_in_no_time(fleet: Fleet) -> None:
-    """A node that makes them up fills neither memory nor time; what is there stays."""
+def test_a_run_with_thousands_of_results_takes_little_time(fleet: Fleet) -> None:
+    """A node that invents results fills neither memory nor processor time."""
     before = len(fleet.baselines)
     names = {f"product {number}": ["good", "bad"] for number in range(6000)}
     begun = time.process_time()

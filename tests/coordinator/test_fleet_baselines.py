@@ -27,7 +27,7 @@ def comparing(*nodes: str) -> Fleet:
 
 
 def joined(made: Fleet, *nodes: str) -> Fleet:
-    """The fleet with these nodes as well."""
+    """The fleet after these nodes have announced themselves."""
     gemm = check("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
     for node in nodes:
         made.handle(InventorySeen(InventoryReport(**head(node), inventory=Inventory(), checks=(gemm,))), 0.0)
@@ -62,8 +62,8 @@ def test_an_outlier_degrades_its_node_and_is_told() -> None:
     assert (made.node("n7", 6.0) or view).health is Health.HEALTHY
 
 
-def test_one_node_does_not_say_what_is_compared() -> None:
-    """Neither in which direction nor by what, also where it has joined and measured before all others."""
+def test_one_node_does_not_decide_what_is_compared() -> None:
+    """Neither the metrics nor their direction, even if it announces and measures before all other nodes."""
     made = Fleet(name="test", epoch=7)
     lie = {"tflops": Worse.HIGHER, **{f"made_up_{number}": Worse.LOWER for number in range(50)}}
     liar = check("gemm", Scope.NODE).model_copy(update={"compared": lie})

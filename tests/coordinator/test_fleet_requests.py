@@ -73,8 +73,8 @@ def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
         made.handle(RunRequested("r", "a", "gemm", {"size": "x"}), 0.0)
 
 
-def test_a_deadline_of_a_year_is_no_reason_to_wait_for_a_week() -> None:
-    """A node announces its checks itself, and what is derived from the longest deadline can be written down."""
+def test_the_patience_for_a_check_is_a_week_at_most() -> None:
+    """A node may announce a timeout of a year for its check."""
     made = Fleet(name="test", epoch=7)
     endless = check("gemm", Scope.NODE).model_copy(update={"timeout_s": 366 * 86_400.0})
     made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(endless,))), 0.0)
@@ -88,8 +88,8 @@ def test_a_deadline_of_a_year_is_no_reason_to_wait_for_a_week() -> None:
     [{"$ref": "http://127.0.0.1:1/schema"}, {"type": "string", "pattern": "^(a+)+$"}, {"allOf": [{"type": "string"}]}],
     ids=["somewhere else", "a slow pattern", "what is not simple"],
 )
-def test_what_a_node_says_beyond_simple_rules_is_left_to_it(size: dict[str, Any]) -> None:
-    """Nothing is fetched, no pattern is tried, and the node declines what does not fit it."""
+def test_only_simple_rules_of_a_schema_are_applied(size: dict[str, Any]) -> None:
+    """No reference is fetched, and no pattern is evaluated; the node itself declines parameters that do not fit."""
     made = Fleet(name="test", epoch=7)
     odd = check("gemm", Scope.NODE, size=size)
     made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(odd,))), 0.0)

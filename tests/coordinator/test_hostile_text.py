@@ -1,4 +1,4 @@
-"""What nodes say of themselves commands no terminal, whichever command shows it."""
+"""Text from nodes does not control the terminal, whichever command prints it."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ POINT = {"at": 1.0, "check": "gemm", "verdicts": {"FAIL": 1}, "values": {BAD: 1.
 
 
 class Liar(BaseHTTPRequestHandler):
-    """A coordinator that believes everything."""
+    """A coordinator that passes on any text."""
 
     def do_GET(self):
         lists = {"/nodes": NODE, "/story": STEP, "/history": POINT}
@@ -55,8 +55,8 @@ def liar():
 
 
 @pytest.mark.parametrize("command", ["list", "show n1", "story n1", "history n1 --metric m"])
-def test_it_is_shown_as_text_in_lines_of_ours(liar, muster, command):
-    """Also in the error of a coordinator; and JSON is ASCII with every character in it."""
+def test_commands_print_it_without_control_characters(liar, muster, command):
+    """Also in error messages. JSON output is ASCII and contains every character as an escape."""
     done = muster("node", *command.split(), "--url", liar)
     shown = done.stdout + done.stderr
     assert "bad" in shown

@@ -1,4 +1,4 @@
-"""Who is not listened to, and what is subscribed to instead."""
+"""Which nodes are muted, and what the coordinator subscribes to instead."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def flood(mutes: MuteList, now: float) -> None:
 
 
 def test_a_flood_is_muted_for_a_minute():
-    """By messages or by bytes; what still comes meanwhile counts no more."""
+    """For too many messages or bytes; messages that come meanwhile do not count."""
     mutes = MuteList()
     flood(mutes, 100.0)
     assert mutes.muted(100.0) == {REPORTS}
@@ -34,16 +34,16 @@ def test_a_flood_is_muted_for_a_minute():
     assert mutes.muted(101.0) == {REPORTS, ("n2", NodeTopic.GROUP)}
 
 
-def test_an_agent_that_says_again_what_was_dropped_is_no_flood():
-    """So many in ten seconds, and what came before does not count."""
+def test_an_agent_that_sends_dropped_messages_again_is_not_muted():
+    """Only messages within ten seconds count together."""
     mutes = MuteList()
     for number in range(100):
         now = number * (COUNTED_S + 1)
         assert not any(mutes.note_dropped(*REPORTS, 1, now) for _ in range(FLOOD_MESSAGES - 1))
 
 
-def test_each_time_it_is_muted_for_twice_as_long():
-    """Up to a limit; an hour without a flood forgives all of them."""
+def test_each_mute_lasts_twice_as_long():
+    """Up to a limit. After an hour without a flood, the first duration applies again."""
     mutes, now, lengths = MuteList(), 0.0, []
     for _ in range(6):
         flood(mutes, now)
@@ -74,6 +74,6 @@ def test_each_time_it_is_muted_for_twice_as_long():
         ),
     ],
 )
-def test_only_the_others_are_subscribed_to(muted, expected):
-    """And only to the kind of message that somebody floods with, one by one."""
+def test_subscriptions_leave_out_muted_nodes(muted, expected):
+    """Nodes are subscribed to one by one only for the kinds of message with which a node floods."""
     assert subscriptions(TOPICS, muted, ["n1", "n2", "n3"]) == expected

@@ -208,8 +208,8 @@ def reported(seq: int, node: str, size: int = 100) -> ReportSeen:
     return ReportSeen(Report(sent_at=1.0, node=node, stream="s", after=0, runs=(run(seq, node),)), size)
 
 
-async def test_a_message_that_makes_the_fleet_fail_ends_nothing(store, pipeline, monkeypatch):
-    """It is counted and held against its node; what others say afterwards is taken, and time goes on."""
+async def test_a_message_that_makes_the_fleet_fail_is_dropped(store, pipeline, monkeypatch):
+    """It is counted and becomes a finding of its node; later messages of other nodes are stored."""
     handle = pipeline.fleet.handle
 
     def fail(event, now):
@@ -228,13 +228,13 @@ async def test_a_message_that_makes_the_fleet_fail_ends_nothing(store, pipeline,
     assert pipeline.failed == 2
     assert [(line["log_level"], line["event"]) for line in logs] == [("error", "message_failed")]
     found = {name: view.findings for name in ("n1", "n2") if (view := pipeline.fleet.node(name, 1000.0))}
-    assert [it.code for it in found["n1"]] == [Misconduct.FAILED]
-    assert Misconduct.FAILED not in [it.code for it in found["n2"]]
-    assert [it.node for it in (await store.runs(RunFilter(), 10, None)).items] == ["n2", "n2"]
+    assert [finding.code for finding in found["n1"]] == [Misconduct.FAILED]
+    assert Misconduct.FAILED not in [finding.code for finding in found["n2"]]
+    assert [run.node for run in (await store.runs(RunFilter(), 10, None)).items] == ["n2", "n2"]
 
 
-async def test_a_tick_that_fails_is_not_the_last_one(pipeline, monkeypatch):
-    """One node that makes time fail shall not end the coordinator; the failure is counted each time."""
+async def test_a_tick_that_fails_does_not_end_the_pipeline(pipeline, monkeypatch):
+    """Each failure is counted."""
 
     def fail(event, now):
         raise RuntimeError("a bug")
@@ -245,8 +245,8 @@ async def test_a_tick_that_fails_is_not_the_last_one(pipeline, monkeypatch):
     assert pipeline.failed == 3
 
 
-async def test_bytes_that_wait_to_be_stored_hold_back_what_comes(pipeline):
-    """A few large reports are as much as many small ones."""
+async def test_intake_waits_when_many_bytes_wait_to_be_stored(pipeline):
+    """A few large reports count as much as many small ones."""
     report = reported(1, "n1", BACKLOG_BYTES // 2)
     await asyncio.wait_for(pipeline.take([report, report]), 1)
     taking = asyncio.create_task(pipeline.take([report]))
@@ -257,7 +257,7 @@ async def test_bytes_that_wait_to_be_stored_hold_back_what_comes(pipeline):
 
 
 class HangingStore:
-    """A store in which writing goes on only when somebody lets it."""
+    """A store that writes only after `goes_on` is set."""
 
     def __init__(self) -> None:
         self.goes_on = asyncio.Event()
@@ -267,8 +267,8 @@ class HangingStore:
 
 
 @pytest.mark.looptime
-async def test_a_batch_that_is_never_done_with_is_noticed():
-    """Not one that takes a minute, nor silence: then nothing waits to be stored. It is over when storing goes on."""
+async def test_the_pipeline_is_stuck_when_a_batch_hangs():
+    """After two minutes, not after one, and not while nothing waits to be stored; it ends when storing continues."""
     store: Any = HangingStore()
     pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
     async with running(pipeline, lambda _: None):

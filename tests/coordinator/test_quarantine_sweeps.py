@@ -91,7 +91,7 @@ class Members:
         self.feed(ReportSeen(self._passes(node)))
 
     def announce(self, node: str, **otherwise: Any) -> None:
-        """A node says something else about the check than the others."""
+        """A node announces the check differently from the others."""
         check = COLLECTIVE.model_copy(update=otherwise)
         report = InventoryReport(sent_at=self.now, node=node, inventory=Inventory(), checks=(check, GEMM))
         self.feed(InventorySeen(report))
@@ -196,8 +196,8 @@ def test_who_is_repaired_comes_back(convicted: Members) -> None:
     assert convicted.case.state is ServiceState.IN_SERVICE
 
 
-def test_who_calls_the_sweep_a_check_of_its_own_is_not_tested_alone(convicted: Members) -> None:
-    """Nor do others go through a sweep for it: what most nodes announce is what it has to pass."""
+def test_a_node_that_changes_the_scope_of_the_check_is_not_tested(convicted: Members) -> None:
+    """It stays in probation: it must pass the check as most nodes announce it, and no order is sent."""
     convicted.announce(SLOW, scope=Scope.NODE)
     convicted.orders.clear()
     convicted.release()
@@ -207,8 +207,8 @@ def test_who_calls_the_sweep_a_check_of_its_own_is_not_tested_alone(convicted: M
     assert convicted.orders == []
 
 
-def test_a_neighbour_that_announces_another_check_keeps_nobody_out(convicted: Members) -> None:
-    """Somebody else takes its place as a partner."""
+def test_a_neighbour_that_differs_does_not_delay_the_return(convicted: Members) -> None:
+    """Another node becomes the partner."""
     convicted.announce("n2", objective="latency_s")
     convicted.gbps[SLOW] = 10.0
     convicted.release()

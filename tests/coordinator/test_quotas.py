@@ -1,10 +1,10 @@
-"""How much of a node's reports is taken."""
+"""How many of a node's reports the coordinator stores."""
 
 from muster_coordinator.quotas import DAY_S, RUNS_BURST, RUNS_PER_S, Quotas
 
 
-def test_bytes_come_back_over_a_day():
-    """A report may go beyond what is left once; then the node waits until something is there again."""
+def test_the_quota_of_bytes_refills_over_a_day():
+    """A report may exceed what is left once; then the node must wait."""
     quotas = Quotas(1000.0)
     assert quotas.has_room("n1", 0.0)
     quotas.charge("n1", stored_bytes=1500.0)
@@ -14,8 +14,8 @@ def test_bytes_come_back_over_a_day():
     assert quotas.has_room("n2", 0.0)
 
 
-def test_runs_come_back_at_a_rate():
-    """Many at once are taken after an outage, and then so many a second."""
+def test_the_quota_of_runs_refills_at_a_rate():
+    """Many runs at once are stored after an outage, and then a fixed number a second."""
     quotas = Quotas(1e9)
     taken, now = 0, 0.0
     while now < 60.0:
@@ -27,7 +27,7 @@ def test_runs_come_back_at_a_rate():
 
 
 def test_a_node_that_has_left_is_forgotten():
-    """Who comes under its name begins anew."""
+    """A new node with its name has the full quota."""
     quotas = Quotas(10.0)
     assert quotas.has_room("n1", 0.0)
     quotas.charge("n1", stored_bytes=100.0)

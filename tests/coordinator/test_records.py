@@ -1,4 +1,4 @@
-"""What is stored of nodes, and read by a later release."""
+"""Stored records of nodes, and what a later release reads."""
 
 import json
 
@@ -14,14 +14,16 @@ def stored() -> dict[str, object]:
     """A node as it is stored."""
     made = fleet()
     (saved,) = (
-        it for it in made.handle(inventory("a", rack="r1"), 5.0) if isinstance(it, SaveNode) and it.record.checks
+        command
+        for command in made.handle(inventory("a", rack="r1"), 5.0)
+        if isinstance(command, SaveNode) and command.record.checks
     )
     table: dict[str, object] = json.loads(saved.record.model_dump_json())
     return table
 
 
 def test_a_record_reads_back() -> None:
-    """With all that the node has said itself."""
+    """With everything that the node announced."""
     record = read_node(json.dumps(stored()))
     assert (record.name, record.inventory.topology.rack, len(record.checks)) == ("a", "r1", 2)
 
@@ -34,14 +36,14 @@ def test_a_record_reads_back() -> None:
         {"plugins": [{"name": 1}]},
     ],
 )
-def test_what_a_node_said_and_is_taken_no_longer_keeps_nobody_from_starting(poison: dict[str, object]) -> None:
-    """The release before may have stored it; the node is as it was decided, and says again what it is made of."""
+def test_announcements_that_are_no_longer_valid_are_dropped(poison: dict[str, object]) -> None:
+    """An earlier release may have stored them. The decisions stay, and the node announces itself again."""
     record = read_node(json.dumps(stored() | poison | {"service": "CORDONED"}))
     assert (record.name, record.service, record.checks) == ("a", "CORDONED", ())
 
 
 @pytest.mark.parametrize("body", ["[]", '{"name": "a"}', "{"])
-def test_what_is_no_record_is_an_error(body: str) -> None:
-    """Whoever reads it says which row it is."""
+def test_anything_else_is_an_error(body: str) -> None:
+    """The caller adds which row it is."""
     with pytest.raises((ValidationError, ValueError)):
         read_node(body)

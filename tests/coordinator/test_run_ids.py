@@ -1,4 +1,4 @@
-"""By which id a run is stored."""
+"""The id under which a run is stored."""
 
 import pytest
 from tests.coordinator.fleets import fleet, presence, report, run
@@ -15,14 +15,14 @@ def named(ids: RunIds, node: str, id: str, *, is_awaited: bool = False) -> str:
 
 
 @pytest.mark.parametrize("id", [AGENTS, "r1", "n1-1"])
-def test_what_a_node_has_begun_itself_keeps_its_id(id):
-    """Nobody can guess it."""
+def test_a_run_that_a_node_began_itself_keeps_its_id(id):
+    """No other node can guess it."""
     assert named(RunIds(), "a", id) == id
 
 
 @pytest.mark.parametrize("id", [OURS, "1795403504-12", AGENTS])
-def test_what_was_ordered_keeps_its_id_at_its_node_only(id):
-    """Another node that reports it, before or after, has a run of another id; always the same one."""
+def test_an_ordered_run_keeps_its_id_only_for_its_node(id):
+    """A run of another node with that id gets another id, always the same one."""
     ids = RunIds()
     ids.note_ordered(id, "a")
     assert named(ids, "a", id) == id
@@ -31,13 +31,13 @@ def test_what_was_ordered_keeps_its_id_at_its_node_only(id):
     assert named(ids, "b", id) == other
 
 
-def test_nobody_can_have_an_id_before_it_is_given():
-    """Ids of orders can be guessed; one that was given before a restart is its node's if that still owes it."""
+def test_a_node_cannot_use_an_id_before_it_is_ordered():
+    """Ids of orders can be guessed. After a restart, a node keeps the id of a run that it was ordered before."""
     assert named(RunIds(), "b", OURS) != OURS
     assert named(RunIds(), "a", OURS, is_awaited=True) == OURS
 
 
-def test_what_is_remembered_is_bounded():
+def test_the_number_of_remembered_orders_is_bounded():
     """The oldest orders are forgotten."""
     ids = RunIds()
     for number in range(REMEMBERED + 1):
@@ -47,11 +47,11 @@ def test_what_is_remembered_is_bounded():
 
 
 def stored(commands: list[Command]) -> list[str]:
-    return [it.id for command in commands if isinstance(command, StoreRuns) for it in command.runs]
+    return [run.id for command in commands if isinstance(command, StoreRuns) for run in command.runs]
 
 
-def test_a_run_that_was_asked_of_another_node_is_not_taken_for_that():
-    """The hostile one reports it first; the one that was asked is stored by the id that the asker knows."""
+def test_another_node_cannot_take_the_id_of_an_ordered_run():
+    """The hostile node reports the id first; the run of the right node is still stored with it."""
     made = fleet("a", "b")
     for node in ("a", "b"):
         made.handle(presence(node), 0.0)

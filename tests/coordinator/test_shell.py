@@ -46,7 +46,7 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
 
 
 async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
-    """It neither asks nor tells a scheduler anything from then on; the rest goes on until it is stopped.
+    """It stops polling and calling schedulers; everything else runs until it is stopped.
 
     The watchdog is part of the rest. A supervisor that hears nothing restarts the coordinator, which then leads again.
     """

@@ -1,4 +1,4 @@
-"""Two coordinators of one fleet: the one with the newer epoch speaks for it, and the other falls silent."""
+"""Two coordinators of one fleet: the one with the newer epoch leads, and the other stops publishing."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ OLDER, NEWER = 7, 8
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory, new_mosquitto, mosquitto_program):
-    """A broker at which an account is one client, and the settings of the coordinators' account."""
+    """The settings of the coordinators' account at a broker where an account has one connection."""
     directory = tmp_path_factory.mktemp("accounts")
     write_passwords(directory / "passwords", {"coordinator": "c", "n1": "c"})
     (directory / "password").write_text("c")
@@ -33,7 +33,7 @@ def broker(tmp_path_factory, new_mosquitto, mosquitto_program):
 
 
 class Coordinator:
-    """One of them, as its link."""
+    """The link of a coordinator, which runs."""
 
     def __init__(self, broker: BrokerSettings, epoch: int, api_url: str = "http://a") -> None:
         async def ignore(_events):
@@ -48,7 +48,7 @@ class Coordinator:
 
 @contextlib.asynccontextmanager
 async def started(broker: BrokerSettings) -> AsyncIterator[list[Coordinator]]:
-    """A list of coordinators, which all end with the context."""
+    """A list of coordinators; all end with the context."""
     coordinators: list[Coordinator] = []
     try:
         yield coordinators
@@ -70,36 +70,36 @@ async def eventually(condition) -> None:
             await asyncio.sleep(0.01)
 
 
-async def said(broker: BrokerSettings, count: int) -> list[tuple[int, bool]]:
-    """What an agent hears on the coordinator's topic, retained and as it comes."""
+async def received(broker: BrokerSettings, count: int) -> list[tuple[int, bool]]:
+    """Epoch and `online` of the next messages that an agent gets on the coordinator's topic."""
     port = int((broker.url or "").rpartition(":")[2])
     async with aiomqtt.Client("127.0.0.1", port, username="n1", password="c") as agent:
         await agent.subscribe(TOPIC, qos=1)
         heard = [decode((await anext(agent.messages)).payload, COORDINATOR) for _ in range(count)]
-    return [(it.epoch, it.online) for it in heard]
+    return [(message.epoch, message.online) for message in heard]
 
 
 @pytest.mark.parametrize("epochs", [(OLDER, NEWER), (NEWER, OLDER)], ids=["newer comes", "older comes"])
-async def test_under_one_account_the_newer_one_stays(broker, epochs):
-    """They do not end each other's connection for ever: the older one says why it falls silent, once."""
+async def test_with_one_account_the_newer_one_leads(broker, epochs):
+    """They do not end each other's connection for ever: the older one stops, and logs the reason once."""
     with structlog.testing.capture_logs() as lines:
         async with started(broker) as coordinators:
             for epoch in epochs:
                 coordinators.append(Coordinator(broker, epoch))
                 await eventually(lambda: coordinators[-1].link.connected or coordinators[-1].task.done())
-            newer, older = sorted(coordinators, key=lambda it: epochs[coordinators.index(it)], reverse=True)
+            newer, older = (coordinators[epochs.index(epoch)] for epoch in (NEWER, OLDER))
             await eventually(older.task.done)
             await eventually(lambda: newer.link.connected)
             assert not older.link.connected
-            assert await said(broker, 2) == [(NEWER, True)] * 2  # its next heartbeat comes over the same connection
+            assert await received(broker, 2) == [(NEWER, True)] * 2  # its next heartbeat comes over the same connection
             assert newer.link.connected
-    (line,) = [it for it in lines if it["event"] == "coordinator_superseded"]
+    (line,) = [line for line in lines if line["event"] == "coordinator_superseded"]
     assert (line["epoch"], line["newer_epoch"]) == (OLDER, NEWER)
-    assert len([it for it in lines if it["event"] == "broker_away"]) <= 3
+    assert len([line for line in lines if line["event"] == "broker_away"]) <= 3
 
 
-async def test_of_two_from_the_same_second_one_stays(broker):
-    """Whichever it is."""
+async def test_of_two_with_the_same_epoch_the_later_one_leads(broker):
+    """Two coordinators that start in the same second have the same epoch."""
     async with started(broker) as coordinators:
         for api_url in ("http://a", "http://b"):
             coordinators.append(Coordinator(broker, NEWER, api_url))
@@ -108,15 +108,15 @@ async def test_of_two_from_the_same_second_one_stays(broker):
         await eventually(lambda: coordinators[1].link.connected)
 
 
-async def test_without_accounts_the_older_one_falls_silent_too(mosquitto):
-    """Its last word is not that the fleet has no coordinator."""
+async def test_without_accounts_the_older_one_stops_too(mosquitto):
+    """The retained message is that of the newer coordinator."""
     broker = BrokerSettings(url=mosquitto.url)
     async with started(broker) as coordinators:
         for epoch in (OLDER, NEWER):
             coordinators.append(Coordinator(broker, epoch))
             await eventually(lambda: coordinators[-1].link.connected)
         await eventually(coordinators[0].task.done)
-        assert await said(broker, 1) == [(NEWER, True)]
+        assert await received(broker, 1) == [(NEWER, True)]
         assert coordinators[1].link.connected
 
 
@@ -128,7 +128,7 @@ def is_ready(coordinator: Part) -> bool:
 
 
 def test_of_two_processes_the_later_one_leads(broker, tmp_path):
-    """The earlier one stays up, says that it is not ready, and can still be stopped."""
+    """The earlier one keeps running, is not ready, and can still be stopped."""
     parts = []
     try:
         for name in ("earlier", "later"):

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from tests.brokers import write_passwords
 from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
+from tests.faults.parts import Agent
 from tests.waiting import wait_for
 
 from muster.model import Inventory
@@ -164,6 +166,11 @@ class World(Fleet):
     def names(self) -> list[str]:
         return [view["name"] for view in self.api.pages("nodes")["items"]]
 
+    def wait_until_delivered(self, *nodes: str) -> None:
+        """Returns when the coordinator has stored all that these nodes have reported so far."""
+        for agent in (self.agents[node] for node in nodes):
+            wait_for(partial(_has_delivered, agent), f"the outbox of {agent.settings['node']} to be empty")
+
     def accused(self) -> list[str]:
         """The honest nodes that are lost, not healthy or not in service."""
         return [node for node in HONEST if self.standing(node) != (False, "HEALTHY", "IN_SERVICE")]
@@ -177,3 +184,7 @@ class World(Fleet):
         secret = self._directory / f"{account}.password"
         secret.write_text(password_of(account))
         part.settings["broker"] = {"url": self.broker.url, "username": account, "password_file": str(secret)}
+
+
+def _has_delivered(agent: Agent) -> bool:
+    return agent.counter("muster_agent_outbox_depth") == 0

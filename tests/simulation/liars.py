@@ -72,7 +72,7 @@ class Liars:
                 return True
             case "targeted":
                 return bool(honest & self.victims)
-            case "whoever is met first":
+            case "first partners":
                 if len(self.victims) < len(self.nodes) and not self.has_slept(number):
                     self.victims |= honest
                 return bool(honest & self.victims)
@@ -85,7 +85,7 @@ class Liars:
         return number > len(self.nodes)
 
 
-STRATEGIES = ("random", "always", "targeted", "whoever is met first", "sleeper")
+STRATEGIES = ("random", "always", "targeted", "first partners", "sleeper")
 
 
 class LyingFabric(Fabric):

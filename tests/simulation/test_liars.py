@@ -26,7 +26,7 @@ def test_liars_convict_no_healthy_node(strategy: str, style: str) -> None:
 
 
 @pytest.mark.parametrize("placed", PLACES[2:])
-@pytest.mark.parametrize("strategy", ["always", "whoever is met first", "sleeper"])
+@pytest.mark.parametrize("strategy", ["always", "first partners", "sleeper"])
 def test_liars_convict_no_healthy_node_in_a_large_fleet(strategy: str, placed: Placed) -> None:
     """In which 51 of 1024 nodes work together."""
     ended = sweep("large", 1024, strategy=strategy, style="any", placed=placed)

@@ -1,4 +1,4 @@
-"""Whose word counts against a node when some lie: each way in which liars could have had somebody convicted."""
+"""Which bad runs count against a node when its partners may lie: every known way to get a healthy node convicted."""
 
 import itertools
 import math
@@ -30,10 +30,12 @@ def crashed(*members: str, by: str) -> Trial:
 
 
 def fleet(count: int, *, leaf_of: int = 0, places_itself: bool = True) -> dict[str, Site]:
-    """Nodes of which so many share a leaf; of which nobody knows the leaf when that is 0."""
+    """Nodes of which `leaf_of` share a leaf; with 0, the leaves are unknown."""
     return {
-        f"n{it}": Site(f"n{it}", leaf=f"leaf{it // leaf_of}" if leaf_of else None, places_itself=places_itself)
-        for it in range(count)
+        f"n{number}": Site(
+            f"n{number}", leaf=f"leaf{number // leaf_of}" if leaf_of else None, places_itself=places_itself
+        )
+        for number in range(count)
     }
 
 
@@ -42,16 +44,16 @@ def judged(sites: dict[str, Site], *trials: Trial, alone: bool = False) -> Judge
 
 
 def well(count: int, first: int = 2) -> list[Trial]:
-    """All from this number on have passed in pairs."""
-    return [ran(f"n{it}", f"n{it + 1}") for it in range(first, count - 1, 2)]
+    """Pairs that passed: all nodes from `first` on."""
+    return [ran(f"n{number}", f"n{number + 1}") for number in range(first, count - 1, 2)]
 
 
 @pytest.mark.parametrize(
     ("nodes", "liars", "partners", "measures"),
     [(2, 1, 2, 2), (16, 1, 2, 2), (39, 1, 2, 2), (40, 2, 3, 3), (128, 6, 4, 3), (1024, 51, 5, 3), (10_000, 500, 6, 3)],
 )
-def test_so_many_partners_do_not_all_lie(nodes: int, liars: int, partners: int, measures: int) -> None:
-    """The fewest for which chance draws liars only for one node of the whole fleet in a thousand sweeps."""
+def test_the_number_of_accusers_grows_with_the_fleet(nodes: int, liars: int, partners: int, measures: int) -> None:
+    """So few that they are all liars, for any node of the fleet, in one of a thousand sweeps at most."""
     assert liars_among(nodes) == liars
     drawn = [(1, nodes - 1)] * partners
     assert not may_be_lies(nodes, drawn)
@@ -59,8 +61,8 @@ def test_so_many_partners_do_not_all_lie(nodes: int, liars: int, partners: int, 
     assert measures_beyond_lies(nodes) == measures
 
 
-def test_the_chance_of_lies_is_that_of_drawing_liars_only() -> None:
-    """Counted over all draws without putting back, for each node that could be accused."""
+def test_the_probability_of_lies_is_that_of_drawing_only_liars() -> None:
+    """Without replacement, and for each node that could be accused."""
     nodes, partners = 64, 2
     exact = nodes * math.comb(liars_among(nodes), partners) / math.comb(nodes - 1, partners)
     drawn = [(1, nodes - 1)] * partners
@@ -70,14 +72,14 @@ def test_the_chance_of_lies_is_that_of_drawing_liars_only() -> None:
 
 
 def test_two_crashes_beside_the_same_partner_convict_nobody() -> None:
-    """They say as much about the partner: it may have sent what no rank survives."""
+    """They count as much against the partner, which may have sent what made the ranks crash."""
     judgement = judged(fleet(8), crashed(V, L, by=V), *well(8), crashed(V, L, by=V))
     assert judgement.culprits == ()
     assert {V, L} == {node for node in judgement.open if judgement.is_suspect(node)}
 
 
-def test_crashes_beside_several_partners_convict_who_is_in_all() -> None:
-    """The partner of all of them, not those that crashed beside it and are well with others."""
+def test_crashes_with_several_partners_convict_the_common_node() -> None:
+    """Not the nodes that crashed with it and pass with others."""
     victims = ("n2", "n4", "n6")
     beside = [crashed(victim, L, by=victim) for victim in victims]
     others = [ran("n2", "n3"), ran("n4", "n5"), ran("n6", "n7")]
@@ -87,31 +89,31 @@ def test_crashes_beside_several_partners_convict_who_is_in_all() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "partners"), [(16, 2), (64, 4)])
-def test_who_crashes_beside_enough_partners_is_convicted(nodes: int, partners: int) -> None:
-    """As many as cannot all lie."""
-    crashes = [crashed(V, f"n{it}", by=V) for it in range(2, 2 + 2 * partners, 2)]
+def test_crashes_with_enough_partners_convict_a_node(nodes: int, partners: int) -> None:
+    """So many that they are hardly ever all liars; one fewer is not enough."""
+    crashes = [crashed(V, f"n{number}", by=V) for number in range(2, 2 + 2 * partners, 2)]
     assert judged(fleet(nodes), *well(nodes), *crashes[1:]).culprits == ()
     (culprit,) = judged(fleet(nodes), *well(nodes), *crashes).culprits
     assert (culprit.part, culprit.of) == (Part.NODE, (V,))
 
 
 def test_a_crash_alone_needs_no_accuser() -> None:
-    """Nobody else can have brought it about."""
+    """No other node can be the cause."""
     alone = Trial(group="alone", members=(V,), outcome=Outcome.BAD, crashed=frozenset({V}), hard=True)
     (culprit,) = judged(fleet(64), crashed(V, L, by=V), *well(64), alone).culprits
     assert culprit.of == (V,)
 
 
-def test_in_a_large_group_a_crash_speaks_against_nobody_else_and_convicts_nobody() -> None:
-    """Any of the others may have brought it about, however often they run together."""
+def test_crashes_in_a_large_group_convict_nobody() -> None:
+    """Any of the others may be the cause, however often they run together; only the crashed node is a suspect."""
     everybody = tuple(fleet(16))
     judgement = judged(fleet(16), *(crashed(*everybody, by=V) for _ in range(3)))
     assert judgement.culprits == ()
     assert [node for node in judgement.open if judgement.is_suspect(node)] == [V]
 
 
-def test_partners_that_lots_did_not_draw_accuse_nobody() -> None:
-    """Who fails just as others do meets them, and could choose so whom it accuses."""
+def test_partners_that_were_not_drawn_at_random_are_no_accusers() -> None:
+    """Suspects meet each other, so a liar could fail on purpose to choose whom it accuses."""
     sites = fleet(16)
     suspects = [ran("n2", "n3", at=0.5), ran(L, "n4", at=0.5), ran(V, "n5", at=0.5)]
     among_them = [ran(V, L, at=0.5), ran(V, "n2", at=0.5)]
@@ -123,17 +125,17 @@ def test_partners_that_lots_did_not_draw_accuse_nobody() -> None:
 
 
 @pytest.mark.parametrize(("gathered", "missing"), [(0, 0), (12, 3)])
-def test_partners_from_a_leaf_count_less_when_several_come_from_there(gathered: int, missing: int) -> None:
-    """All liars may say that they stand at the leaf of their victim."""
+def test_several_partners_from_one_leaf_count_less(gathered: int, missing: int) -> None:
+    """All liars may claim the leaf of their victim."""
     sites = fleet(256, leaf_of=20)
-    near, far = [f"n{it}" for it in (2, 4, 6, 8)], [f"n{it}" for it in (40, 60, 80, 100)]
+    near, far = [f"n{number}" for number in (2, 4, 6, 8)], [f"n{number}" for number in (40, 60, 80, 100)]
     partners = [near[0], *far[:3]] if not gathered else near
     trials = (*well(256), *(ran(V, partner, at=0.5) for partner in partners))
     assert accusers_missing(Evidence(sites, trials), V, trials[-4:]) == missing
 
 
-def test_no_figure_of_one_node_alone_makes_others_slow() -> None:
-    """A liar reaches a thousand times of what is possible, beside a suspect and two that lots drew as measure."""
+def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
+    """A liar that runs alone claims an impossible bandwidth, beside a suspect and two randomly drawn nodes."""
     suspects = [ran(V, L, at=0.5), *well(16)]
     alone = [ran(V), ran(L, at=1e300), ran("n2"), ran("n4")]
     evidence = Evidence(fleet(16), (*suspects, *alone))
@@ -145,45 +147,45 @@ def test_no_figure_of_one_node_alone_makes_others_slow() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 20])
-def test_a_fleet_of_which_each_runs_alone_is_not_measured_by_its_best(count: int) -> None:
-    """One that claims what nobody else reaches makes nobody slow, however few they are."""
-    trials = [ran(f"n{it}", at=1e300 if it == 1 else 1.5) for it in range(count)] * 2
+def test_nodes_alone_are_not_compared_with_the_best(count: int) -> None:
+    """One node that claims an impossible bandwidth makes no other node slow, however few there are."""
+    trials = [ran(f"n{number}", at=1e300 if number == 1 else 1.5) for number in range(count)] * 2
     assert judged(fleet(count), *trials, alone=True).failed == frozenset()
 
 
-def test_two_that_claim_the_impossible_together_make_nobody_slow() -> None:
-    """Who measures less in a pair counts, so that it takes two of them."""
+def test_an_impossible_measurement_of_a_pair_makes_nobody_slow() -> None:
+    """The lower measurement of a pair counts, so both of its nodes must lie."""
     pairs = [ran("n0", "n1", at=1e300), *well(64)]
     assert judged(fleet(64), *pairs).stuck == {}
 
 
 def test_always_the_same_node_makes_no_path_bad() -> None:
-    """A liar is bad with each that it meets from one leaf; another pair has to be, too."""
+    """A liar is bad with each node of one leaf. To convict the path, other pairs must be bad too."""
     sites = fleet(12, leaf_of=4, places_itself=False)
     passed = [ran("n0", "n8"), ran("n1", "n9"), ran("n4", "n10"), ran("n5", "n11"), ran("n6", "n2"), ran("n7", "n3")]
     sites_passed = [*passed[:4], ran("n6", "n8"), ran("n7", "n9"), ran("n2", "n10"), ran("n3", "n11")]
     by_one = [ran("n0", victim, at=0.3) for victim in ("n4", "n5", "n6", "n7")]
     assert judged(sites, *sites_passed, *by_one).culprits == ()
-    by_all = [ran(f"n{it}", f"n{it + 4}", at=0.3) for it in range(4)]
+    by_all = [ran(f"n{number}", f"n{number + 4}", at=0.3) for number in range(4)]
     (culprit,) = judged(sites, *sites_passed, *by_all).culprits
     assert (culprit.part, culprit.of) == (Part.PATH, ("leaf0", "leaf1"))
 
 
 @pytest.mark.parametrize(("places_itself", "culprits"), [(True, 0), (False, 1)])
-def test_liars_with_a_leaf_of_their_own_make_no_path_bad(places_itself: bool, culprits: int) -> None:
-    """Where only they say that they stand there, as many nodes may lie as the leaf has."""
+def test_liars_with_their_own_leaf_make_no_path_bad(places_itself: bool, culprits: int) -> None:
+    """If only the nodes themselves claim the leaf, all of its few nodes may lie."""
     sites = fleet(128, leaf_of=6, places_itself=places_itself)
-    passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
-    across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(6)]
+    passed = [ran(f"n{number}", f"n{number + 12}") for number in range(104) if number % 24 < 12]
+    across = [ran(f"n{number}", f"n{number + 6}", at=0.3) for number in range(6)]
     assert len(judged(sites, *passed, *across).paths) == culprits
 
 
 @pytest.mark.parametrize(("places_itself", "pairs"), [(True, 0), (False, 3)])
-def test_a_path_that_cannot_be_convicted_is_not_tried_on(*, places_itself: bool, pairs: int) -> None:
-    """Where all nodes at one end may lie, no number of runs tells."""
+def test_a_path_that_cannot_be_convicted_is_not_tested_further(*, places_itself: bool, pairs: int) -> None:
+    """If all nodes at one end may lie, no number of runs settles it."""
     sites = fleet(128, leaf_of=6, places_itself=places_itself)
-    passed = [ran(f"n{it}", f"n{it + 12}") for it in range(104) if it % 24 < 12]
-    across = [ran(f"n{it}", f"n{it + 6}", at=0.3) for it in range(2)]
+    passed = [ran(f"n{number}", f"n{number + 12}") for number in range(104) if number % 24 < 12]
+    across = [ran(f"n{number}", f"n{number + 6}", at=0.3) for number in range(2)]
     asked = settling(judged(sites, *passed, *across), frozenset(), seed="s", passes=1)
     assert sum({sites[node].leaf for node in probe.members} == {"leaf0", "leaf1"} for probe in asked) == pairs
 
@@ -191,14 +193,14 @@ def test_a_path_that_cannot_be_convicted_is_not_tried_on(*, places_itself: bool,
 @pytest.mark.parametrize(
     ("nodes", "places_itself", "expected"), [(256, True, True), (256, False, False), (16, True, False)]
 )
-def test_a_leaf_that_may_be_of_liars_only(nodes: int, places_itself: bool, expected: bool) -> None:
-    """As many as may lie say that they stand there, and nobody else does."""
+def test_a_leaf_that_may_consist_of_liars(nodes: int, places_itself: bool, expected: bool) -> None:
+    """It has no more nodes than may lie, and only they claim it."""
     evidence = Evidence(fleet(nodes, leaf_of=4, places_itself=places_itself), ())
     assert may_be_of_liars(evidence, "leaf0") is expected
 
 
-def test_who_is_bad_with_several_that_are_well_but_for_it_is_not_cleared() -> None:
-    """Though a friend passes with it. Nobody is convicted, and no path to any of the others."""
+def test_a_node_that_is_bad_with_several_good_nodes_is_not_cleared() -> None:
+    """Although one node passes with it. No node and no path is convicted."""
     sites = fleet(16)
     framed = [ran(L, victim, at=0.3) for victim in ("n2", "n4", "n6")]
     judgement = judged(sites, *well(16), ran(L, V), *framed)
@@ -209,8 +211,8 @@ def test_who_is_bad_with_several_that_are_well_but_for_it_is_not_cleared() -> No
     assert judged(sites, *well(16), ran(L, V), *framed[1:]).spoilers == frozenset()
 
 
-def test_one_that_names_the_address_of_another_gives_it_no_leave() -> None:
-    """Half of what others reach alone is slow for a node that shares no host with the others that it met."""
+def test_a_liar_cannot_claim_a_shared_host_for_another_node() -> None:
+    """Nodes on one host may be slower. That is no excuse for a node that shares no host with its other partners."""
     shared = Trial(group="s", members=(V, L), outcome=Outcome.GOOD, objective=1.5, on_one_host=True)
     evidence = Evidence(fleet(16), (shared, *well(16), ran(V, "n2"), ran(V, "n4"), ran("n2"), ran("n4")))
     assert evidence.is_slow(ran(V, at=0.9))

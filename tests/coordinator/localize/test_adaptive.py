@@ -196,7 +196,7 @@ def test_the_only_path_between_two_leaves_is_named(seed: int) -> None:
 
 
 def test_many_suspects_run_alone_beside_two_that_have_passed() -> None:
-    """Those say what a node alone should reach; one by itself may lie."""
+    """These show what a node alone should reach; a single one may lie."""
     trials = [*(ran(*pair) for pair in PASSED[:-1]), ran("a4", "c4", at=0.3), ran("b4", "c3", at=0.3)]
     groups = {probe.members for probe in Adaptive(PLACES).next_groups(trials, frozenset())}
     assert {("a4",), ("b4",), ("c3",), ("c4",)} < groups

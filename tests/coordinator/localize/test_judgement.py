@@ -94,8 +94,8 @@ def test_suspects_meet_each_other_as_long_as_nobody_has_passed() -> None:
     assert asked(judged(failed("a", "b"), failed("c", "d"), nodes="abcd")) == {"ac", "bd"}
 
 
-def test_a_crash_charges_the_partner_too() -> None:
-    """Once makes two suspects, a second one beside another partner convicts."""
+def test_a_crash_counts_against_the_partner_too() -> None:
+    """One crash makes two suspects; a second crash with another partner convicts the node."""
     once = failed("a", "b", by="b")
     judgement = judged(once, *WELL)
     assert [node for node in "abcdefgh" if judgement.is_suspect(node)] == ["a", "b"]
@@ -105,7 +105,7 @@ def test_a_crash_charges_the_partner_too() -> None:
 
 
 def test_a_crash_takes_back_an_earlier_clearance() -> None:
-    """That of both, and a later good run gives it again to each."""
+    """Of both members; a later good run clears each of them again."""
     trials = (*WELL, ran("a", "b"), failed("a", "c", by="a"))
     assert judged(*trials).open == ("a", "c")
     assert judged(*trials, ran("a", "e")).open == ("c",)

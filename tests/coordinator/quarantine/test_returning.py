@@ -184,8 +184,8 @@ def test_a_node_without_any_test_comes_back_by_its_evidence(quarantine: Any) -> 
 @pytest.mark.parametrize(
     ("usual", "tests"), [(("nvml", "storage"), ["gemm", "nvml"]), (("gemm", "storage"), ["gemm"]), ((), ["gemm"])]
 )
-def test_a_node_that_announces_less_is_tested_no_less(tried: Any, of: Of, usual: Any, tests: list[str]) -> None:
-    """It owes what it ran before, unless most nodes run it no more, as after the check was disabled."""
+def test_a_node_that_announces_fewer_checks_is_still_tested(tried: Any, of: Of, usual: Any, tests: list[str]) -> None:
+    """With the checks that it had before, except those that most nodes no longer have."""
     told = tried()
     told.absolve("a")
     told.describe("a", own_checks=(), usual_checks=usual)

@@ -15,7 +15,7 @@ def nodes_of(page):
 
 
 async def told_cases(listener):
-    """The cases that the event stream tells of, in order."""
+    """The cases of the event stream, in order."""
     while told := await listener.take():
         for event in told.decode().split("\n\n"):
             if "\nevent: case\n" in event:
@@ -23,7 +23,7 @@ async def told_cases(listener):
 
 
 async def next_case(cases, is_so):
-    """The next case that is so."""
+    """The next case for which `is_so` holds."""
     async with asyncio.timeout(5):
         return await anext(case async for case in cases if is_so(case))
 

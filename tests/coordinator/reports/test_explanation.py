@@ -60,7 +60,7 @@ CRASHED = {"verdict": Verdict.UNKNOWN, "blamed": (Blame(node="n2", reason="run.k
 
 
 def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, sweep):
-    """In a large group; nor does a run that another convicted node explains, one interrupted or one formed again."""
+    """In a large group. Nor does one that another convicted node explains, or that was interrupted or formed again."""
     record = sweep(
         [group("n1", "n2", "n6", "n7", **CRASHED), group("n3", "n4", at=10.0)],
         [group("n1", "n5", at=1.0, verdict=Verdict.FAIL), group("n2", at=90.0)],
@@ -80,7 +80,7 @@ def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, 
 
 
 def test_a_run_that_speaks_against_others_is_explained_by_them(group, sweep):
-    """Who crashed once in a large group explains it, also when it was well ever since; of a pair, both may have."""
+    """A node that crashed once in a large group explains it, also if it passed since; in a pair, either may have."""
     many, pair = ("n1", "n2", "n3", "n4"), ("n1", "n2")
     told = [
         explain(sweep([group(*those, **CRASHED)], [group(*pair, at=10.0)], cleared_nodes=those), "n1", {}).excluded

@@ -1,4 +1,4 @@
-"""One node that announces a check otherwise than the others decides nothing about what they do."""
+"""A node that announces a check differently does not change the check for other nodes."""
 
 from typing import Any
 
@@ -40,21 +40,21 @@ OWN_BUSINESS: dict[str, dict[str, Any]] = {
 
 
 def lying(lie: dict[str, Any], count: int = 4, **settings: Any) -> dict[str, Node]:
-    """A fleet of which the first node in topology order says something else about `collective`."""
+    """A fleet in which the first node in topology order announces `collective` differently."""
     nodes = fleet(count, **settings)
-    said = {**nodes["n0"].checks["collective"].model_dump(), **lie}
-    nodes["n0"].checks["collective"] = CheckInfo(**said)
+    announced = {**nodes["n0"].checks["collective"].model_dump(), **lie}
+    nodes["n0"].checks["collective"] = CheckInfo(**announced)
     return nodes
 
 
 def essence(plan: Plan) -> tuple[Any, ...]:
-    """What a plan has from the announcements of checks."""
+    """The parts of a plan that come from announcements."""
     return plan.strategy, plan.task, plan.abilities, plan.limits
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 def test_a_node_that_differs_is_absent(lie: dict[str, Any]) -> None:
-    """The sweep is what it would be without that node, and says whom it goes without and why."""
+    """The sweep is planned as without that node, and names it with the reason."""
     plan = planned(lying(lie, devices=2))
     assert essence(plan) == essence(planned(fleet(devices=2)))
     assert plan.nodes == ("n2", "n1", "n3")
@@ -62,42 +62,42 @@ def test_a_node_that_differs_is_absent(lie: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("said", OWN_BUSINESS.values(), ids=OWN_BUSINESS)
-def test_what_concerns_no_other_node_keeps_nobody_out(said: dict[str, Any]) -> None:
-    """Deadlines and costs are those in the middle, whatever one node says."""
+def test_differences_that_affect_no_other_node_are_allowed(said: dict[str, Any]) -> None:
+    """Timeouts and costs of the plan are medians, so one node does not change them."""
     plan = planned(lying(said, devices=2))
     assert essence(plan) == essence(planned(fleet(devices=2)))
     assert (plan.nodes, plan.absent) == (("n0", "n2", "n1", "n3"), {})
 
 
-def test_a_node_that_is_named_is_left_out_as_well() -> None:
-    """It may not keep from a sweep those that are named beside it."""
+def test_a_named_node_that_differs_is_left_out() -> None:
+    """The sweep runs with the other named nodes."""
     plan = planned(lying(LIES["scope"]), nodes=("n0", "n1", "n2"))
     assert (plan.nodes, set(plan.absent)) == (("n2", "n1"), {"n0"})
 
 
-def test_who_is_left_must_be_enough() -> None:
-    """The refusal counts those that have the check as most have it."""
+def test_enough_nodes_must_be_left() -> None:
+    """The refusal counts the nodes that announce the check as most nodes do."""
     with pytest.raises(Refused, match=r"needs at least 2 nodes .* there are 1"):
         planned(lying(LIES["params"]), nodes=("n0", "n1"))
 
 
-def test_parameters_are_held_against_what_most_announce() -> None:
-    """A parameter that only one node takes is refused, and none that the others take."""
+def test_parameters_are_validated_with_the_usual_schema() -> None:
+    """A parameter that only one node announces is refused."""
     nodes = lying(LIES["params"])
     with pytest.raises(Refused, match="unknown parameter of 'collective': 'size'"):
         planned(nodes, params={"size": 1})
 
 
 def test_in_a_tie_the_fleet_decides() -> None:
-    """Of two nodes that differ, the one is believed that says what others say; if nobody else is there, the first."""
+    """If two nodes differ, the announcement counts that other nodes share; without other nodes, the first one."""
     nodes = lying(LIES["objective"])
     two = [nodes["n0"], nodes["n1"]]
     assert usual_check("collective", two, nodes.values()).objective == "busbw_gbps"
     assert usual_check("collective", two, two).objective == "latency_s"
 
 
-def test_the_middle_is_that_of_those_that_are_alike() -> None:
-    """Of two, the lower."""
+def test_the_timeout_is_the_median() -> None:
+    """The lower one of two."""
     nodes = fleet(3)
     for name, timeout_s in (("n0", 10.0), ("n1", 90.0)):
         nodes[name].checks["collective"] = check("collective", Scope.GROUP).model_copy(update={"timeout_s": timeout_s})
@@ -106,7 +106,7 @@ def test_the_middle_is_that_of_those_that_are_alike() -> None:
 
 
 def test_another_description_makes_no_other_check() -> None:
-    """As while a fleet is upgraded."""
+    """For example while a fleet is upgraded."""
     said = {"properties": {"size": {"type": "integer", "description": "a"}}}
     nodes = lying({"params": said})
     for name in ("n1", "n2", "n3"):
@@ -115,8 +115,8 @@ def test_another_description_makes_no_other_check() -> None:
     assert planned(nodes, params={"size": 1}).absent == {}
 
 
-def test_a_sweep_is_taken_up_without_those_that_differ_now() -> None:
-    """Or have the check no more: otherwise one node could end what the others are in the middle of."""
+def test_a_resumed_sweep_leaves_out_nodes_that_differ() -> None:
+    """And nodes without the check; otherwise one node could end a sweep of the others."""
     nodes = lying(LIES["objective"])
     del nodes["n1"].checks["collective"]
     record = SweepRecord(
@@ -136,7 +136,7 @@ def test_a_sweep_is_taken_up_without_those_that_differ_now() -> None:
 
 
 def test_partners_are_alike() -> None:
-    """A healthy node that stands nearest and announces something else is nobody's partner."""
+    """A node that announces the check differently is no partner, even if it is the nearest healthy one."""
     nodes = lying(LIES["objective"], 6)
     for node in nodes.values():
         node.health = Health.HEALTHY
@@ -145,7 +145,7 @@ def test_partners_are_alike() -> None:
 
 
 def test_the_scope_is_that_of_most() -> None:
-    """Unknown for a check that nobody has."""
+    """None for a check that no node has."""
     nodes = lying(LIES["scope"]).values()
     assert usual_scope("collective", nodes) is Scope.GROUP
     assert usual_scope("unheard", nodes) is None
@@ -155,8 +155,8 @@ def announcing(**compared: Worse) -> CheckInfo:
     return check("gemm", Scope.NODE).model_copy(update={"compared": compared})
 
 
-def test_what_is_compared_is_what_most_have_compared() -> None:
-    """Counted as nodes come, change and go."""
+def test_the_compared_metrics_are_those_of_most_nodes() -> None:
+    """The count follows nodes that join, change and leave."""
     metrics = Announcements()
     assert metrics.compared("gemm") == {}
     honest, liar = announcing(tflops=Worse.LOWER), announcing(tflops=Worse.HIGHER, made_up=Worse.LOWER)

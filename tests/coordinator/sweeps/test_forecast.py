@@ -55,7 +55,7 @@ def test_the_range_of_each_strategy(strategy, least, most_rounds):
 
 
 def test_a_sweep_may_take_more_node_seconds_than_a_year_has():
-    """As a round robin over two thousand nodes, whose checks may be announced to take a year each."""
+    """For example a round robin over two thousand nodes, if they announce a check that takes a year."""
     year_s = 366 * 86_400.0
     found = forecast(planned(Strategy.ROUND_ROBIN, 2000, task=replace(TASK, timeout_s=year_s, expected_s=year_s + 20)))
     assert found.most.node_s > found.group_s > year_s

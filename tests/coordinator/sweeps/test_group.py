@@ -243,15 +243,15 @@ def test_a_member_that_alone_cannot_reach_rank_0_is_to_blame() -> None:
 
 
 @pytest.mark.parametrize("state", [GroupState.FORMING, GroupState.READY, GroupState.RUNNING])
-def test_nobody_is_unreachable_before_it_is_known_or_when_it_was_reached(state: GroupState) -> None:
-    """Whoever says so is blamed itself: of a pair, it would otherwise be rank 0."""
+def test_a_member_cannot_report_rank_0_unreachable_at_the_wrong_time(state: GroupState) -> None:
+    """Then the member itself is blamed; otherwise it would be the node of rank 0, in a pair."""
     pair = group(state, ("1", "2"))
     pair.handle(declined("2", "unreachable"), 0.0)
     assert [(blame.node, blame.reason) for blame in pair.blamed] == [("2", "declined")]
 
 
 def test_a_member_that_wants_more_ranks_than_devices_is_to_blame() -> None:
-    """Nobody is told of a world of two billion ranks; the others are let go at once, and so is the member."""
+    """No member gets a world of two billion ranks; all members are released at once."""
     made = group(GroupState.FORMING)
     made.handle(accepted("1"), 0.0)
     commands = made.handle(accepted("2").model_copy(update={"ranks": 9}), 0.0)
@@ -271,8 +271,8 @@ def numbered(node: str, ranks: list[int]) -> Finished:
 
 
 @pytest.mark.parametrize("ranks", [[], [8], [*range(8)], [*range(8, 17)], [*range(15, 7, -1)], [8] * 8])
-def test_results_of_other_ranks_than_its_own_count_for_nothing(ranks: list[int]) -> None:
-    """Only who reports them is blamed, whatever became of the others' ranks."""
+def test_results_of_other_ranks_do_not_count(ranks: list[int]) -> None:
+    """The member that reports them is blamed, and no other member."""
     made = run_to_end(
         (0.0, numbered("2", ranks)),
         (0.0, finished("1", Verdict.UNKNOWN, "run.raised")),
@@ -304,7 +304,7 @@ def test_of_very_many_findings_only_the_first_are_kept() -> None:
 
 
 def test_a_check_of_one_node_has_one_result() -> None:
-    """However many devices it has."""
+    """With any number of devices."""
     task = replace(TASK, scope=Scope.NODE)
     for ranks, blamed in (([0], []), ([*range(8)], ["wrong_results"])):
         made = Group("g", task, ("1",), ("alone",), Orders(7), 0.0, most_ranks={"1": 8})
@@ -314,8 +314,8 @@ def test_a_check_of_one_node_has_one_result() -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "0.0.0.0", "localhost", "LOCALHOST", ""])
-def test_nobody_is_sent_to_its_own_host(address: str) -> None:
-    """Where rank 0 names an address that everybody has, and not all do, another member gets rank 0."""
+def test_rank_0_cannot_have_a_loopback_address(address: str) -> None:
+    """Unless all members have one: other members would connect to their own host. The member is blamed."""
     made = group(GroupState.FORMING)
     for node in ("1", "2", "3"):
         at = address if node == "1" else f"10.0.0.{node}"
@@ -325,8 +325,8 @@ def test_nobody_is_sent_to_its_own_host(address: str) -> None:
 
 
 @pytest.mark.parametrize("addresses", [("127.0.0.1", "127.0.0.1"), ("10.0.0.1", "127.0.0.1"), ("host-1", "10.0.0.2")])
-def test_who_shares_a_host_or_has_another_rank_may_listen_there(addresses: tuple[str, str]) -> None:
-    """A fleet on one host, and an agent beside the broker that only ever connects to others."""
+def test_loopback_addresses_that_harm_nobody_are_allowed(addresses: tuple[str, str]) -> None:
+    """If all members are on one host, or if the member does not get rank 0."""
     made = group(GroupState.FORMING, ("1", "2"))
     for node, address in zip(("1", "2"), addresses, strict=True):
         made.handle(accepted(node).model_copy(update={"address": address}), 0.0)
@@ -334,8 +334,8 @@ def test_who_shares_a_host_or_has_another_rank_may_listen_there(addresses: tuple
 
 
 @pytest.mark.parametrize(("figure", "expected"), [(-1.0, 1.5), (1e308, 1.5), (1e29, 1.5), (0.5, 0.5), (0.0, 0.0)])
-def test_what_nobody_can_have_measured_does_not_count(figure: float, expected: float) -> None:
-    """Less than nothing, or so much that a mean of it is infinite."""
+def test_impossible_measurements_do_not_count(figure: float, expected: float) -> None:
+    """Negative ones, and those so large that a mean would be infinite."""
     made = run_to_end((0.0, finished("1", gbps=figure)), (0.0, finished("2")), (0.0, finished("3")))
     assert made.objective == expected
 

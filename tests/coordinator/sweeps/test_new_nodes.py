@@ -17,7 +17,7 @@ def gathering(**settings: Any) -> Clock:
 def asked(said: list[Due | PassedOver]) -> list[tuple[str, ...]]:
     """The nodes of what is due, all for new ones."""
     assert all(isinstance(it, Due) and it.origin == "new nodes" for it in said)
-    return [it.request.nodes or () for it in said if isinstance(it, Due)]
+    return [due.request.nodes or () for due in said if isinstance(due, Due)]
 
 
 def test_new_nodes_are_swept_when_they_have_gathered():
@@ -83,7 +83,7 @@ def test_a_node_that_another_sweep_has_taken_is_not_new_any_more():
 
 
 def test_a_single_new_node_meets_healthy_ones():
-    """The nearest, and others of its block; none that is not known to be good, and none from afar while there are."""
+    """The nearest and others of its block; never unhealthy nodes, and none from other blocks if these are enough."""
     clock = gathering(partners=3)
     place = Topology(block="b1", leaf="l1", rack="r1")
     clock.join("far", health=Health.HEALTHY, declared=Topology(block="b2", leaf="l9", rack="r9"))
@@ -101,8 +101,8 @@ def test_a_single_new_node_meets_healthy_ones():
     assert (new, nearest, {*others}) == ("new", "rack", {"leaf", "block"})
 
 
-def test_those_that_place_themselves_beside_a_node_are_not_all_its_partners():
-    """One of them is; the others are drawn by lot, for another node in another way."""
+def test_nodes_that_claim_a_place_near_a_node_are_not_all_its_partners():
+    """One of them is; the others are drawn at random, differently for each new node."""
     drawn = []
     for name in ("new-1", "new-2", "new-3"):
         clock = gathering(partners=3)

@@ -85,13 +85,13 @@ def test_a_node_that_is_short_of_devices_takes_nothing_from_the_others() -> None
 
 
 @pytest.mark.parametrize(("devices", "ranks"), [(0, 1), (1, 1), (8, 8), (128, 128)])
-def test_a_node_may_take_part_with_a_rank_for_each_device(devices: int, ranks: int) -> None:
-    """With one where there is none, and with no more than any server has."""
+def test_a_node_may_have_one_rank_for_each_device(devices: int, ranks: int) -> None:
+    """And one rank if it has no devices."""
     assert planned(fleet(devices=devices)).most_ranks == dict.fromkeys(("n0", "n1", "n2", "n3"), ranks)
 
 
-def test_who_else_says_where_a_node_stands_is_noted() -> None:
-    """The topology file and schedulers vouch for a leaf; the node itself may say anything."""
+def test_a_plan_knows_which_nodes_place_themselves() -> None:
+    """The topology file and schedulers confirm a leaf; the node itself may claim any leaf."""
     nodes = fleet()
     for node in nodes.values():
         node.inventory = node.inventory.model_copy(update={"topology": Topology(leaf="l1")})
@@ -145,7 +145,7 @@ def test_a_fleet_of_which_everybody_is_lost_is_refused_for_that() -> None:
 
 
 def test_a_sweep_is_planned_again_as_it_was() -> None:
-    """With its nodes as they are now; Refused when none can do it any more."""
+    """With its nodes as they are now; Refused if none of them has the check any more."""
     nodes = fleet(devices=2)
     asked = SweepRequest(check="collective", strategy="pairs", pairing="rail", max_rounds=3, priority=2)
     record = SweepRecord(

@@ -87,7 +87,7 @@ def test_members_that_listen_at_one_address_share_a_host(addresses: tuple[str | 
 
 @pytest.mark.parametrize(("by_rail", "rails"), [(True, (1.0, 2.0)), (False, ())])
 def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[float, ...]) -> None:
-    """Rails are told by the ranks that tell them all, and only where they were tried apart."""
+    """Only ranks that report all rails count for the rails, and only if the rails were tested one by one."""
     measured: Any = (
         {"sent_gbps": 3.0, "arrived_last": 0.1, "compute_s": 0.2, "rails_gbps": [1.0, None]},
         {"sent_gbps": 2.0, "arrived_last": 0.7, "rails_gbps": [1.0, 2.0]},
@@ -109,8 +109,8 @@ def test_the_worst_rank_of_a_node_speaks_for_it(by_rail: bool, rails: tuple[floa
         (([None, None], [None]), ()),
     ],
 )
-def test_one_rank_makes_up_no_rails(told: tuple[list[float | None], ...], rails: tuple[float, ...]) -> None:
-    """The least counts of what all tell; where they tell of different many, nothing is known."""
-    places = tuple(MemberRecord(node=f"n{it}", measured=({"rails": values},)) for it, values in enumerate(told))
+def test_one_rank_cannot_invent_rails(told: tuple[list[float | None], ...], rails: tuple[float, ...]) -> None:
+    """The lowest measurement of each rail counts. If ranks report different numbers of rails, none counts."""
+    places = tuple(MemberRecord(node=f"n{number}", measured=({"rails": values},)) for number, values in enumerate(told))
     ended = group([PASS, PASS]).model_copy(update={"by_rail": True, "places": places})
     assert trial_of(ended, "rails").rails == rails

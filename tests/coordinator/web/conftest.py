@@ -117,7 +117,7 @@ async def compared(fleet):
 
 @pytest.fixture
 def aiohttp_app():
-    """Serves an application for as long as the context lasts; gives what asks it and tells the status."""
+    """Serves an application while the context lasts; gives a function that sends a request and returns the status."""
 
     @asynccontextmanager
     async def served(app):

@@ -58,7 +58,7 @@ def never():
 
 
 async def rest(listener):
-    """All that a listener can read without waiting."""
+    """All that a listener can read without waiting, and whether the stream has ended."""
     parts: list[bytes] = []
     while True:
         try:
@@ -76,7 +76,7 @@ def ids(frames):
 
 
 async def test_a_listener_that_is_too_slow_is_cut_off():
-    """When it has fallen behind what is remembered; the others notice nothing."""
+    """When its next event is no longer in the log; other listeners are not affected."""
     stream, cut = Stream(1), []
     with stream.listen(None, lambda: cut.append("slow")) as slow:
         for _ in range(REMEMBERED):
@@ -89,8 +89,8 @@ async def test_a_listener_that_is_too_slow_is_cut_off():
         assert await rest(slow) == (b"", True)
 
 
-async def test_what_is_remembered_is_bounded_in_bytes(monkeypatch):
-    """Large events push out earlier ones; the last one is kept however large it is."""
+async def test_the_log_of_events_is_bounded_in_bytes(monkeypatch):
+    """Large events replace earlier ones; the last event is kept at any size."""
     monkeypatch.setattr("muster_coordinator.stream.REMEMBERED_BYTES", 10_000)
     stream = Stream(1)
     with stream.listen(None, lambda: None) as listener:
@@ -104,8 +104,8 @@ async def test_what_is_remembered_is_bounded_in_bytes(monkeypatch):
             assert ids((await rest(other))[0]) == ["1-101"]
 
 
-async def test_listeners_share_what_waits_for_them():
-    """However many listen and none reads, an event is kept once."""
+async def test_listeners_share_one_log():
+    """An event is kept once, however many listeners have not read it."""
     stream = Stream(1)
     with ExitStack() as listening:
         for _ in range(MOST_LISTENERS):
@@ -119,7 +119,7 @@ async def test_listeners_share_what_waits_for_them():
 
 
 async def test_one_listener_too_many_cuts_off_the_oldest():
-    """Silent ones cannot keep a new one out."""
+    """Silent listeners cannot keep a new one out."""
     stream, cut = Stream(1), list[int]()
     with ExitStack() as listening:
         for number in range(MOST_LISTENERS + 2):
@@ -127,8 +127,8 @@ async def test_one_listener_too_many_cuts_off_the_oldest():
         assert (cut, stream.listeners) == ([0, 1], MOST_LISTENERS)
 
 
-async def test_without_listeners_nothing_is_written_or_kept():
-    """But for a minute after the last one has left, as it may come back."""
+async def test_without_listeners_events_are_not_kept():
+    """Except for a minute after the last listener has left, because it may come back."""
     now = 0.0
     stream = Stream(1, lambda: now)
     stream.tell(Announce("run", RUN))
@@ -145,8 +145,8 @@ async def test_without_listeners_nothing_is_written_or_kept():
         assert ids((await rest(listener))[0]) == ["1-4"]
 
 
-async def test_what_waits_is_sent_together():
-    """One write for many small events, and not more than a chunk with large ones."""
+async def test_waiting_events_are_sent_together():
+    """One chunk has many small events, or one large one."""
     stream = Stream(1)
     with stream.listen(None, never) as listener:
         for _ in range(10):
@@ -157,8 +157,8 @@ async def test_what_waits_is_sent_together():
         assert len(ids(await listener.take())) == 1
 
 
-async def test_the_end_comes_after_what_was_told():
-    """A stream that is closed lets everybody read the rest."""
+async def test_the_end_comes_after_the_last_event():
+    """A closed stream lets its listeners read the rest."""
     stream = Stream(1)
     with stream.listen(None, never) as listener:
         stream.tell(Announce("run", RUN))
@@ -168,8 +168,8 @@ async def test_the_end_comes_after_what_was_told():
 
 
 @pytest.mark.parametrize("last_id", ["1-0", "2", "2-", "-1", "2-x", "2-99", "2--1", "2-\u0663", "2-" + "9" * 5000, ""])
-async def test_ids_that_mean_nothing(last_id):
-    """Of another coordinator, from the future or made up: the listener starts from now."""
+async def test_an_unknown_last_event_id_is_ignored(last_id):
+    """If it is from another coordinator, from the future or invented, the listener gets new events only."""
     stream = Stream(2)
     with stream.listen(None, never):
         stream.tell(Announce("run", RUN))

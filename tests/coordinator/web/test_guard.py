@@ -75,21 +75,21 @@ def test_an_empty_token_is_refused(tmp_path):
 
 
 def changes(api):
-    """Every request that changes something: method and path, of the whole route table."""
+    """Method and path of every route that changes something, from the whole route table."""
     routes = [(route.method, route.path) for route in api.shell.routes(api.store)]
     paths = [(method, path.format(node="n1", run="r", sweep="s", baseline="b")) for method, path in routes]
     return [(method, path) for method, path in paths if method not in ("GET", "HEAD")]
 
 
-class TestWithoutATokenOfOnesOwn:
-    """On loopback, who cannot read the coordinator's token may look and not change."""
+class TestOnLoopbackWithoutATokenFile:
+    """Every user may read, and only users with the coordinator's own token may make changes."""
 
     @pytest.fixture
     def access(self):
         return Access(TOKEN, Right.READ, "in /data/api_token")
 
     async def test_every_route_that_changes_something_is_refused(self, fleet):
-        """With a sentence that says where the token is; whatever the body, which is not even read."""
+        """The refusal says where the token is. The body does not matter, and is not read."""
         before = [await fleet.get(path) for path in ("/api/v1/sweeps", "/api/v1/references", "/api/v1/nodes/n1/story")]
         assert len(changes(fleet)) >= 10
         for method, path in changes(fleet):
@@ -98,8 +98,8 @@ class TestWithoutATokenOfOnesOwn:
         after = [await fleet.get(path) for path in ("/api/v1/sweeps", "/api/v1/references", "/api/v1/nodes/n1/story")]
         assert after == before
 
-    async def test_a_refusal_is_heard_although_the_body_comes_later(self, fleet):
-        """As clients send it that write the head first; a connection that is reset would tell nothing."""
+    async def test_a_refusal_arrives_before_the_body_is_sent(self, fleet):
+        """The connection stays open for clients that send the body later, so that they can read the refusal."""
         reader, writer = await asyncio.open_connection("127.0.0.1", int(fleet.url.rpartition(":")[2]))
         async with asyncio.timeout(20):
             writer.write(b"POST /api/v1/sweeps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n")
@@ -109,21 +109,21 @@ class TestWithoutATokenOfOnesOwn:
             assert b"HTTP/1.1 200 OK" in await reader.read()
         writer.close()
 
-    async def test_who_bears_the_token_is_let_through(self, fleet):
-        """To the route itself, which finds something else wrong, or does it."""
+    async def test_a_request_with_the_token_reaches_the_route(self, fleet):
+        """The route answers, or refuses the request for another reason."""
         for method, path in changes(fleet):
             response, _ = await fleet.ask(method, path, headers={"Authorization": f"Bearer {TOKEN}"})
             assert response.status not in (401, 403)
 
     async def test_reading_is_free(self, fleet):
-        """Also of decisions."""
+        """Decisions and metrics, too."""
         for path in ("/healthz", "/api/v1/nodes", "/api/v1/quarantine/history", "/metrics"):
             await fleet.get(path)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "LOCK"])
-async def test_a_route_that_is_new_is_guarded_too(aiohttp_app, method):
-    """The rule is about methods and stands before every route, so that none can be forgotten."""
+async def test_a_new_route_is_guarded_too(aiohttp_app, method):
+    """The rule depends on the method only, and applies to every route."""
     changed = []
 
     async def change(_request):
@@ -145,20 +145,20 @@ async def test_a_route_that_is_new_is_guarded_too(aiohttp_app, method):
         ({"quarantine": QuarantineSettings(trust_loopback=True)}, Right.CHANGE),
     ],
 )
-def test_trust_is_said_in_the_settings(tmp_path, settings, right):
-    """The setting of the quarantine is the older name of that of the API."""
+def test_the_settings_can_trust_loopback(tmp_path, settings, right):
+    """`quarantine.trust_loopback` is the older name of `http.trust_loopback`."""
     assert access_of(Settings(data_dir=tmp_path, **settings)).without_token is right
 
 
-def test_trust_does_not_go_around_a_token_file(tmp_path):
-    """Who sets a token wants it to be borne."""
+def test_trust_loopback_does_not_override_a_token_file(tmp_path):
+    """Every request needs the token then."""
     (tmp_path / "token").write_text(TOKEN)
     http = HttpSettings(token_file=tmp_path / "token", trust_loopback=True)
     assert access_of(Settings(data_dir=tmp_path, http=http)).without_token is Right.PROBE
 
 
-def test_the_own_token_is_new_and_only_for_this_user(tmp_path):
-    """Each start writes another one, which nobody else can read, whatever stood there before."""
+def test_the_coordinator_s_own_token_is_new_and_private(tmp_path):
+    """Each start writes another token, which only the coordinator's user can read."""
     data_dir = tmp_path / "data"
     first = access_of(Settings(data_dir=data_dir)).token
     (data_dir / NAME).chmod(0o644)
@@ -170,15 +170,15 @@ def test_the_own_token_is_new_and_only_for_this_user(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["http://muster.example:8787", "http://10.0.0.1:8787", "http://127.0.0.1.evil.example"])
-def test_the_own_token_is_sent_to_this_host_only(tmp_path, url):
-    """Another host has no use for it but a bad one."""
+def test_the_coordinator_s_own_token_is_sent_to_this_host_only(tmp_path, url):
+    """Another host could misuse it."""
     access_of(Settings(data_dir=tmp_path))
     assert find_token(tmp_path, url) is None
     assert find_token(tmp_path, "http://localhost:1") is not None
 
 
 def test_a_data_dir_that_cannot_be_written_is_named(tmp_path):
-    """With what can be set instead."""
+    """The error names the setting."""
     (tmp_path / "file").write_text("")
     with pytest.raises(Unavailable, match=r"cannot write .*data_dir"):
         access_of(Settings(data_dir=tmp_path / "file"))
@@ -191,8 +191,8 @@ def test_a_taken_port_is_named():
         listen(url.removeprefix("http://"))
 
 
-async def test_not_alive_while_storing_hangs(api, monkeypatch):
-    """Whoever probes is told to restart it, until storing goes on."""
+async def test_the_liveness_probe_fails_while_storing_hangs(api, monkeypatch):
+    """It passes again when storing continues."""
     goes_on = asyncio.Event()
     monkeypatch.setattr("muster_coordinator.pipeline.STUCK_S", 0.3)
     monkeypatch.setattr(api.store, "write", lambda _commands: goes_on.wait())

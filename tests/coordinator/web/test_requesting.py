@@ -8,7 +8,7 @@ import pytest
 from muster_coordinator.web.server import MOST_BODY_BYTES
 
 MANY = [0] * 110_000
-"""More than an order to a node may hold."""
+"""More than an order to a node may contain."""
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
@@ -141,8 +141,8 @@ async def test_a_bug_is_a_problem_without_details(api, monkeypatch):
     assert "secret" not in await api.refused(500, "GET", "/api/v1/sweeps")
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(fleet, monkeypatch):
-    """The answer says how long it was, and the connection is closed."""
+async def test_a_body_that_does_not_arrive_is_a_timeout(fleet, monkeypatch):
+    """The answer has the time limit, and the connection is closed."""
     monkeypatch.setattr("muster_coordinator.web.requests.BODY_S", 0.1)
     reader, writer = await asyncio.open_connection("127.0.0.1", int(fleet.url.rpartition(":")[2]))
     head = ("POST /api/v1/sweeps HTTP/1.1", "Host: localhost", "Content-Type: application/json", "Content-Length: 99")
