@@ -1,14 +1,14 @@
-"""What the others feel when one node sends as much as it can.
+"""How much a node that floods slows down the other nodes.
 
-Claims: while one node floods, of every kind of message, the 99th percentile of the time from the publication of another
-node's report until the API tells it is less than twice what it was, and the coordinator's memory grows by less than
+Claims, for a flood with each kind of message: the time from the publication of another node's report until the API
+serves it has a 99th percentile of less than twice the usual one, and the coordinator's memory grows by less than
 64 MiB.
 
-Method: a real Mosquitto and a real coordinator with SQLite. A probe publishes a report every 50 ms, says it again after
-5 s without an answer, as agents do, and listens to the event stream. In turns nobody floods, a process floods a topic
-that nobody has subscribed to, and the same process floods a topic of the node `flooder`. It sends prepared messages at
-QoS 0 from a tight loop, so that it takes a core of this host and Mosquitto most of another. The second turn has the
-same load on host and broker as the third, and is what the third is compared with: what is left is the coordinator's.
+Method: a real Mosquitto and a real coordinator with SQLite. A probe publishes a report every 50 ms and listens to the
+event stream. Like an agent, it sends a report again after 5 s without an answer. There are three turns: nobody floods;
+a process floods a topic without subscribers; the same process floods a topic of the node `flooder`. The process sends
+prepared messages at QoS 0 in a tight loop. It uses one core of this host, and Mosquitto most of another. The third turn
+is compared with the second, which has the same load on host and broker, so the difference is the coordinator's.
 
 Limits: flooder, broker, coordinator and probe share the host's cores. The flooder of a real fleet has its own.
 """
@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 import paho.mqtt.client as paho
 import psutil
 from benchmarks.figures import Figure, arguments, median_of, publish
-from benchmarks.fleet import Fleet, interpreter, mosquitto
+from benchmarks.fleet import ROOT, Fleet, interpreter, mosquitto
 from paho.mqtt.enums import CallbackAPIVersion
 
 from muster.model import Inventory, Run, Verdict
@@ -40,9 +40,10 @@ from muster.wire.codec import encode
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster.wire.topics import NodeTopic, Topics
 
-SENDER = Path(__file__).with_name("flood_sender.py")
 TOPICS = Topics("default")
-NOBODYS = Topics("nobody")
+UNREAD_TOPICS = Topics("nobody")
+"""Those of a fleet without a coordinator."""
+
 FLOODER, PROBE = "flooder", "probe"
 EVERY_S = 0.05
 AGAIN_S = 5.0
@@ -65,7 +66,7 @@ def run_of(node: str, number: int, **content: Any) -> Run:
 
 
 def small_reports(node: str) -> list[bytes]:
-    """Each of another stream, about a check that nobody has announced."""
+    """Each in another stream, about another check that the node has not announced."""
     runs = (run_of(node, 1).model_copy(update={"id": f"r{n}", "check": f"c{n}"}) for n in range(200))
     return [
         encode(Report(sent_at=time.time(), node=node, stream=f"s{n}", after=0, runs=(run,)))
@@ -74,24 +75,24 @@ def small_reports(node: str) -> list[bytes]:
 
 
 def large_reports(node: str) -> list[bytes]:
-    """Of nearly the most bytes that a message may have."""
+    """Each nearly as large as a message may be."""
     runs = tuple(run_of(node, n, facts={"padding": "x" * 9_000}) for n in range(1, 101))
     return [encode(Report(sent_at=time.time(), node=node, stream=f"l{n}", after=0, runs=runs)) for n in range(4)]
 
 
 def presences(node: str) -> list[bytes]:
-    """It is there, it is gone, it is there."""
+    """Online and offline in turns."""
     return [encode(Presence(sent_at=time.time(), node=node, online=n % 2 == 0)) for n in range(200)]
 
 
 def inventories(node: str) -> list[bytes]:
-    """Each time it is made of something else."""
-    machines = (Inventory(machine_type=f"m{n}", software={"x": "y" * 200}) for n in range(100))
-    return [encode(InventoryReport(sent_at=time.time(), node=node, inventory=it, checks=())) for it in machines]
+    """Each with another machine type."""
+    made = (Inventory(machine_type=f"m{n}", software={"x": "y" * 200}) for n in range(100))
+    return [encode(InventoryReport(sent_at=time.time(), node=node, inventory=one, checks=())) for one in made]
 
 
 def garbage(_node: str) -> list[bytes]:
-    """What no parser takes."""
+    """Messages that no parser accepts."""
     return [b'{"schema":1,"id":"x","kind":"' + b"[" * 500] * 200
 
 
@@ -106,21 +107,22 @@ FLOODS: dict[str, tuple[NodeTopic, Callable[[str], list[bytes]]]] = {
 
 @contextmanager
 def flooding(port: int, topic: str, payloads: Sequence[bytes], account: tuple[str, str] = ("", "")) -> Iterator[None]:
-    """Floods a topic while the context lasts; RuntimeError when the broker has ended that before."""
+    """Floods a topic while the context lasts; RuntimeError if the flood ended earlier."""
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(b"\n".join(payloads))
-        process = subprocess.Popen(interpreter(str(SENDER), str(port), *account, topic, file.name))
+        command = interpreter("-m", "benchmarks.flood_sender", str(port), *account, topic, file.name)
+        process = subprocess.Popen(command, cwd=ROOT)
         try:
             yield
             if process.poll() is not None:
-                raise RuntimeError("the flood has ended by itself")
+                raise RuntimeError("the flood ended by itself; see the output of benchmarks.flood_sender")
         finally:
             process.kill()
             process.wait()
 
 
 class Probe:
-    """An honest node whose reports are timed, from their publication until the API at `url` tells them."""
+    """An honest node. It measures the time from the publication of its reports until the API at `url` serves them."""
 
     def __init__(self, url: str, port: int, name: str, password: str | None = None) -> None:
         self._url = url
@@ -132,18 +134,18 @@ class Probe:
             self._client.username_pw_set(name, password)
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
-        self._say(NodeTopic.PRESENCE, encode(Presence(sent_at=time.time(), node=name, online=True)))
+        self._publish(NodeTopic.PRESENCE, encode(Presence(sent_at=time.time(), node=name, online=True)))
 
     def latencies_ms(self, count: int) -> list[float]:
-        """Of so many reports."""
+        """The latencies of `count` reports, one after the other."""
         with urllib.request.urlopen(f"{self._url}/api/v1/events", timeout=60) as events:  # noqa: S310 (http)
-            return [1e3 * self._one(events) for _ in range(count)]
+            return [1e3 * self._latency_s(events) for _ in range(count)]
 
     def leave(self) -> None:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def _one(self, events: Any) -> float:
+    def _latency_s(self, events: Any) -> float:
         time.sleep(EVERY_S)
         self._number += 1
         run = run_of(self._name, self._number)
@@ -151,7 +153,7 @@ class Probe:
         payload = encode(report)
         served = threading.Event()
         began = time.perf_counter()
-        threading.Thread(target=self._say_until, args=(served, payload), daemon=True).start()
+        threading.Thread(target=self._publish_until, args=(served, payload), daemon=True).start()
         try:
             for line in events:
                 if line.startswith(b"data: ") and json.loads(line[6:]).get("id") == run.id:
@@ -160,23 +162,23 @@ class Probe:
             served.set()
         raise RuntimeError("the event stream has ended")
 
-    def _say_until(self, served: threading.Event, payload: bytes) -> None:
-        """Says a report again and again, as agents do: a flooded broker may lose more than one."""
+    def _publish_until(self, served: threading.Event, payload: bytes) -> None:
+        """Publishes a report again and again, as agents do: a flooded broker may lose more than one."""
         while True:
-            self._say(NodeTopic.REPORT, payload)
+            self._publish(NodeTopic.REPORT, payload)
             if served.wait(AGAIN_S):
                 return
 
-    def _say(self, topic: NodeTopic, payload: bytes) -> None:
+    def _publish(self, topic: NodeTopic, payload: bytes) -> None:
         self._client.publish(TOPICS.node(self._name, topic), payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a probe has met: its latencies, and how much more memory the coordinator had at the end."""
+    """The latencies of a probe, and by how much the coordinator's memory grew meanwhile."""
 
     latencies_ms: list[float]
-    more_mib: float
+    growth_mib: float
 
     @property
     def p99_ms(self) -> float:
@@ -184,12 +186,12 @@ class Turn:
 
 
 def memory_mib(process: int) -> float:
-    """What a process has for itself."""
+    """The memory of a process that it shares with no other."""
     return float(psutil.Process(process).memory_full_info().uss) / 2**20
 
 
-def turn(probe: Probe, coordinator: int, count: int) -> Turn:
-    """The probe's reports, from now on."""
+def take_turn(probe: Probe, coordinator: int, count: int) -> Turn:
+    """Measures `count` reports of the probe now; `coordinator` is a process id."""
     before = memory_mib(coordinator)
     latencies = probe.latencies_ms(count)
     return Turn(latencies, memory_mib(coordinator) - before)
@@ -201,22 +203,22 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
     async with mosquitto(directory) as broker, Fleet(directory, broker) as fleet:
         port, coordinator = urlsplit(broker).port or 0, fleet.parts["coordinator"].process.pid
         probe = Probe(fleet.url, port, PROBE)
-        await asyncio.to_thread(turn, probe, coordinator, 100)  # the first reports of a new node do not count
+        await asyncio.to_thread(take_turn, probe, coordinator, 100)  # the first reports of a new node do not count
         for name in options.floods or FLOODS:
-            figures += await asyncio.to_thread(of_flood, name, probe, port, coordinator, options.reports)
+            figures += await asyncio.to_thread(measure_flood, name, probe, port, coordinator, options.reports)
         probe.leave()
     return figures
 
 
-def of_flood(name: str, probe: Probe, port: int, coordinator: int, count: int) -> list[Figure]:
+def measure_flood(name: str, probe: Probe, port: int, coordinator: int, count: int) -> list[Figure]:
     """The figures of one kind of flood."""
     topic, payloads = FLOODS[name]
-    said = payloads(FLOODER)
-    quiet = turn(probe, coordinator, count)
-    with flooding(port, NOBODYS.node(FLOODER, topic), said):
-        busy = turn(probe, coordinator, count)
-    with flooding(port, TOPICS.node(FLOODER, topic), said):
-        flooded = turn(probe, coordinator, count)
+    messages = payloads(FLOODER)
+    quiet = take_turn(probe, coordinator, count)
+    with flooding(port, UNREAD_TOPICS.node(FLOODER, topic), messages):
+        busy = take_turn(probe, coordinator, count)
+    with flooding(port, TOPICS.node(FLOODER, topic), messages):
+        flooded = take_turn(probe, coordinator, count)
     ratio = flooded.p99_ms / busy.p99_ms
     return [
         median_of(f"{name}: nobody floods", "ms", quiet.latencies_ms),
@@ -225,7 +227,7 @@ def of_flood(name: str, probe: Probe, port: int, coordinator: int, count: int) -
         Figure(
             what=f"{name}: p99 against the flood that nobody reads", unit="", value=ratio, target=("<=", MOST_RATIO)
         ),
-        Figure(what=f"{name}: more memory", unit="MiB", value=flooded.more_mib, target=("<=", MOST_MIB)),
+        Figure(what=f"{name}: more memory", unit="MiB", value=flooded.growth_mib, target=("<=", MOST_MIB)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Floods a broker over one connection: `python flood_sender.py PORT ACCOUNT PASSWORD TOPIC FILE`.
+"""Floods a broker over one connection: `python -m benchmarks.flood_sender PORT ACCOUNT PASSWORD TOPIC FILE`.
 
 FILE holds the payloads of the messages, one to a line. They are sent at QoS 0 again and again, as fast as the broker
 takes them, until this process is killed.
@@ -8,31 +8,18 @@ import socket
 import sys
 from pathlib import Path
 
-
-def field(text: bytes) -> bytes:
-    """A text as MQTT writes it."""
-    return len(text).to_bytes(2) + text
-
-
-def packet(kind: int, body: bytes) -> bytes:
-    """A packet of MQTT 3.1.1."""
-    length, rest = bytearray(), len(body)
-    while rest > 127:
-        length.append(rest % 128 | 128)
-        rest //= 128
-    length.append(rest)
-    return bytes([kind]) + bytes(length) + body
+from benchmarks.mqtt_packets import CONNECTED, PUBLISH, connect, packet, text
 
 
 def flood(port: int, account: str, password: str, topic: str, payloads: list[bytes]) -> None:
     """Sends until the connection ends."""
-    login = field(b"MQTT") + b"\x04\xc2\x00\x00" + field(b"flood") + field(account.encode()) + field(password.encode())
-    said = b"".join(packet(0x30, field(topic.encode()) + payload) for payload in payloads)
+    messages = b"".join(packet(PUBLISH, text(topic) + payload) for payload in payloads)
     with socket.create_connection(("127.0.0.1", port)) as broker:
-        broker.sendall(packet(0x10, login))
-        assert broker.recv(4) == b"\x20\x02\x00\x00", "the broker does not let us in"
+        broker.sendall(connect("flood", account, password))
+        if broker.recv(len(CONNECTED)) != CONNECTED:
+            sys.exit(f"the broker at port {port} does not accept the account {account!r}")
         while True:
-            broker.sendall(said)
+            broker.sendall(messages)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 import aiomqtt
 from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet import ROOT, Fleet, interpreter, mosquitto
+from benchmarks.mqtt_packets import PUBLISH, QOS_1, packet, text
 
 from muster.errors import Unavailable
 from muster.model import Run, Verdict
@@ -69,7 +70,7 @@ def prepare(directory: Path, topics: Topics, stream: str, nodes: int, count: int
     with file.open("wb") as out:
         for index in range(count):
             node, seq = names[index % nodes], index // nodes + 1
-            out.write(packet(topics.node(node, NodeTopic.REPORT), report(node, stream, seq), index % 65_535 + 1))
+            out.write(published(topics.node(node, NodeTopic.REPORT), report(node, stream, seq), index % 65_535 + 1))
     return Load(file, stream, count, count // nodes)
 
 
@@ -93,17 +94,9 @@ def report(node: str, stream: str, seq: int) -> bytes:
     return encode(Report(sent_at=now, node=node, stream=stream, after=seq - 1, runs=(padded,)))
 
 
-def packet(topic: str, payload: bytes, identifier: int) -> bytes:
-    """A PUBLISH of QoS 1 as MQTT 3.1.1 writes it."""
-    name = topic.encode()
-    body = len(name).to_bytes(2) + name + identifier.to_bytes(2) + payload
-    length = bytearray()
-    rest = len(body)
-    while rest > 127:
-        length.append(rest % 128 | 128)
-        rest //= 128
-    length.append(rest)
-    return b"\x32" + bytes(length) + body
+def published(topic: str, payload: bytes, identifier: int) -> bytes:
+    """A message of QoS 1."""
+    return packet(PUBLISH | QOS_1, text(topic) + identifier.to_bytes(2) + payload)
 
 
 async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:

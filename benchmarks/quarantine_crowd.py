@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.breakable_plugin.muster_breakable import check, lost
-from benchmarks.intake import packet
+from benchmarks.intake import published
 
 from muster.check import describe
 from muster.model import Finding, Inventory, Run, verdict_of
@@ -101,6 +101,6 @@ _TOPIC_OF = {InventoryReport: NodeTopic.INVENTORY, Presence: NodeTopic.PRESENCE,
 
 def _packets(messages: Iterable[NodeMessage]) -> list[bytes]:
     return [
-        packet(TOPICS.node(it.node, _TOPIC_OF[type(it)]), encode(it), number % 65_535 + 1)
+        published(TOPICS.node(it.node, _TOPIC_OF[type(it)]), encode(it), number % 65_535 + 1)
         for number, it in enumerate(messages)
     ]

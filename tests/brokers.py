@@ -1,4 +1,4 @@
-"""Which Mosquitto the tests start, and the settings of docker/ with paths of this machine."""
+"""The Mosquitto versions that tests start, and the shipped settings with paths of this machine."""
 
 import os
 import re
@@ -11,23 +11,23 @@ ROOT = Path(__file__).parent.parent
 DOCKER = ROOT / "docker"
 
 NEWER = ROOT / ".cache" / "mosquitto" / "mosquitto"
-"""What .ci/newer-mosquitto unpacks where the installed one is older."""
+"""What .ci/newer-mosquitto unpacks if the installed Mosquitto is older."""
 
 NEWER_SINCE = (2, 0, 21)
 """The version of Debian 13."""
 
 
 def installed() -> Path:
-    """The program that the system brings."""
+    """The installed program."""
     found = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
     assert found, "these tests need Mosquitto: apt-get install mosquitto"
     return Path(found)
 
 
 def version_of(program: Path) -> tuple[int, ...]:
-    """As in its help, for example (2, 0, 11)."""
-    told = subprocess.run([program, "-h"], capture_output=True, text=True, timeout=60, check=False).stdout
-    return tuple(map(int, re.findall(r"^mosquitto version (\d+)\.(\d+)\.(\d+)", told, re.MULTILINE)[0]))
+    """The version in its help, for example (2, 0, 11)."""
+    text = subprocess.run([program, "-h"], capture_output=True, text=True, timeout=60, check=False).stdout
+    return tuple(map(int, re.findall(r"^mosquitto version (\d+)\.(\d+)\.(\d+)", text, re.MULTILINE)[0]))
 
 
 def write_passwords(path: Path, passwords: Mapping[str, str]) -> None:
@@ -37,7 +37,7 @@ def write_passwords(path: Path, passwords: Mapping[str, str]) -> None:
 
 
 def docker_settings(passwords: Path) -> str:
-    """What docker/mosquitto.conf says, without its listener."""
+    """docker/mosquitto.conf without its listener, with this password file and the ACL of docker/."""
     text = (DOCKER / "mosquitto.conf").read_text(encoding="utf-8")
     return _replaced(
         text,
@@ -50,7 +50,7 @@ def docker_settings(passwords: Path) -> str:
 
 
 def kubernetes_settings(tls: Path) -> str:
-    """What the broker in Kubernetes is started with, without its listener; `tls` has the files of its Secret."""
+    """The settings of the broker in Kubernetes without its listener; `tls` has the files of its Secret."""
     component = ROOT / "daemonset" / "components" / "broker"
     text = (component / "mosquitto.conf").read_text(encoding="utf-8")
     return _replaced(text, {"listener 8883\n": "", "/mosquitto/tls": str(tls), "/mosquitto/config": str(component)})

@@ -16,11 +16,34 @@ from typing import Any
 import pytest
 from tests import brokers
 from tests.waiting import wait_for
+from xdist.scheduler import LoadScopeScheduling
 
 # What tests share says by which values it failed, as they do.
 pytest.register_assert_rewrite(
     "tests.coordinator", "tests.faults", "tests.hostile", "tests.plugins", "tests.simulation"
 )
+
+
+SHARED = ("tests/network/", "tests/kubernetes/whole/", "tests/slurm/", "tests/faults/", "tests/hostile/")
+"""Directories whose tests share real processes that take long to start. They run first: at the end, one worker would
+run such a directory while the others have nothing left to do."""
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Gives a worker all tests of a file, or of a directory whose tests share a fleet."""
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _unit_of
+    return scheduler
+
+
+def _unit_of(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return next((directory for directory in SHARED if file.startswith(directory)), file)
+
+
+def pytest_collection_modifyitems(items):
+    """Runs the directories that share processes first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
 
 
 def pytest_configure():
@@ -108,7 +131,7 @@ def eventually() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session", params=["installed", "newer"])
 def mosquitto_program(request: pytest.FixtureRequest) -> Path:
-    """Each Mosquitto that muster is held against: the installed one and, if that is older, the one of Debian 13."""
+    """Each Mosquitto that muster is tested with: the installed one and, if that is older, the one of Debian 13."""
     if request.param == "installed":
         return brokers.installed()
     if brokers.version_of(brokers.installed()) >= brokers.NEWER_SINCE:
@@ -120,7 +143,7 @@ def mosquitto_program(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def new_mosquitto(tmp_path_factory):
-    """Makes brokers of which each runs for as long as its context lasts; of the installed program, if of no other."""
+    """Makes brokers that run while their context lasts; `program` is the installed Mosquitto if none is given."""
 
     @contextlib.contextmanager
     def run(settings: str = OPEN_TO_ALL, program: Path | None = None):
@@ -143,7 +166,7 @@ def mosquitto(new_mosquitto):
 
 @pytest.fixture(scope="session")
 def mischief(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that has, for PYTHONPATH, the plugin that misbehaves and one that cannot even be imported."""
+    """A directory for PYTHONPATH with the plugin that misbehaves, and one that cannot be imported."""
     site = tmp_path_factory.mktemp("mischief")
     shutil.copy(Path(__file__).parent / "faults" / "muster_mischief.py", site)
     (site / "muster_ruin.py").write_text("raise SystemExit('this plugin ends whoever imports it')\n")

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from muster.config import BrokerSettings, Settings
 
-WAITING = 4096
-"""Connections that the kernel takes before rank 0 does: as many as Linux allows, as whoever scans ports comes too."""
+BACKLOG = 4096
+"""Connections that the kernel keeps until rank 0 accepts them: the maximum of Linux, as port scans use some."""
 
 
 def broker_url(settings: BrokerSettings) -> str:
@@ -36,7 +36,7 @@ def listen_at(address: str) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.bind(place)
-        listener.listen(WAITING)
+        listener.listen(BACKLOG)
     except OSError:
         listener.close()
         raise

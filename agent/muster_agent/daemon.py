@@ -151,7 +151,7 @@ class Daemon:
             self._put_aside("inventory", self._keep_inventory())
             self._put_aside("neighbourhood", self._neighbourhood.keep_only_while_asked())
             self._put_aside("launcher", self._miss_launcher())
-            self._put_aside("watchdog", keep_watchdog_quiet(lambda: True))
+            self._put_aside("watchdog", keep_watchdog_quiet(is_well=lambda: True))
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
             self._feed(events.Ticked())
             notify(READY)

@@ -14,7 +14,7 @@ from muster.model import Json
 from muster_agent.metrics import Metrics
 
 MOST_CONNECTIONS = 64
-"""A supervisor and a few scrapers."""
+"""Enough for a supervisor and a few scrapers."""
 
 
 @asynccontextmanager

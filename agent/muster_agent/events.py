@@ -101,7 +101,7 @@ class PortRefused:
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A group is to be as no group can be; `reason` is the word that Declined has for it."""
+    """A Prepare names an impossible rank, world size or address; `reason` is the word that Declined has for it."""
 
     group: str
     reason: str

@@ -16,21 +16,22 @@ from muster_agent.process import Exit
 _TRACEBACK_CHARACTERS = 4096
 _SUMMARY_CHARACTERS = 500
 
-KEPT_TEXT = 200
-"""Characters of each code and summary that are kept of findings which are too large."""
+KEPT_CHARACTERS = 200
+"""Of the code and of the summary of each finding in a result that is too large to send."""
 
 _BROKEN = frozenset({"run.raised", "run.out_of_memory", "run.killed", "run.exited"})
+"""The findings that say what ended a rank without a result."""
 
 _JSON = TypeAdapter[Json](Json)
 
 _THROWN = re.compile(r"^terminate called after throwing an instance of '(.+)'(?:\n\s*what\(\):\s*(.*))?", re.MULTILINE)
-"""What the C++ library writes when nothing catches an exception, before it aborts the process."""
+"""What the C++ runtime prints about an exception that nothing catches, before it aborts the process."""
 
 _TERMINATED = re.compile(
     r"^terminate called (?:after throwing an instance of|recursively|without an active exception)", re.MULTILINE
 )
-"""As it begins, or all there is of it: when two threads throw at once, the second one aborts before the first has said
-what it threw, or in the middle of its line (`__verbose_terminate_handler` of libstdc++, vterminate.cc)."""
+"""The start of that line, or all of it. When two threads throw at once, the second one aborts the process before or
+while the first one prints what it has thrown (`__verbose_terminate_handler` of libstdc++, vterminate.cc)."""
 
 
 def _unknown(code: str, summary: str, evidence: Json) -> Finding:
@@ -48,9 +49,9 @@ def preempted(reason: str) -> Finding:
 
 
 def raised(error: BaseException) -> Finding:
-    """The check raised an exception, MemoryError being a case of its own.
+    """The check raised an exception; a MemoryError is `run.out_of_memory`.
 
-    An attribute `evidence` of the exception goes into the finding's, if it is a mapping of JSON.
+    The exception's attribute `evidence` becomes part of the finding's evidence, if it is a mapping of JSON.
     """
     text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     if isinstance(error, MemoryError):
@@ -112,11 +113,11 @@ def garbage(error: Exception) -> Finding:
     return _unknown("garbage", f"the run's process broke the protocol: {detail}", {})
 
 
-def ended_without_result(ending: Exit, *, memory_ran_out: bool, said: str = "") -> Finding:
-    """A child is gone and nobody asked it to go; `said` is the end of what it wrote.
+def ended_without_result(ending: Exit, *, memory_ran_out: bool, output: str = "") -> Finding:
+    """A child ended by itself and gave no result; `output` is the end of what it wrote.
 
-    A library whose thread throws, as those of gloo and NCCL do when a peer is gone or sends garbage, has raised: that
-    it takes the process with it makes it no crash of this node's own.
+    If a thread of a library threw an exception and aborted the process, this is `run.raised`, not `run.killed`: gloo
+    and NCCL do so when a peer leaves or sends garbage, which is no crash of this node.
     """
     evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
     if ending.status is None:
@@ -125,16 +126,16 @@ def ended_without_result(ending: Exit, *, memory_ran_out: bool, said: str = "") 
     if code >= 0:
         return _unknown("exited", f"the run's process exited with code {code} without a result", {"code": code})
     name = _signal_name(-code)
-    if -code == signal.SIGABRT and _TERMINATED.search(said):
-        return _unknown("raised", _thrown(said)[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
+    if -code == signal.SIGABRT and _TERMINATED.search(output):
+        return _unknown("raised", _thrown(output)[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
     if memory_ran_out and -code == signal.SIGKILL:
         return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
     return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
 
 
-def _thrown(said: str) -> str:
-    """What a library has thrown, and its text, as far as it was written before the process was aborted."""
-    if thrown := _THROWN.search(said):
+def _thrown(output: str) -> str:
+    """What a library has thrown, with its text, if the process still printed that before it was aborted."""
+    if thrown := _THROWN.search(output):
         return f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
     return "a library terminated the process from a thread of its own"
 
@@ -169,19 +170,23 @@ def leftovers(names: list[str]) -> Finding:
     )
 
 
-def in_company(finding: Finding, met: Json) -> Finding:
-    """The finding with whom the rank had met, if it tells what broke the run."""
+def with_peers_met(finding: Finding, met: Json) -> Finding:
+    """The finding with the group that the rank had met as evidence, if the finding says what ended the rank."""
     if finding.code not in _BROKEN:
         return finding
     return finding.model_copy(update={"evidence": {**finding.evidence, "met": met}})
 
 
-def oversized(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
-    """What is told of findings that are too large in `size` bytes of results: that they are, and how each begins."""
+def shorten(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
+    """The start of each finding, after a finding `run.oversized`: the results of `size` bytes are too large to send."""
     summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
     short = (
         finding.model_copy(
-            update={"evidence": {}, "code": finding.code[:KEPT_TEXT], "summary": finding.summary[:KEPT_TEXT]}
+            update={
+                "evidence": {},
+                "code": finding.code[:KEPT_CHARACTERS],
+                "summary": finding.summary[:KEPT_CHARACTERS],
+            }
         )
         for finding in found
     )

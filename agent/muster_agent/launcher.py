@@ -32,7 +32,7 @@ TAIL_BYTES = 4096
 """How much of the end of a child's output is evidence."""
 
 KEPT_BYTES = 1 << 16
-"""How much of it is looked through. What a C++ library throws is followed by a stack of some 20 KB."""
+"""How much of it is searched for an uncaught C++ exception, which is followed by a stack trace of some 20 KB."""
 
 _EXIT = TypeAdapter(Exit)
 _LOST = "the launcher process is gone"
@@ -184,8 +184,8 @@ class Spawned:
         return self._tail.kept[-TAIL_BYTES:].decode(errors="replace")
 
     @property
-    def said(self) -> str:
-        """As `tail`, but much more of it."""
+    def recent_output(self) -> str:
+        """The last KEPT_BYTES of what the child has written to stdout and stderr; `tail` is the end of it."""
         return self._tail.kept.decode(errors="replace")
 
     def send(self, message: Json) -> None:

@@ -1,8 +1,8 @@
 """The agent's connection to the broker.
 
 One task listens, one speaks. What is to be said waits outside the connection (replies, the inventory, the outbox), so
-that a lost connection loses none of it. Everything that comes from the broker is untrusted: what does not parse is
-counted by kind and dropped, and so is what nobody foresaw and makes the agent raise.
+that a lost connection loses none of it. Everything that comes from the broker is untrusted. A message that does not
+parse is counted by kind and dropped. So is a message that makes the agent raise an unexpected error.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from muster_agent.delivery import Delivery
 from muster_agent.events import CommandReceived, CoordinatorSeen
 from muster_agent.metrics import Metrics
 from muster_agent.outbox import Outbox
-from muster_agent.reply_size import fitting
+from muster_agent.reply_size import shorten_to_fit
 
 STEADY_S = 10.0
 """A connection that lasted so long was a good one: the next attempts begin with the first delay again."""
@@ -71,7 +71,7 @@ class Link:
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = broker_url(settings.broker)
-        connection_options(settings.broker, self._broker)  # what is wrong with them is said at the start
+        connection_options(settings.broker, self._broker)  # so that wrong settings are an error at the start
         self.connected = False
 
     # What others ask it to say
@@ -79,9 +79,9 @@ class Link:
     def reply(self, message: AnyGroupReply) -> None:
         """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten.
 
-        What is too large for a message is said in short.
+        A reply that is too large for a message is shortened.
         """
-        self._last_reply = fitting(message)
+        self._last_reply = shorten_to_fit(message)
         self._replies.append(self._last_reply)
         self._wake.set()
 
@@ -238,7 +238,7 @@ class Link:
             self.hear(message.topic.value, message.payload)
 
     def hear(self, topic: str, payload: object) -> None:
-        """Takes one message from the broker. Whatever is wrong with it is counted and dropped: no message ends us."""
+        """Handles one message from the broker. A bad message is counted and dropped; it never ends the agent."""
         try:
             self._hear(topic, payload)
         except RemoteError as error:
@@ -284,7 +284,7 @@ class Link:
             log.warning("message_refused", kind=error.kind, detail=error.detail, note="logged once for each kind")
 
     def _fail(self, topic: str, error: Exception) -> None:
-        """A message has found a mistake of ours: it costs that message only."""
+        """Drops and counts a message that a bug of ours could not handle; the log has the traceback."""
         self._metrics.refused("failed")
         kind = type(error).__name__
         if kind not in self._failed_kinds:

@@ -27,7 +27,7 @@ from muster_agent.session import Session, SessionCommand, SessionEvent, State
 from muster_agent.unmeasured import not_idle, refused
 
 MOST_TASKS = 200
-"""Runs that may go on or wait at the same time: each of a few dozen checks several times over. Each is a process."""
+"""Runs that may run or wait at the same time: several of each of a few dozen checks. Each run is a process."""
 
 SCHEDULED = "schedule"
 """The cause of background runs."""
@@ -188,15 +188,15 @@ class Node:
         if command.run in self._tasks:
             return [Refuse("duplicate", f"run {command.run} goes on already")]
         try:
-            self._must_have_room()
+            self._require_room()
             check, params = find(self._plan, command.check, command.params)
         except Unfit as unfit:
             return [ReportRun(refused(self.name, command, str(unfit), now))]
         return self._claim(self._order(command.run, check, params, command.cause), Precedence.REQUEST, now)
 
-    def _must_have_room(self) -> None:
+    def _require_room(self) -> None:
         if len(self._tasks) >= MOST_TASKS:
-            raise Unfit("busy", f"{len(self._tasks)} runs go on or wait for the node, which are all that it takes")
+            raise Unfit("busy", f"{MOST_TASKS} runs are running or waiting already, which is the maximum; retry later")
 
     def _order(self, run: str, check: AnyCheck, params: Params, cause: str | None) -> Order:
         timeout_s = self._plan[check.name].timeout_s

@@ -61,7 +61,7 @@ RunnerEvent = RanksReady | RunProgressed | RunEnded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every run on this node is told and judged by. `memory_limit_bytes` holds for all ranks of a run together."""
+    """What every run on this node is told and judged by. `memory_limit_bytes` limits all ranks of a run together."""
 
     node: str
     devices: tuple[Device, ...]

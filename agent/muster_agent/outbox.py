@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from muster.errors import Unavailable
 from muster.model import Run
 from muster.wire.messages import new_id
-from muster_agent.findings import oversized
+from muster_agent import findings
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS run (seq INTEGER PRIMARY KEY AUTOINCREMENT, "check" TEXT NOT NULL, body TEXT NOT NULL);
@@ -29,7 +29,7 @@ MAX_RUN_BYTES = 256 * 1024
 """A larger run would not fit into a message with others; it is kept without its measurement."""
 
 KEPT_FINDINGS = 200
-"""So many findings of a run that is too large are kept."""
+"""How many findings of a run that is too large are kept."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
 
@@ -57,11 +57,11 @@ class Outbox:
 
     def append(self, run: Run) -> Run | None:
         """The run with its number, once it is kept; None when it could not be written, which counts as dropped."""
-        fitting = _fitting(run)
+        stored = _shorten_to_fit(run)
         try:
             with self._database as database:
                 row = database.execute(
-                    'INSERT INTO run ("check", body) VALUES (?, ?)', (run.check, fitting.model_dump_json())
+                    'INSERT INTO run ("check", body) VALUES (?, ?)', (run.check, stored.model_dump_json())
                 )
                 self._make_room()
         except sqlite3.Error as error:
@@ -69,7 +69,7 @@ class Outbox:
             self._unsaved[run.check] += 1
             return None
         assert row.lastrowid is not None
-        return fitting.model_copy(update={"seq": row.lastrowid})
+        return stored.model_copy(update={"seq": row.lastrowid})
 
     def pending(self, after: int, limit: int, limit_bytes: int) -> list[Run]:
         """The oldest runs with numbers above `after`: at most `limit`, of about `limit_bytes` as JSON."""
@@ -194,9 +194,9 @@ def _move_aside(path: Path) -> None:
             part.rename(part.with_name(part.name + suffix))
 
 
-def _fitting(run: Run) -> Run:
+def _shorten_to_fit(run: Run) -> Run:
     size = len(run.model_dump_json().encode())
     if size <= MAX_RUN_BYTES:
         return run
-    kept = oversized(run.findings[:KEPT_FINDINGS], size)
+    kept = findings.shorten(run.findings[:KEPT_FINDINGS], size)
     return run.model_copy(update={"metrics": {}, "facts": {}, "params": {}, "findings": kept})

@@ -40,16 +40,16 @@ def _background_params(check: AnyCheck, settings: CheckSettings) -> Params:
 
 
 RESIDENT_BYTES = 1 << 30
-"""What a resident process may take at most: it asks drivers and probes, and keeps nothing that grows."""
+"""The most memory of a resident process. It asks drivers and probes, and keeps nothing that grows."""
 
 
 def memory_limit_bytes(settings: AgentSettings) -> int:
-    """How much memory all ranks of a run may take together: what the operator says, else half of the host's."""
+    """How much memory all ranks of a run may use together: `agent.memory_limit_gib`, else half of the host's."""
     if settings.memory_limit_gib is not None:
         return int(settings.memory_limit_gib * 2**30)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def resident_limit_bytes(run_limit_bytes: int) -> int:
-    """How much memory a resident process may take, where a run may take `run_limit_bytes`."""
+    """How much memory a resident process may use: RESIDENT_BYTES, and never more than a run may."""
     return min(run_limit_bytes, RESIDENT_BYTES)

@@ -160,7 +160,7 @@ class Runner:
             run.end(run.ending)
 
     def _share_of_memory(self, ranks: int) -> int | None:
-        """What each rank may take, so that a peer which makes all of them grow takes no more than one run may."""
+        """The limit of each rank of a run: a peer that makes all of them grow takes no more than one run may."""
         limit = self.surroundings.memory_limit_bytes
         return limit // ranks if limit is not None else None
 
@@ -195,9 +195,10 @@ class Runner:
         self._emit(RunEnded(_sum(run, ranks, self.surroundings.node), tuple(ranks)))
 
     def _limit_time(self, run: _Current) -> None:
-        """Ends the run when its time is over; in a group of nodes it begins when all are there.
+        """Ends the run after its timeout, counted from now.
 
-        Before that its session sees to it that it does not wait for ever, and a member that never comes is not ours.
+        In a group of nodes the time begins when all ranks are released to meet. Until then the deadlines of the session
+        apply: a rank that waits for a member of another node does not hang.
         """
         if run.deadline is None:
             timeout_s = run.order.timeout_s
@@ -219,12 +220,12 @@ class Runner:
             why = (
                 problem
                 or run.ending
-                or findings.ended_without_result(ending, memory_ran_out=ran_out, said=spawned.said)
+                or findings.ended_without_result(ending, memory_ran_out=ran_out, output=spawned.recent_output)
             )
             result = _without_measurement(run, place, findings.with_tail(why, spawned.tail))
         if place and result.verdict is Verdict.UNKNOWN and not run.released:
             run.end(findings.preempted(f"rank {result.rank} ended before the rendezvous"))
-        return _with_aftermath(_with_company(result, run, place), ending)
+        return _with_aftermath(_with_peers_met(result, run, place), ending)
 
     def _heard(self, run: _Current, message: dict[str, Any]) -> RankResult | None:
         match message:
@@ -270,13 +271,13 @@ def _without_measurement(run: _Current, place: Place | None, why: Finding) -> Ra
     )
 
 
-def _with_company(result: RankResult, run: _Current, place: Place | None) -> RankResult:
-    """Adds to what broke a rank whom it had met by then: after that, it may be the doing of ranks on other nodes."""
+def _with_peers_met(result: RankResult, run: _Current, place: Place | None) -> RankResult:
+    """Adds the group to what broke a rank after it met ranks of other nodes: one of them may be the cause."""
     if place is None or not run.released or place.world_size == place.local_world_size:
         return result
     rank_0 = f"{place.master_addr}:{place.master_port}"
     met: Json = {"rank": place.rank, "world_size": place.world_size, "rank_0": rank_0}
-    found = (findings.in_company(finding, met) for finding in result.findings)
+    found = (findings.with_peers_met(finding, met) for finding in result.findings)
     return result.model_copy(update={"findings": tuple(found)})
 
 

@@ -5,7 +5,7 @@ The rules of the machine:
 - A session begins INVITED: it opens a port, for the case that it gets rank 0, and accepts with it (ACCEPTED).
 - Prepare names its ranks and rank 0. It claims the lease (CLAIMING), proves that it can connect to rank 0, be it its
   own (REACHING), and spawns its ranks up to the rendezvous (SPAWNING). When all of them wait there it says so (READY).
-  A Prepare for a group as there can be none is declined instead (ENDED).
+  An impossible Prepare is declined instead (ENDED).
 - Start lets them go (RUNNING). When all of them have ended, it reports what each says (ENDED).
 - Every state has a deadline. Whatever ends a session early kills what it has spawned and waits for that (LEAVING);
   then its port is closed and its lease released. The coordinator is told why, unless it asked for it.
@@ -48,7 +48,7 @@ from muster_agent.events import (
 )
 from muster_agent.lease import PATIENCE_S, RESERVING_PATIENCE_S, Denied, Granted, Preempted
 from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunProgressed
-from muster_agent.placement import must_be_possible
+from muster_agent.placement import require_possible
 from muster_agent.plan import Unfit
 
 
@@ -168,7 +168,7 @@ class Session:
     def handle(self, event: SessionEvent, now: float) -> list[SessionCommand]:
         """What follows from `event`, which must concern this session; nothing when its state does not expect it."""
         if isinstance(event, Prepare):
-            event = self._possible(event)
+            event = self._checked(event)
         target = TRANSITIONS.get((self.state, type(event)))
         if target is None:
             return []
@@ -179,9 +179,10 @@ class Session:
             self._enter(target, now)
         return [*self._answer(event, before, now), *self._clear()]
 
-    def _possible(self, prepare: Prepare) -> Prepare | events.Misplaced:
+    def _checked(self, prepare: Prepare) -> Prepare | events.Misplaced:
+        """The Prepare itself, or the event that it is impossible."""
         try:
-            must_be_possible(prepare, self._ranks, self._address)
+            require_possible(prepare, self._ranks, self._address)
         except Unfit as unfit:
             return events.Misplaced(self.group, unfit.reason, str(unfit))
         return prepare

@@ -18,7 +18,7 @@ CLUSTER_ADMIN: Role = {
 }
 
 API_SERVER = "https://kubernetes.default.svc"
-"""The audience of tokens that are for the server itself."""
+"""The audience of tokens for the server itself."""
 
 BASIC_USER: Role = {
     "kind": "ClusterRole",
@@ -67,7 +67,7 @@ class User:
 
 @dataclass(frozen=True)
 class PodToken:
-    """A token that a kubelet has got for a pod on its node; it is good for one audience."""
+    """A token that a kubelet has got for a pod on its node; it is valid for one audience."""
 
     user: str
     node: str
@@ -77,7 +77,7 @@ class PodToken:
 
     @property
     def extra(self) -> dict[str, list[str]]:
-        """What the server says of whoever shows it, since Kubernetes 1.30."""
+        """What the server says about the bearer, since Kubernetes 1.30."""
         return {
             "authentication.kubernetes.io/node-name": [self.node],
             "authentication.kubernetes.io/pod-name": [self.pod],
@@ -100,7 +100,7 @@ class Users:
         return user
 
     def reviewed(self, token: str, audiences: list[str]) -> dict[str, Any]:
-        """The status of a TokenReview. A user's own token is for the server, whose audience `API_SERVER` is."""
+        """The status of a TokenReview. A user's own token has the audience `API_SERVER`."""
         wanted = audiences or [API_SERVER]
         for user in self.by_name.values():
             if user.token == token:

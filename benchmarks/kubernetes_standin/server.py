@@ -115,7 +115,7 @@ class StandIn:
         return directory
 
     def pod_token(self, user: str, node: str, audience: str) -> str:
-        """A token of a service account as a kubelet projects it into a pod on its node, for an audience."""
+        """A service account's token for an audience, as a kubelet projects it into a pod on this node."""
         bound = PodToken(user, node, f"pod-on-{node}", audience)
         self._users.pod_tokens.append(bound)
         return bound.token
@@ -219,7 +219,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _token_review(users: Users, body: bytes) -> web.Response:
-    """The review that was sent, with its status."""
+    """The review from the request, with its status added."""
     review = _decoded(body)
     if not isinstance(review, dict) or not review.get("spec", {}).get("token"):
         raise bad_request("token is required for TokenReview in authentication")

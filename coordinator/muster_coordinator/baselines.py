@@ -54,6 +54,9 @@ MAX_CONDITION_CHARS = 4_096
 MAX_RESULTS = 64
 """Fingerprints of one run that count; a matrix product has one for each number format."""
 
+MAX_READINGS = 2_000
+"""Numbers of one run that are compared: ten metrics of 128 devices are 1,280. Of more, the last metrics are not."""
+
 MAX_RESULT_CHARS = 256
 """A longer result is no fingerprint. No node can make the coordinator keep it."""
 
@@ -160,11 +163,15 @@ class Baselines:
     ) -> None:
         uuids: dict[Device, str] = {device.index: device.uuid for device in inventory.devices}
         when = _condition(run) | {"machine_type": inventory.machine_type}
+        room = MAX_READINGS
         for metric, worse in metrics.items():
             measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
             readings = [
                 Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
+            room -= len(readings)
+            if room < 0:
+                break
             if readings and (key := _key(run.check, metric, when)) is not None:
                 known = self._kept.get(key)
                 if isinstance(known, Baseline) and known.worse is not worse:

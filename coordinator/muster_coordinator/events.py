@@ -4,6 +4,7 @@
 before those that tell anybody: what the coordinator has said, it has stored.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -148,7 +149,8 @@ Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
 class StoreRuns:
     """Write runs, and that the node's stream is stored through `through`.
 
-    They are kept as the node has reported them, in their place by the coordinator's clock: the node's is `behind_s`.
+    They are kept as the node has reported them, in their place by the coordinator's clock: the node's is `behind_s`,
+    and none began after it was taken, `at`.
     """
 
     node: str
@@ -156,6 +158,7 @@ class StoreRuns:
     through: int
     runs: tuple[Run, ...]
     behind_s: float = 0.0
+    at: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import AnyGroupReply, Presence
+from muster.wire.messages import AnyGroupReply, InventoryReport, Presence
+from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import (
     AgentMisbehaved,
@@ -42,6 +43,7 @@ from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.view import CaseView, QuarantineView
 from muster_coordinator.quarantining import Quarantining
+from muster_coordinator.quotas import Quotas
 from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
 from muster_coordinator.reference_book import ReferenceBook, require_use
 from muster_coordinator.report_intake import ReportIntake
@@ -88,13 +90,16 @@ class Fleet:
         )
         machine = Quarantine(rules, policy, epoch)
         self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
-        self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, bytes_a_day)
+        self._quotas = Quotas(bytes_a_day)
+        self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
+        self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._roster.baselines.restore(saved.baselines, saved.levels)
         commands = self._roster.restore(saved.nodes, saved.runs, now)
         self._reports.streams.restore(saved.streams)
+        self._reports.checks.restore(saved.runs)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
         return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
@@ -102,8 +107,8 @@ class Fleet:
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         match event:
-            case ReportSeen(message, size):
-                commands = [*self._hear(message.node, message.id, now), *self._reports.take(message, size, now)]
+            case ReportSeen(message):
+                commands = [*self._hear(message.node, message.id, now), *self._reports.take(message, now)]
             case PresenceSeen(message):
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
@@ -228,8 +233,11 @@ class Fleet:
             self._roster.nodes[message.node].note_presence(message)
             return commands
         node = self._roster.nodes.get(message.node)
-        gone = node is None or not node.online
-        return [] if gone else self._lose(message.node, "its agent has gone", message.id, now)
+        if node is None or not node.online or not self._quotas.has_room(message.node, now):
+            return []  # that it is gone, its silence will tell
+        commands = self._lose(message.node, "its agent has gone", message.id, now)
+        self._quotas.charge_changes(node, 2 * len(commands))  # it will come back
+        return commands
 
     def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
         """Takes what becomes known about a node apart from its runs."""
@@ -244,11 +252,22 @@ class Fleet:
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
         message = event.message
-        if event.kept and message.node not in self._roster.nodes:
-            self._roster.keep(message)
+        self._inventories[message.node] = message
+        if not event.kept:
+            return self._hear(message.node, message.id, now)
+        return self._equip(message.node, now) if message.node in self._roster.nodes else []
+
+    def _equip(self, name: str, now: float) -> list[Command]:
+        """Takes what a node has said that it is made of, as soon as it may have more stored."""
+        if name not in self._inventories:
             return []
-        heard = [] if event.kept else self._hear(message.node, message.id, now)
-        return [*heard, *self._roster.equip(message, now)]
+        if not self._quotas.has_room(name, now):
+            return self._roster.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
+        message = self._inventories.pop(name)
+        if commands := self._roster.equip(message, now):
+            self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
+            self._quotas.charge_changes(self._roster.nodes[name], len(commands))
+        return commands
 
     def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
         return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
@@ -256,7 +275,8 @@ class Fleet:
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
         renewed = self._renew(name, cause, now) if self._quarantining.has_left(name) else []
         self._sweeping.hear(name, now)
-        return [*renewed, *self._roster.hear(name, cause, now), *self._quarantining.hear(name, now)]
+        heard = [*renewed, *self._roster.hear(name, cause, now), *self._equip(name, now)]
+        return [*heard, *self._quarantining.hear(name, now)]
 
     def _renew(self, name: str, cause: str, now: float) -> list[Command]:
         """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
@@ -298,6 +318,7 @@ class Fleet:
             self._sweeping.forget(node)
             commands += self._roster.erase(node)
             self._reports.forget(node)
+            self._quotas.forget(node)
         return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:

@@ -23,12 +23,13 @@ that a node is silent shows as lost; neither is health.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.finding_size import first_within, size_of
 from muster_coordinator.quarantine.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.records import NodeFinding
 from muster_coordinator.sweep_records import FailedNode, SweepRecord
@@ -109,7 +110,12 @@ MOST_CHECKS = 2 * MOST_NAMES
 before."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings that stand against one node. The check that finds more loses its oldest findings."""
+"""Findings of its own checks that stand against one node, and as many findings of comparisons. The check that finds
+more loses its oldest findings."""
+
+MOST_STANDING_BYTES = 256 << 10
+"""Their size in all, as JSON: every change stores and announces all standing findings. Sixteen devices with as much
+text as a process writes to stderr take half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
 """Size, as JSON, of the evidence of a standing finding: enough for what the process of a run wrote to stderr.
@@ -140,14 +146,14 @@ class CheckEvidence:
     standing: Standing = Standing.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome, most: int = MOST_STANDING) -> "CheckEvidence":
-        """The evidence after another run, with `most` findings at most."""
+    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+        """The evidence after another run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
-        return CheckEvidence(standing, found[:most])
+        return CheckEvidence(standing, found)
 
 
 _GOOD = CheckEvidence(Standing.GOOD)
@@ -172,8 +178,10 @@ class Evidence:
         before = self.checks.get(run.check)
         if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
             return False
-        others = sum(len(check.findings) for name, check in self.checks.items() if name != run.check)
-        after = (before or CheckEvidence()).after(run, outcome, max(MOST_STANDING - others, 1))
+        after = (before or CheckEvidence()).after(run, outcome)
+        if after.findings:
+            others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
+            after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
@@ -200,11 +208,9 @@ class Evidence:
         """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
         before = self.comparisons.pop(subject, ())
         stood = {_what(finding): finding for finding in before}
-        if findings:
-            self.comparisons[subject] = tuple(
-                _standing_again(finding, stood.get(_what(finding))) for finding in findings
-            )
-        return before if before or findings else None
+        if kept := _fitting(findings, self._compared):
+            self.comparisons[subject] = tuple(_standing_again(finding, stood.get(_what(finding))) for finding in kept)
+        return before if before or kept else None
 
     def add_misconduct(self, finding: NodeFinding) -> None:
         """Adds a finding about how the node's agent behaves."""
@@ -247,6 +253,12 @@ def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = No
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
     known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
     return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
+    """The first of these findings, as many as may stand beside the others."""
+    others = tuple(others)
+    return first_within(findings, MOST_STANDING - len(others), MOST_STANDING_BYTES - size_of(others))
 
 
 def _kept(evidence: Json, run: Run) -> Json:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from pydantic_core import to_json
+
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
@@ -49,6 +51,7 @@ class Node:
     learned_leaf: str | None = None
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
+    _inventory_bytes: int | None = None
 
     @classmethod
     def from_record(cls, record: NodeRecord) -> "Node":
@@ -69,6 +72,13 @@ class Node:
         if self.scheduled is not NOWHERE:
             where = where.or_else(self.scheduled)
         return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
+
+    @property
+    def inventory_bytes(self) -> int:
+        """What takes room of what it says that it is made of, as JSON."""
+        if self._inventory_bytes is None:
+            self._inventory_bytes = len(to_json((self.inventory, self.plugins)))
+        return self._inventory_bytes
 
     @property
     def labels(self) -> dict[str, str]:
@@ -118,6 +128,7 @@ class Node:
         checks = {check.name: check for check in message.checks}
         before = (self.inventory, self.checks, self.plugins)
         self.inventory, self.checks, self.plugins = message.inventory, checks, message.plugins
+        self._inventory_bytes = None
         return before != (message.inventory, checks, message.plugins)
 
     def record(self) -> NodeRecord:

@@ -47,7 +47,12 @@ def behind_s(sent_at: float, now: float) -> float:
     return 0.0 if abs(now - sent_at) <= IN_STEP_S else now - sent_at
 
 
+def begun_at(run: Run, behind_s: float, now: float) -> float:
+    """When a run began by the coordinator's clock, which never lies in the future."""
+    return max(0.0, min(run.started_at + behind_s, now))
+
+
 def dated(run: Run, behind_s: float, now: float) -> Run:
-    """The run with its start by the coordinator's clock, which never lies in the future."""
-    started_at = max(0.0, min(run.started_at + behind_s, now))
+    """The run with its start by the coordinator's clock."""
+    started_at = begun_at(run, behind_s, now)
     return run if started_at == run.started_at else run.model_copy(update={"started_at": started_at})

@@ -1,15 +1,19 @@
-"""How many reports of a node the coordinator takes: a number of runs a second, and a number of stored bytes a day.
+"""How much the coordinator takes from a node: a number of runs a second, and a number of stored bytes a day.
 
-The coordinator takes a report while the node has anything left, even if the report is larger than what is left. It does
-not acknowledge a report that it does not take. An honest agent keeps that report and sends it again later. A run that
-changes a node's evidence is also written into the node's story, its case and the log of decisions; the node is charged
-for these bytes too.
+The coordinator takes a run while the node has anything left, even if the run costs more than what is left. It does not
+acknowledge a run that it does not take. An honest agent keeps that run and sends it again later. A run that changes a
+node's evidence is also written into the node's story, its case and the log of decisions, with all findings that stand
+against the node; the node is charged for these bytes too. The node is also charged for its other changes: it goes and
+comes back, it has other devices, its clock is wrong.
 
-Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota has room again after one second, and
-refills by 1.5 kB a second. Each step takes constant time.
+Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota refills by 1.5 kB a second. Each step
+takes constant time, or time in proportion to the findings that stand against the node.
 """
 
 from dataclasses import dataclass
+
+from muster_coordinator.finding_size import size_of
+from muster_coordinator.node import Node
 
 DAY_S = 86_400.0
 
@@ -17,8 +21,15 @@ RUNS_BURST, RUNS_PER_S = 2_000.0, 20.0
 """A run that changes a node's evidence costs the coordinator about 1 ms. 20 runs a second cost 2 % of its time. An
 agent makes one run in two seconds. The 10,000 runs of a full outbox take 7 minutes."""
 
+BYTES_OF_A_RUN = 2048
+"""A larger run counts as several. Most runs are smaller. One of 100 KiB with thousands of numbers takes 50 ms."""
+
+FINDINGS_OF_A_RUN, SHOWN_BYTES_OF_A_RUN = 20, 20_000
+"""Every change of a node checks all its standing findings and announces them, with its inventory, to all listeners. So
+many findings, or so many bytes of both, make a change cost as much as another run."""
+
 BYTES_OF_A_CHANGE = 1024
-"""Bytes charged for each command that a run causes: a step of the node's story, its record, its case, a decision."""
+"""Bytes charged for each thing that changes: a step of the node's story, its record, its case, a decision."""
 
 
 @dataclass(slots=True)
@@ -42,11 +53,20 @@ class Quotas:
         left = self._refilled(node, now)
         return left.runs > 0 and left.bytes > 0
 
-    def charge(self, node: str, *, runs: int = 0, stored_bytes: float = 0.0) -> None:
+    def charge(self, node: str, *, runs: float = 0.0, stored_bytes: float = 0.0) -> None:
         """Charges a node, for which `has_room` was called before, with what was taken."""
         left = self._left[node]
         left.runs -= runs
         left.bytes -= stored_bytes
+
+    def charge_changes(self, node: Node, things: int) -> float:
+        """Charges a node, for which `has_room` was called before, for changed things; returns the cost in runs."""
+        if not things:
+            return 0.0
+        findings = node.evidence.findings
+        cost = len(findings) / FINDINGS_OF_A_RUN + (node.inventory_bytes + size_of(findings)) / SHOWN_BYTES_OF_A_RUN
+        self.charge(node.name, runs=cost, stored_bytes=things * BYTES_OF_A_CHANGE)
+        return cost
 
     def forget(self, node: str) -> None:
         """Forgets a node that has left."""

@@ -1,19 +1,25 @@
 """Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from muster.model import Run
-from muster.wire.messages import Ack, Report
+from muster.wire.messages import MOST_RUNS, Ack, Report
 from muster_coordinator.conduct import Misconduct
 from muster_coordinator.counts import Counts
 from muster_coordinator.events import Announce, Command, EraseStream, SendAck, StoreRuns
-from muster_coordinator.intake import Intake, take
+from muster_coordinator.finding_size import size_of
+from muster_coordinator.health import MOST_CHECKS
+from muster_coordinator.intake import take
 from muster_coordinator.node_clock import behind_s, dated
 from muster_coordinator.orders import Orders
 from muster_coordinator.quarantining import Quarantining
-from muster_coordinator.quotas import BYTES_OF_A_CHANGE, Quotas
+from muster_coordinator.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
+
+MOST_COST = float(MOST_RUNS)
+"""What one report may cost, in runs, because other nodes wait meanwhile. Its agent sends the rest again."""
 
 MOST_STREAMS = 16
 """Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
@@ -50,21 +56,46 @@ class Streams:
         self._through.pop(node, None)
 
 
+class StoredChecks:
+    """By node, the checks whose runs are stored. The last runs of each check are kept as long as the node."""
+
+    def __init__(self) -> None:
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+
+    def restore(self, runs: Iterable[Run]) -> None:
+        """Takes over what is stored."""
+        for run in runs:
+            self._names[run.node].add(run.check)
+
+    def admit(self, run: Run) -> bool:
+        """Whether a run may be stored; False when its node has made up too many checks before."""
+        names = self._names[run.node]
+        if run.check not in names and len(names) >= MOST_CHECKS:
+            return False
+        names.add(run.check)
+        return True
+
+    def forget(self, node: str) -> None:
+        """Forgets a node whose runs are deleted."""
+        self._names.pop(node, None)
+
+
 class ReportIntake:
-    """Takes reports: knows the streams and quotas of all nodes, and which runs the coordinator has ordered.
+    """Takes reports: knows the streams of all nodes and the ordered runs; `quotas` say how much it takes.
 
     A run that is taken is evidence about its node in `roster`, and may be the test that `quarantining` waits for.
     """
 
     def __init__(
-        self, roster: Roster, quarantining: Quarantining, orders: Orders, counts: Counts, bytes_a_day: float
+        self, roster: Roster, quarantining: Quarantining, orders: Orders, counts: Counts, quotas: Quotas
     ) -> None:
         self.streams = Streams()
+        self.checks = StoredChecks()
         self._roster = roster
         self._quarantining = quarantining
         self._orders = orders
         self._counts = counts
-        self._quotas = Quotas(bytes_a_day)
+        self._quotas = quotas
         self._run_ids = RunIds()
 
     def note_ordered(self, run: str, node: str) -> None:
@@ -74,52 +105,66 @@ class ReportIntake:
     def forget(self, node: str) -> None:
         """Forgets a node that has left."""
         self.streams.forget(node)
-        self._quotas.forget(node)
+        self.checks.forget(node)
 
-    def take(self, report: Report, size: int, now: float) -> list[Command]:
-        """Takes the new runs of a report of `size` bytes, and acknowledges them.
+    def take(self, report: Report, now: float) -> list[Command]:
+        """Takes the new runs of a report, and acknowledges them.
 
         A report beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
         """
-        commands = self._roster.note_clock(report, now)
+        node = report.node
         self._counts.reports += 1
-        if not self._quotas.has_room(report.node, now):
+        if not self._quotas.has_room(node, now):
             self._counts.over_quota += 1
-            return [*commands, *self._roster.note_misconduct(report.node, Misconduct.OVER_QUOTA, "", report.id, now)]
-        intake = take(report, self.streams.through(report.node, report.stream))
+            return self._roster.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
+        commands = self._roster.note_clock(report, now)
+        self._quotas.charge_changes(self._roster.nodes[node], len(commands))
+        intake = take(report, self.streams.through(node, report.stream))
         self._counts.gaps += intake.gap
         self._counts.duplicates += intake.duplicates
+        through = intake.through
         if intake.fresh:
-            self._quotas.charge(
-                report.node, runs=len(intake.fresh), stored_bytes=size * len(intake.fresh) / len(report.runs)
-            )
-            commands += self._take_runs(report, intake, now)
-        ack = Ack(
-            id=self._orders.new_id(),
-            sent_at=now,
-            stream=report.stream,
-            stored_through=intake.through,
-            gap=intake.gap,
-        )
-        return [*commands, SendAck(report.node, ack)]
+            through, taken = self._take_runs(report, intake.fresh, now)
+            commands += taken
+        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
+        return [*commands, SendAck(node, ack)]
 
-    def _take_runs(self, report: Report, intake: Intake, now: float) -> list[Command]:
-        """The commands that store the new runs of a report, and what follows from them as evidence."""
-        node, late_s = report.node, behind_s(report.sent_at, now)
-        runs = tuple(map(self._named, intake.fresh))
+    def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
+        """Takes new runs of a report. Returns the number of the last one taken, and the commands that follow.
+
+        It takes the first run, and further runs until one report costs too much or the quota of the node is used up.
+        """
+        node, late_s, through = report.node, behind_s(report.sent_at, now), 0
+        runs: list[Run] = []
+        told: list[Command] = []
+        cost = 0.0
+        for run in map(self._named, fresh):
+            if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
+                break
+            commands, its_cost = self._take_run(run, late_s, now)
+            told += commands
+            cost += its_cost
+            through = run.seq
+            if self.checks.admit(run):
+                runs.append(run)
         self._counts.runs += len(runs)
-        commands: list[Command] = [StoreRuns(node, report.stream, intake.through, runs, late_s)]
-        commands += self.streams.advance(node, report.stream, intake.through)
-        for run in runs:
-            commands.append(Announce("run", run))
-            self._quarantining.note_run(run)
-            if not self._roster.nodes[node].has_announced(run.check):
-                self._counts.not_announced += 1
-                commands += self._roster.note_misconduct(node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
-            elif changed := self._roster.add_run(dated(run, late_s, now), now):
-                self._quotas.charge(node, stored_bytes=BYTES_OF_A_CHANGE * len(changed))
-                commands += changed
-        return commands
+        stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
+        return through, [stored, *self.streams.advance(node, report.stream, through), *told]
+
+    def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
+        """Takes a run as evidence, and charges its node for it. Returns the commands that follow and the cost in
+        runs."""
+        node, size = self._roster.nodes[run.node], len(run.model_dump_json())
+        self._quarantining.note_run(run)
+        changed: list[Command] = []
+        cost = max(1.0, size / BYTES_OF_A_RUN)
+        if not node.has_announced(run.check):
+            self._counts.not_announced += 1
+            changed = self._roster.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+        elif changed := self._roster.add_run(dated(run, late_s, now), now):
+            size += size_of(node.evidence.findings)
+        self._quotas.charge(run.node, runs=cost, stored_bytes=size)
+        return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))
 
     def _named(self, run: Run) -> Run:
         return self._run_ids.named(run, is_awaited=self._quarantining.awaits(run.node, run.id))

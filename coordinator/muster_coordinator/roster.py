@@ -44,7 +44,6 @@ class Roster:
         self._places = places
         self._domain = domain
         self._news: list[Event] = []
-        self._kept: dict[str, InventoryReport] = {}  # what nodes said that were not heard of since
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
 
@@ -108,8 +107,7 @@ class Roster:
             told = self.story.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
-        kept = self._kept.pop(name, None)
-        return [told, *self._changed(node, now), *([] if kept is None else self.equip(kept, now))]
+        return [told, *self._changed(node, now)]
 
     def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         """Notes that a node is lost."""
@@ -149,10 +147,6 @@ class Roster:
     def has_left(self, name: str) -> bool:
         """Whether a node was forgotten and not heard of since."""
         return name in self._gone
-
-    def keep(self, message: InventoryReport) -> None:
-        """Keeps what a node is made of until it is heard of: it may have left long ago."""
-        self._kept[message.node] = message
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
         """Takes over what a node says it is made of."""
@@ -284,10 +278,11 @@ class Roster:
         """Takes over what comparing says, and judges every node of which something has changed."""
         told: list[Command] = []
         for (name, subject), findings in held.items():
-            before = self.nodes[name].evidence.compare(subject, findings)
+            evidence = self.nodes[name].evidence
+            before = evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
-                told += self.story.compared(name, before, findings, cause, now)
+                told += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
         return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
 
     def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:

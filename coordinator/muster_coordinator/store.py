@@ -30,6 +30,7 @@ from muster_coordinator.events import (
     StoreRuns,
     Tell,
 )
+from muster_coordinator.node_clock import begun_at
 from muster_coordinator.paging import Page, read_page
 from muster_coordinator.quarantine.events import DECIDED, Decided, EraseNode
 from muster_coordinator.records import BaselineRecord, LevelsRecord, ReferenceRecord, Saved, StoryEntry, read_node
@@ -56,6 +57,10 @@ from muster_coordinator.tables import (
 
 RUNS_TO_RESTORE = 8
 """Runs per node and check that the fleet gets back after a restart, of those that are DECISIVE and of the others."""
+
+CHARACTERS_TO_RESTORE = 16 << 20
+"""Of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB each. A node
+that has made up checks and filled its quota with them shall not keep the coordinator from starting."""
 
 DECISIVE = (Verdict.PASS, Verdict.FAIL)
 """What confirms a failure or takes it back; however many others come after it change nothing about it."""
@@ -148,7 +153,7 @@ class Store:
         """What the fleet starts from."""
         async with self._database.reading() as connection:
             nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
-            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(last_runs()))
+            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(_runs_to_restore()))
             runs = await connection.execute(kept.order_by(RUNS.c.started_at, RUNS.c.seq))
             streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
             sweeps = await read_unfinished_sweeps(connection)
@@ -247,6 +252,14 @@ def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
     return select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
 
 
+def _runs_to_restore() -> Select[tuple[str]]:
+    """The ids of the last runs of all nodes, without the oldest where those of one node are too large."""
+    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
+    so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
+    sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()
+    return select(sizes.c.id).where(sizes.c.so_far <= CHARACTERS_TO_RESTORE)
+
+
 def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     """The rows to write, by table. Of what is written over, only the last state is."""
     runs: Rows = []
@@ -255,9 +268,9 @@ def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
     streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
     for command in commands:
         match command:
-            case StoreRuns(node, stream, through, stored, behind_s):
+            case StoreRuns(node, stream, through, stored, behind_s, at):
                 streams[node, stream] = {"node": node, "stream": stream, "through": through}
-                runs.extend(_run_row(run, stream, behind_s) for run in stored)
+                runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
             case SaveNode(record):
                 nodes[record.name] = record
             case EraseNode(node=node):
@@ -304,13 +317,13 @@ class _Normal:
                 self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
 
 
-def _run_row(run: Run, stream: str, behind_s: float) -> dict[str, Any]:
+def _run_row(run: Run, stream: str, started_at: float) -> dict[str, Any]:
     return {
         "id": run.id,
         "node": run.node,
         "check": run.check,
         "verdict": run.verdict.value,
-        "started_at": run.started_at + behind_s,
+        "started_at": started_at,
         "duration_s": run.duration_s,
         "stream": stream,
         "seq": run.seq,

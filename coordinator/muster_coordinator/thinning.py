@@ -77,6 +77,7 @@ class Thinning:
         self._clock = clock
         self._deliver = deliver
         self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # what lies before was gone through
+        self._anew_at = 0.0
 
     async def run(self) -> None:
         """Thins every EVERY_S for ever; WriteFailed when the database cannot be written.
@@ -93,6 +94,9 @@ class Thinning:
     async def thin(self) -> None:
         """Thins all that is old enough now."""
         now, before = self._clock(), Thinned(self.counts.runs, self.counts.summaries)
+        if now >= self._anew_at:  # nodes say when a run began: meanwhile some may have come that are old already
+            self._through.clear()
+            self._anew_at = now + DAY_S
         await self._remove_old(now)
         await self._remove_what_is_left_of_nodes()
         for verdicts, days in (

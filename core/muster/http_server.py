@@ -1,7 +1,8 @@
-"""The HTTP server of agent and coordinator. Clients cannot exhaust it: see `connections`."""
+"""The HTTP server of everything that muster serves. Clients cannot exhaust it: see `connections`."""
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -15,6 +16,9 @@ MOST_HEADERS = 64
 """Browsers send about twenty headers, and proxies add a few."""
 
 SHUTDOWN_S = 1.0
+
+HANDSHAKE_S = 5.0
+"""Until a client has shaken hands, it counts as no connection yet. Over a slow line that takes half a second."""
 
 NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -37,8 +41,13 @@ def application(
 
 
 @asynccontextmanager
-async def serving(app: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    """Serves an application made by `application` on a listening socket, and closes the socket at the end."""
+async def serving(
+    app: web.Application, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
+    """Serves an application made by `application` on a listening socket, and closes the socket at the end.
+
+    With `tls` it speaks HTTPS.
+    """
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -52,7 +61,10 @@ async def serving(app: web.Application, listener: socket.socket) -> AsyncIterato
     assert runner.server is not None
     try:
         protocol = app[CONNECTIONS].around(runner.server)
-        server = await asyncio.get_running_loop().create_server(protocol, sock=listener, backlog=BACKLOG)
+        within_s = None if tls is None else HANDSHAKE_S
+        server = await asyncio.get_running_loop().create_server(
+            protocol, sock=listener, backlog=BACKLOG, ssl=tls, ssl_handshake_timeout=within_s
+        )
         try:
             yield
         finally:

@@ -89,8 +89,8 @@ def api() -> str:
         "last page and the value of `cursor` for the next one otherwise. Errors are problem details (RFC 9457) whose "
         "`detail` says what would be right; only a request that is no HTTP at all gets plain text. A sweep is "
         "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send "
-        "`Authorization: Bearer TOKEN`. Without it, on loopback, reading is free; what is neither GET nor HEAD needs "
-        "the token in `api_token` in `data_dir`, unless `http.trust_loopback` is set.",
+        "`Authorization: Bearer TOKEN`. Without that setting the API listens on loopback, and GET and HEAD need no "
+        "token. All other methods need the token in `api_token` in `data_dir`, unless `http.trust_loopback` is set.",
         table(rows, ("Method", "Path", "Answer")),
     ]
     for title, model in _ASKED.items():
@@ -115,6 +115,12 @@ def _json_type(schema: dict[str, Any]) -> str:
         return f"list of {len(schema['prefixItems'])} {_json_type(schema['prefixItems'][0])}s"
     if schema.get("type") == "array":
         return f"list of {_json_type(schema['items'])}"
-    if isinstance(schema.get("additionalProperties"), dict):
-        return f"object of {_json_type(schema['additionalProperties'])}"
+    if values := _schemas_of_values(schema):
+        return f"object of {' or '.join(map(_json_type, values))}"
     return str(schema.get("type", "anything"))
+
+
+def _schemas_of_values(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the values of an object with any keys may be; keys that have a pattern stand apart from all others."""
+    others = schema.get("additionalProperties")
+    return [*schema.get("patternProperties", {}).values(), *([others] if isinstance(others, dict) else [])]

@@ -26,11 +26,11 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 T = TypeVar("T")
 
-MOST_TOLD_BYTES = 1 << 18
-"""What a rank tells the others in one go. The most is a RankReport or the transports of NCCL: some kilobytes."""
+MOST_VALUE_BYTES = 1 << 18
+"""The largest value that a rank may give the others. Real ones (RankReport, NCCL's transports) have some kilobytes."""
 
 _MOST_NAMED = 8
-"""So many of the other nodes are named when one of them has ended this rank."""
+"""How many other nodes the evidence names at most."""
 
 _Introduction = tuple[
     Annotated[str, Field(max_length=253)],
@@ -42,7 +42,7 @@ _Introduction = tuple[
 
 
 class PeerError(Exception):
-    """What other ranks sent, or did not send, ended this one: no fault of this node is known. `evidence` names them."""
+    """Other ranks made this one fail with what they sent or did not send. `evidence` names them."""
 
     def __init__(self, problem: str, **evidence: Any) -> None:
         super().__init__(problem)
@@ -65,16 +65,16 @@ class Group:
     store: "Store"
     timeout: timedelta
 
-    def told_by_all(self, topic: str, value: T, kind: Any) -> list[T]:
-        """Tells all ranks `value`, a piece of JSON, and gives what each tells about the topic, by rank.
+    def all_gather(self, topic: str, value: T, kind: Any) -> list[T]:
+        """Gives all ranks `value`, and returns the values of all ranks about the topic, by rank.
 
-        PeerError when what a rank tells is not of `kind`, a type as pydantic takes it.
+        Values are sent as JSON. PeerError if the value of a rank is not of `kind`, a type that pydantic can validate.
         """
-        return _told_by_all(self.store, (self.rank, len(self.nodes)), topic, value, kind)
+        return _all_gather(self.store, (self.rank, len(self.nodes)), topic, value, kind)
 
     @property
     def others(self) -> list[str]:
-        """The names of the other nodes, as far as they fit into evidence."""
+        """The names of the other nodes, at most as many as evidence names."""
         own = self.nodes[self.rank]
         return [*dict.fromkeys(node for node in self.nodes if node != own)][:_MOST_NAMED]
 
@@ -115,7 +115,7 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
     timeout = timedelta(seconds=min(timeout_s, context.timeout_s))
-    with _blamed_on_the_meeting(meeting):
+    with _name_meeting_in_errors(meeting):
         store = dist.TCPStore(  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
             meeting.master_addr,
             meeting.master_port,
@@ -127,7 +127,7 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
         )
         group = _introduce(store, context.node, meeting, place, timeout)
     device = _torch_device(place) if group.backend == "nccl" else None
-    with _blamed_on_others(group):
+    with _name_peers_in_errors(group):
         dist.init_process_group(
             group.backend,
             store=store,
@@ -144,8 +144,11 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
 
 
 @contextmanager
-def _blamed_on_the_meeting(meeting: Rendezvous) -> Iterator[None]:
-    """Until the ranks have met, nothing can fail but the store at rank 0, or a rank that does not come to it."""
+def _name_meeting_in_errors(meeting: Rendezvous) -> Iterator[None]:
+    """Turns any error into a PeerError with the address of rank 0.
+
+    Before the ranks have met, only the store at rank 0 can fail, or a rank that does not connect to it.
+    """
     try:
         yield
     except PeerError:
@@ -158,8 +161,8 @@ def _blamed_on_the_meeting(meeting: Rendezvous) -> Iterator[None]:
 
 
 @contextmanager
-def _blamed_on_others(group: Group) -> Iterator[None]:
-    """What the ranks do to each other names the other nodes; what a check or a device does wrong stays as it is."""
+def _name_peers_in_errors(group: Group) -> Iterator[None]:
+    """Turns errors of communication into a PeerError with the other nodes; other errors stay as they are."""
     try:
         yield
     except Exception as error:
@@ -170,15 +173,17 @@ def _blamed_on_others(group: Group) -> Iterator[None]:
 
 
 def _is_of_peers(error: Exception) -> bool:
-    """Whether the error came up between ranks, and not at a device, whose errors torch hands on as its own."""
+    """Whether the error comes from communication between ranks, and not from a device."""
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    between = isinstance(error, dist.DistError) or _OF_GLOO.search(str(error)) is not None
-    return between and "cuda" not in _in_short(error).lower()
+    is_between_ranks = isinstance(error, dist.DistError) or _OF_GLOO.search(str(error)) is not None
+    return (
+        is_between_ranks and "cuda" not in _in_short(error).lower()
+    )  # torch reports errors of devices as DistError, too
 
 
 _OF_GLOO = re.compile(r"\bgloo/|\bgloo::|Connection (closed|reset) by peer")
-"""What gloo throws is a RuntimeError that says in which of its files."""
+"""Gloo raises a RuntimeError; its message names a file of gloo, or says that a peer closed the connection."""
 
 
 def _in_short(error: Exception) -> str:
@@ -193,9 +198,9 @@ def _torch_device(place: Place) -> "torch.device":
 
 
 def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> Group:
-    """Every rank says where it is and what it works on: NCCL needs a GPU on each."""
+    """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
     own = (node, meeting.local_rank, _host(), place.backend)
-    told = _told_by_all(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
+    told = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
     nodes, local_ranks, hosts, backends = zip(*told, strict=True)
     return Group(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
@@ -208,30 +213,30 @@ def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, tim
     )
 
 
-def _told_by_all(store: "Store", place: tuple[int, int], topic: str, value: T, kind: Any) -> list[T]:
-    """As `Group.told_by_all`; `place` is this rank and the number of ranks."""
+def _all_gather(store: "Store", place: tuple[int, int], topic: str, value: T, kind: Any) -> list[T]:
+    """See `Group.all_gather`; `place` is this rank and the number of ranks."""
     rank, world_size = place
     store.set(f"{topic}/{rank}", pydantic_core.to_json(value).decode())
     try:
         answers = store.multi_get([f"{topic}/{other}" for other in range(world_size)])
-    except MemoryError:  # the store announces how much comes, and torch asks for that at once
-        problem = f"the store at rank 0 sends more about {topic!r} than there is memory for"
+    except MemoryError:  # torch allocates as many bytes as the store announces
+        problem = f"the store at rank 0 announces more bytes about {topic!r} than this rank has memory for"
         raise PeerError(problem, peer_rank=0) from None
     adapter = TypeAdapter[T](kind)
     return [_read(adapter, answer, topic, other) for other, answer in enumerate(answers)]
 
 
 def _read(adapter: TypeAdapter[T], answer: bytes, topic: str, rank: int) -> T:
-    """What a rank tells, which may be anything."""
-    if len(answer) > MOST_TOLD_BYTES:
-        problem = f"{len(answer)} bytes, at most {MOST_TOLD_BYTES} are taken"
+    """The value of a rank, which may have sent anything; PeerError if it is not valid."""
+    if len(answer) > MOST_VALUE_BYTES:
+        problem = f"{len(answer)} bytes, at most {MOST_VALUE_BYTES} are allowed"
     else:
         try:
             return adapter.validate_json(answer)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
-    raise PeerError(f"rank {rank} told garbage about {topic!r}: {problem}", peer_rank=rank)
+    raise PeerError(f"rank {rank} sent an invalid value about {topic!r}: {problem}", peer_rank=rank)
 
 
 def _leave(store: "Store", meeting: Rendezvous) -> None:

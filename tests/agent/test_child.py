@@ -93,7 +93,7 @@ frame #0: c10::Error::Error
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "text"),
+    ("output", "code", "text"),
     [
         (THROWN, "run.raised", "c10::DistBackendError: [PG ID 0 Rank 1] Watchdog caught"),
         ("terminate called after throwing an instance of 'int'\n", "run.raised", "int: thrown in a thread"),
@@ -104,24 +104,24 @@ frame #0: c10::Error::Error
         ("a check prints: terminate called after throwing an instance of 'x'\n", "run.killed", "SIGABRT"),
     ],
 )
-def test_what_a_library_throws_in_a_thread_of_its_own_is_raised(said, code, text):
-    """So ends a rank of gloo or NCCL when a peer is gone or sends garbage: that is no crash of this node's own."""
-    finding = findings.ended_without_result(Exit(status=6), memory_ran_out=False, said=said)
+def test_an_exception_in_a_thread_of_a_library_is_run_raised(output, code, text):
+    """A rank of gloo or NCCL ends like this when a peer leaves or sends garbage, which is no crash of this node."""
+    finding = findings.ended_without_result(Exit(status=6), memory_ran_out=False, output=output)
     assert (finding.code, finding.severity) == (code, Severity.UNKNOWN)
     assert text in finding.summary
     assert finding.evidence["signal"] == "SIGABRT"
 
 
-def test_evidence_of_an_exception_is_that_of_its_finding():
-    """A check can name whom it saw do it; what is no JSON is left out."""
+def test_evidence_of_an_exception_becomes_evidence_of_the_finding():
+    """A check can name the peer that caused it; evidence that is not a mapping of JSON is left out."""
 
-    class Told(Exception):
+    class WithEvidence(Exception):
         def __init__(self, evidence: object) -> None:
             self.evidence = evidence
 
-    assert findings.raised(Told({"peer_rank": 0})).evidence["peer_rank"] == 0
+    assert findings.raised(WithEvidence({"peer_rank": 0})).evidence["peer_rank"] == 0
     for odd in ({"peer": object()}, {1: 2}, 7, None):
-        assert [*findings.raised(Told(odd)).evidence] == ["traceback"]
+        assert [*findings.raised(WithEvidence(odd)).evidence] == ["traceback"]
 
 
 def test_what_remains_after_the_end():

@@ -277,7 +277,7 @@ def start_of(group: str) -> Start:
 
 
 async def test_credentials_are_read_for_each_connection(mosquitto, tmp_path):
-    """A password or certificate is renewed while the agent runs, and while it is not there the agent tries again."""
+    """A password may change while the agent runs. While its file is missing, the agent retries."""
     secret = tmp_path / "password"
     secret.write_text("first")
     async with linked(mosquitto, tmp_path, password_file=secret) as node:

@@ -4,9 +4,10 @@ import itertools
 from typing import Any
 
 import pytest
+from tests.agent.plans import planned
 
-from muster.check import AnyCheck, Check, Idleness, Needs, Params, Scope
-from muster.model import Device, Inventory, Measurement, RankResult, Run, Verdict
+from muster.check import Idleness, Needs, Params, Scope
+from muster.model import Device, Inventory, RankResult, Run, Verdict
 from muster.wire.messages import Abort, CoordinatorPresence, Declined, Join, Prepare, RunCheck, Start
 from muster_agent.events import (
     Alerted,
@@ -36,7 +37,6 @@ from muster_agent.events import (
 )
 from muster_agent.node import MOST_TASKS, Node
 from muster_agent.orders import RanksReady, RunEnded
-from muster_agent.plan import Planned
 
 IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
 
@@ -47,26 +47,14 @@ class Size(Params):
     size: int = 1
 
 
-def planned(name: str, needs: Needs, scope: Scope = Scope.NODE, interval_s: float | None = None) -> Planned:
-    check: AnyCheck = Check(
-        name=name,
-        summary="",
-        scope=scope,
-        params=Size,
-        measure=lambda _params, _context: Measurement(),
-        judge=lambda _measurement, _references: [],
-        timeout_s=60.0,
-        needs=needs,
-    )
-    return Planned(check=check, params=Size(size=7), timeout_s=20.0, interval_s=interval_s)
-
+SEVEN = Size(size=7)
 
 PLAN = {
-    "light": planned("light", Needs.NOTHING),
-    "heavy": planned("heavy", Needs.IDLE_DEVICE),
-    "collective": planned("collective", Needs.IDLE_NODE, Scope.GROUP),
+    "light": planned("light", SEVEN, Needs.NOTHING),
+    "heavy": planned("heavy", SEVEN, Needs.IDLE_DEVICE),
+    "collective": planned("collective", SEVEN, Needs.IDLE_NODE, Scope.GROUP),
 }
-BACKGROUND = {"heavy": planned("heavy", Needs.IDLE_DEVICE, interval_s=600.0)}
+BACKGROUND = {"heavy": planned("heavy", SEVEN, Needs.IDLE_DEVICE, interval_s=600.0)}
 DEVICES = tuple(Device(index=index, uuid=f"u{index}", model="m") for index in range(2))
 
 
@@ -143,8 +131,8 @@ def test_a_request_that_does_not_fit_is_answered_with_a_run_that_says_so(check, 
     assert words in run.findings[0].summary
 
 
-def test_a_flood_of_requests_starts_no_more_processes_than_the_node_takes():
-    """What is beyond that is answered with a run that says so; as soon as one has ended, the next one starts."""
+def test_a_flood_of_requests_starts_a_limited_number_of_processes():
+    """The agent answers a request beyond the limit with a refused run. After a run has ended, it accepts one again."""
     driven = Driven()
     for number in range(MOST_TASKS):
         assert isinstance(driven.order(RunCheck, run=f"r{number}", check="light")[0], StartRun)
@@ -228,7 +216,7 @@ def test_nothing_runs_in_the_background_before_the_devices_are_known():
 
 def test_an_alert_makes_a_background_check_due_at_once():
     """Its beat stays; a check that does not run in the background is not concerned."""
-    driven = Driven({**PLAN, "seen": planned("seen", Needs.NOTHING, interval_s=600.0)})
+    driven = Driven({**PLAN, "seen": planned("seen", SEVEN, Needs.NOTHING, interval_s=600.0)})
     first = driven.node.next_due()
     assert driven.feed(Alerted("light"), first - 1.0) == []
     assert driven.node.next_due() == first

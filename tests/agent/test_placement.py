@@ -1,18 +1,18 @@
-"""Places in groups that there can be, and what others have made of them."""
+"""Which places in a group are possible, and which the agent declines."""
 
 from typing import Any
 
 import pytest
 
 from muster.wire.messages import Prepare
-from muster_agent.placement import MOST_RANKS, must_be_possible
+from muster_agent.placement import MOST_RANKS, require_possible
 from muster_agent.plan import Unfit
 
 OWN = "10.0.0.2"
 
 
 def prepare(**changed: Any) -> Prepare:
-    """An order to a node with two ranks behind the first two, which says what is `changed`; no validation holds it."""
+    """An order that gives a node ranks 2 and 3 of 4, with these fields `changed` and not validated."""
     said: dict[str, Any] = {"first_rank": 2, "world_size": 4, "master_addr": "10.0.0.1", "master_port": 4000}
     return Prepare.model_construct(**said | changed)
 
@@ -34,9 +34,9 @@ def prepare(**changed: Any) -> Prepare:
     ],
     ids=str,
 )
-def test_what_there_can_be_is_taken(changed):
-    """Any address or name of a host, and any ranks within their world."""
-    must_be_possible(prepare(**changed), 2, OWN)
+def test_possible_places_are_accepted(changed):
+    """Any address or name of a host, and any ranks below the world size."""
+    require_possible(prepare(**changed), 2, OWN)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_what_there_can_be_is_taken(changed):
     ],
     ids=str,
 )
-def test_a_world_that_there_cannot_be_is_unfit(changed, words):
+def test_an_impossible_world_is_declined(changed, words):
     """The ranks of this node must be in it, and it must not be larger than any cluster."""
     with pytest.raises(Unfit, match=words) as refused:
-        must_be_possible(prepare(**changed), 2, OWN)
+        require_possible(prepare(**changed), 2, OWN)
     assert refused.value.reason == "bad_place"
 
 
@@ -77,24 +77,33 @@ def test_a_world_that_there_cannot_be_is_unfit(changed, words):
             "ä",
         ),
         *("0.0.0.0", "::", "0", "127.1", "2130706433", "0x7f.0.0.1", "0x7f000001", "1.2.3.256", "224.0.0.1", "ff02::1"),
-        *("127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "localhost", "x" * 64, ".".join(["x" * 60] * 5)),
+        *(
+            "127.0.0.1",
+            "127.8.8.8",
+            "::1",
+            "::ffff:127.0.0.1",
+            "localhost",
+            "LOCALHOST.",
+            "x" * 64,
+            ".".join(["x" * 60] * 5),
+        ),
     ],
 )
-def test_an_address_at_which_there_cannot_be_another_node_is_unfit(address):
-    """No name, a part of one, a URL, any other way to write a number, or this node itself."""
+def test_an_impossible_address_of_rank_0_is_declined(address):
+    """Text that is no name, a URL, other notations of an IPv4 address, or an address of this node itself."""
     with pytest.raises(Unfit, match="rank 0 is at") as refused:
-        must_be_possible(prepare(master_addr=address), 2, OWN)
+        require_possible(prepare(master_addr=address), 2, OWN)
     assert refused.value.reason == "unreachable"
 
 
-def test_nodes_on_one_host_find_each_other_there():
-    """A fleet for trying things out is on loopback altogether."""
-    must_be_possible(prepare(master_addr="127.0.0.1"), 2, "127.0.0.1")
-    must_be_possible(prepare(master_addr="localhost"), 2, "::1")
+def test_nodes_on_one_host_may_meet_on_loopback():
+    """All nodes of a demo fleet are on one host."""
+    require_possible(prepare(master_addr="127.0.0.1"), 2, "127.0.0.1")
+    require_possible(prepare(master_addr="localhost"), 2, "::1")
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536, 10**9])
-def test_a_port_that_there_is_not_is_unfit(port):
-    """Ports are numbers of 16 bits."""
+def test_an_impossible_port_is_declined(port):
+    """Ports are 1 to 65535."""
     with pytest.raises(Unfit, match=f"at port {port}"):
-        must_be_possible(prepare(master_port=port), 2, OWN)
+        require_possible(prepare(master_port=port), 2, OWN)

@@ -30,7 +30,7 @@ async def test_a_port_is_the_groups_until_it_is_taken_or_closed():
 
 
 async def test_strangers_at_a_port_keep_no_member_out():
-    """Before rank 0 takes the port over nobody accepts, and still hundreds can be connected."""
+    """Hundreds can connect before rank 0 takes over the port and accepts connections."""
     ports = Ports(HERE)
     opened = await ports.open("g")
     assert isinstance(opened, PortOpened)

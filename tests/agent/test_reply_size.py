@@ -1,31 +1,31 @@
-"""Replies that fit into a message, whatever ranks found and requests said."""
+"""Replies fit into a message, however much the ranks of a node found."""
 
 from typing import Any
 
 import pytest
 
-from muster.model import Finding, RankResult, Severity, Verdict
+from muster.model import MOST_DEVICES, MOST_NAMES, Finding, RankResult, Severity, Verdict
 from muster.wire.codec import MAX_MESSAGE_BYTES, encode
 from muster.wire.messages import Declined, Finished, Ready
-from muster_agent.reply_size import fitting
+from muster_agent.reply_size import shorten_to_fit
 
 HEADER: dict[str, Any] = {"sent_at": 1.0, "node": "n", "group": "g"}
 
 
 def finished(count: int, **fields: Any) -> Finished:
-    """What `count` ranks found."""
+    """The results of `count` ranks with the same fields."""
     ranks = (RankResult(rank=rank, verdict=Verdict.FAIL, duration_s=1.0, **fields) for rank in range(count))
     return Finished(**HEADER, ranks=tuple(ranks))
 
 
-def test_what_fits_stays_as_it_is():
-    """Also the largest that a node usually says."""
+def test_a_reply_that_fits_is_not_changed():
+    """Neither is the largest reply that a node usually sends."""
     for reply in (
         Ready(**HEADER),
         Declined(**HEADER, reason="busy", detail="x"),
         finished(16, facts={"x": "x" * 9000}),
     ):
-        assert fitting(reply) is reply
+        assert shorten_to_fit(reply) is reply
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,20 @@ def test_what_fits_stays_as_it_is():
     ],
     ids=["facts", "metrics", "findings"],
 )
-def test_ranks_that_found_too_much_tell_their_verdicts(fields):
-    """And that something is missing, with the start of their findings."""
-    short = fitting(finished(16, **fields))
+def test_ranks_that_found_too_much_keep_their_verdicts(fields):
+    """The first finding says that something is missing; the start of the others follows."""
+    short = shorten_to_fit(finished(16, **fields))
     assert isinstance(short, Finished)
     assert len(encode(short)) < MAX_MESSAGE_BYTES
     assert {(rank.verdict, rank.findings[0].code) for rank in short.ranks} == {(Verdict.FAIL, "run.oversized")}
+
+
+@pytest.mark.parametrize(("ranks", "character"), [(16, "\N{GRINNING FACE}"), (MOST_DEVICES, "x"), (MOST_DEVICES, "ä")])
+def test_any_number_of_ranks_fits(ranks, character):
+    """With the most ranks and findings there can be, and characters that take several bytes."""
+    found = Finding(code="c" * 200, summary=character * 4000, severity=Severity.ERROR)
+    short = shorten_to_fit(finished(ranks, findings=(found,) * MOST_NAMES))
+    assert isinstance(short, Finished)
+    assert len(encode(short)) < MAX_MESSAGE_BYTES
+    assert len(short.ranks) == ranks
+    assert {rank.findings[0].code for rank in short.ranks} == {"run.oversized"}

@@ -454,7 +454,7 @@ def meets(_params, context):
 
 
 async def test_the_ranks_of_a_run_share_its_memory(running, check, places):
-    """However many there are, a peer that makes all of them grow takes no more than one run may."""
+    """Each gets an equal part of the limit, so that a hostile peer cannot make all of them together exceed it."""
     group = check(
         lambda _params, _context: Measurement(facts={"data": [*resource.getrlimit(resource.RLIMIT_DATA)]}),
         scope=Scope.GROUP,
@@ -510,8 +510,8 @@ async def test_a_group_run_is_as_bad_as_its_worst_rank(running, check, places):
     [(True, 4), (True, 1), (False, 4)],
     ids=["after the meeting", "on one node", "before the meeting"],
 )
-async def test_what_breaks_a_rank_after_it_has_met_others_is_told_with_whom(running, check, places, go, world_size):
-    """Ranks of other nodes may have done it; before they meet, and where there are none, it was this node alone."""
+async def test_a_rank_that_breaks_after_the_meeting_names_its_group(running, check, places, go, world_size):
+    """Ranks of other nodes may be the cause. Before the meeting, or on one node, only this node can be."""
 
     def measure(_params, context):
         if go:
@@ -529,8 +529,8 @@ async def test_what_breaks_a_rank_after_it_has_met_others_is_told_with_whom(runn
     assert (finding.code, finding.evidence.get("met")) == ("run.killed", met if go and world_size > 1 else None)
 
 
-async def test_the_time_of_a_group_begins_when_all_are_there(running, check, places):
-    """Whoever waits for a member that is never ready has not hung; from then on the deadline holds."""
+async def test_the_timeout_of_a_group_starts_when_its_ranks_may_meet(running, check, places):
+    """A rank that waits for a member that is never ready has not hung; the timeout applies after `go`."""
 
     def measure(_params, context):
         context.rendezvous()

@@ -210,8 +210,8 @@ def test_a_run_may_take_what_the_settings_say_else_half_of_the_memory():
     assert 2**26 < memory_limit_bytes(AgentSettings()) < 2**45
 
 
-def test_a_resident_process_takes_little_and_never_more_than_a_run():
-    """There are two of them beside the run, so both are small against half of the host."""
+def test_a_resident_process_has_a_small_memory_limit():
+    """Never more than a run: two of them run beside it."""
     assert resident_limit_bytes(512 << 30) == 1 << 30
     assert resident_limit_bytes(1 << 28) == 1 << 28
 

@@ -187,8 +187,8 @@ def test_a_check_without_a_rendezvous_leaves_at_once_when_it_was_not_spawned():
         ("master_addr", "127.0.0.1", "unreachable"),
     ],
 )
-def test_a_group_as_there_can_be_none_is_declined(field, value, reason):
-    """The reason is told, the node is not claimed, and no rank is spawned."""
+def test_an_impossible_group_is_declined(field, value, reason):
+    """With a reason; the node is not claimed, and no rank is spawned."""
     session = session_in(State.ACCEPTED)
     reply, *rest = session.handle(PREPARE.model_copy(update={field: value}), 0.0)
     assert isinstance(reply, Reply) and isinstance(reply.message, Declined)

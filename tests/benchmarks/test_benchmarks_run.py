@@ -40,6 +40,7 @@ PARTS = {
     "localisation_results",
     "localisation_scoring",
     "localisation_summary",
+    "mqtt_packets",
     "quarantine_cluster",
     "quarantine_crowd",
     "quarantine_fleet",

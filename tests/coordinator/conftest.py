@@ -93,11 +93,11 @@ class Coordinator:
 
     @property
     def env(self):
-        """By which commands find it, and may change things."""
+        """Variables with which the command `muster` finds the coordinator and its token."""
         return {"MUSTER_URL": self.url, "MUSTER_DATA_DIR": self.settings["MUSTER_DATA_DIR"]}
 
     def ask(self, method, path, body=None, **headers):
-        """The status and the JSON of an answer; may change things, unless `headers` say who asks."""
+        """The status and the JSON of an answer. Sends the coordinator's token if `headers` have no Authorization."""
         token = find_token(Path(self.settings["MUSTER_DATA_DIR"]), self.url)
         headers.setdefault("Authorization", f"Bearer {token}")
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster.check import CheckInfo, Needs, Scope, Worse
+from muster.check import Worse
 from muster.errors import Refused
 from muster.model import Device, Inventory, Run, Verdict
 from muster_coordinator import baselines
@@ -15,17 +15,7 @@ from muster_coordinator.events import EraseBaseline, SaveBaseline, SaveLevels
 from muster_coordinator.founders import MOST_ALONE
 from muster_coordinator.normality import EARLIER_RUNS, SAME_TIME_S, Level, is_crowd, level_of, too_bad
 
-GEMM = CheckInfo(
-    name="gemm",
-    summary="",
-    scope=Scope.NODE,
-    needs=Needs.NOTHING,
-    cadence_s=None,
-    timeout_s=1.0,
-    objective=None,
-    params={},
-    compared={"tflops": Worse.LOWER, "step_time_s": Worse.HIGHER},
-)
+COMPARED = {"tflops": Worse.LOWER, "step_time_s": Worse.HIGHER}
 CUDA = {"backend": "cuda", "gpu_model": "H200"}
 
 
@@ -56,7 +46,7 @@ class Fleet:
 
     def measure(self, run: Run, *devices: Device) -> None:
         self.now += 1
-        compared = self.baselines.observe(run, GEMM.compared, Inventory(devices=devices), self.now)
+        compared = self.baselines.observe(run, COMPARED, Inventory(devices=devices), self.now)
         self.commands += compared.commands
         for (node, subject), findings in compared.held.items():
             self.held.setdefault(node, {})[subject] = [(finding.code, finding.device) for finding in findings]

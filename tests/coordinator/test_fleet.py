@@ -65,7 +65,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
         "announce node",
         "tell service",
     ]
-    assert commands[0] == StoreRuns("a", "s", 1, (run(1),))
+    assert commands[0] == StoreRuns("a", "s", 1, (run(1),), at=1.0)
     told = [command.entry for command in commands if isinstance(command, Tell)]
     (action,) = (command.action for command in commands if isinstance(command, SaveAction))
     assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")

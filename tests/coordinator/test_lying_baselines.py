@@ -1,36 +1,23 @@
-"""Nodes that make up what they measure: they move nothing that the others are compared by."""
+"""Nodes that invent their measurements do not change what the other nodes are compared with."""
 
 import random
 from typing import Any
 
 import pytest
 
-from muster.check import CheckInfo, Needs, Scope, Worse
+from muster.check import Worse
 from muster.model import Device, Inventory, Json, Run, Verdict
 from muster_coordinator import baselines
 from muster_coordinator.baselines import Baselines
 from muster_coordinator.shares import Shares
 
+COMPARED = {"tflops": Worse.LOWER}
 PRODUCT = "bf16 8x8x8 seed 1"
 RUNS = 6
 
 
-def gemm(worse: Worse = Worse.LOWER) -> CheckInfo:
-    return CheckInfo(
-        name="gemm",
-        summary="",
-        scope=Scope.NODE,
-        needs=Needs.NOTHING,
-        cadence_s=None,
-        timeout_s=1.0,
-        objective=None,
-        params={},
-        compared={"tflops": worse},
-    )
-
-
 class Compared:
-    """A fleet that is compared, with all that was ever held against any node."""
+    """A fleet whose nodes are compared. `ever` has every node that a finding ever stood against."""
 
     def __init__(self, nodes: int) -> None:
         self.baselines = Baselines()
@@ -50,11 +37,10 @@ class Compared:
         bits: list[str],
         *,
         announced: int,
-        worse: Worse = Worse.LOWER,
         **facts: Any,
     ) -> None:
         self._now += 1.0
-        devices = tuple(Device(index=it, uuid=f"{node}-{it}", model="H200") for it in range(announced))
+        devices = tuple(Device(index=index, uuid=f"{node}-{index}", model="H200") for index in range(announced))
         known: Json = {
             "backend": "cuda",
             "gpu_model": "H200",
@@ -72,15 +58,13 @@ class Compared:
             started_at=self._now,
             duration_s=1.0,
         )
-        compared = self.baselines.observe(
-            run, gemm(worse).compared, Inventory(devices=devices), self._now, alike=self._nodes
-        )
+        compared = self.baselines.observe(run, COMPARED, Inventory(devices=devices), self._now, alike=self._nodes)
         self.held.update(compared.held)
         self.ever |= self.accused
 
 
 def lie(lots: random.Random) -> dict[str, Any]:
-    """Values, results and an inventory of one that lies, by lot."""
+    """Random values, results and number of devices that a lying node reports."""
     claimed = lots.choice([1, 8, 64, 1000])
     value = lots.choice([0.0, 1e-300, 350.0, 690.0, 1400.0, 1e300])
     return {
@@ -95,28 +79,28 @@ def lie(lots: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("nodes", [16, 60, 200])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_twentieth_that_lies_accuses_nobody(seed: int, nodes: int, devices: int, *, liars_first: bool) -> None:
-    """With thousands of devices, any value and any result, though they are the first and agree with each other."""
+    """With any number of devices, any value and any result, even if they report first and agree."""
     lots = random.Random(seed)
-    names = [f"n{it}" for it in range(nodes)]
+    names = [f"n{number}" for number in range(nodes)]
     liars = set(lots.sample(names, max(1, nodes // 20)))
     told = lie(lots)
     fleet = Compared(nodes)
     for _ in range(RUNS):
-        for name in sorted(names, key=lambda it: (it in liars) is not liars_first):
+        for name in sorted(names, key=lambda node: (node in liars) is not liars_first):
             if name in liars:
                 fleet.measure(name, **told)
             else:
                 values = [lots.gauss(700.0, 7.0) for _ in range(devices)]
                 fleet.measure(name, values, ["good"] * devices, announced=devices)
     assert fleet.ever <= liars
-    worst = max(names, key=lambda it: it not in liars)
+    worst = next(name for name in names if name not in liars)
     for _ in range(3):
         fleet.measure(worst, [500.0] * devices, ["bad"] * devices, announced=devices)
-    assert worst in fleet.accused, "nor do they hide one that is bad"
+    assert worst in fleet.accused, "the liars hide a node that is bad"
 
 
 def test_one_node_is_not_the_fleet() -> None:
-    """Of two nodes, the first of which has hundreds of devices, nothing is normal."""
+    """With two nodes nothing is normal, even if one of them has a hundred devices."""
     fleet = Compared(2)
     for _ in range(RUNS):
         fleet.measure("liar", [1400.0] * 100, ["evil"] * 100, announced=100)
@@ -124,24 +108,25 @@ def test_one_node_is_not_the_fleet() -> None:
     assert fleet.ever == set()
 
 
-def test_what_was_not_announced_counts_for_nothing() -> None:
-    """Devices that a node does not have, where it has said which it has."""
+def test_devices_that_were_not_announced_do_not_count() -> None:
+    """A node counts with at most as many devices as its inventory has."""
     fleet = Compared(2)
     for _ in range(RUNS):
         fleet.measure("liar", [1400.0] * 50, ["evil"] * 50, announced=2)
     assert [view.devices for view in fleet.baselines.views()] == [2]
 
 
-def test_made_up_facts_push_no_real_baseline_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many of them one node makes up; what most nodes measure stays."""
+def test_invented_facts_replace_no_real_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of them one node invents, the baselines that most nodes share stay."""
     monkeypatch.setattr(baselines, "MAX_BASELINES", 20)
     fleet = Compared(13)
     for _ in range(RUNS):
-        for it in range(12):
-            fleet.measure(f"n{it}", [700.0], ["good"], announced=1)
+        for number in range(12):
+            fleet.measure(f"n{number}", [700.0], ["good"], announced=1)
     real = fleet.baselines.views()[0]
-    for it in range(100):
-        fleet.measure("liar", [700.0], ["good"], announced=1, gpu_model=f"made up {it}", models=[f"made up {it}"])
+    for number in range(100):
+        model = f"invented {number}"
+        fleet.measure("liar", [700.0], ["good"], announced=1, gpu_model=model, models=[model])
     assert real in fleet.baselines.views()
     assert len(fleet.baselines) == 20
 
@@ -150,8 +135,8 @@ def test_made_up_facts_push_no_real_baseline_out(monkeypatch: pytest.MonkeyPatch
     ("sizes", "each"),
     [([], 1), ([8], 8), ([1, 64], 1), ([8, 8, 1000], 8), ([8, 8, 1], 8), ([4, 4, 8, 8], 4)],
 )
-def test_a_node_counts_with_as_many_devices_as_half_of_all_have(sizes: list[int], each: int) -> None:
-    """Whatever order they come in; and it says when that changes."""
+def test_a_node_counts_with_at_most_the_median_number_of_devices(sizes: list[int], each: int) -> None:
+    """In any order of announcement; `replace` says whether the median changed."""
     shares = Shares()
     changes = [shares.replace(0, size) for size in sizes]
     assert shares.each == each

@@ -10,6 +10,7 @@ from muster.config import Settings, StoreSettings
 from muster.errors import Refused, SettingsError, Unavailable
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.references import Reference
+from muster_coordinator import store as store_module
 from muster_coordinator import stored_sweeps
 from muster_coordinator.events import EraseReference, SaveGroup, SaveNode, SaveReference, SaveSweep, StoreRuns, Tell
 from muster_coordinator.records import NodeRecord, ReferenceRecord, StoryEntry
@@ -122,6 +123,14 @@ async def test_runs_are_in_their_place_although_the_clock_of_their_node_was_set(
     assert await every_run(store, 10) == [late.id, early.id]
 
 
+async def test_no_run_began_after_it_was_stored(store):
+    """Whatever its node says: it would stand before those of all others for ever, and never be old."""
+    ahead = make_run(1).model_copy(update={"started_at": 200_000_000_000.0})
+    later = make_run(2)
+    await store.write([StoreRuns("n1", "s", 1, (ahead,), at=later.started_at - 1), stored(later)])
+    assert await every_run(store, 10) == [later.id, ahead.id]
+
+
 async def test_only_the_last_runs_of_each_check_are_restored(store):
     """Eight runs per node and check, oldest first; skipped runs and runs in groups push nothing out."""
     await store.write([stored(*(make_run(seq) for seq in range(1, 11)))])
@@ -130,6 +139,14 @@ async def test_only_the_last_runs_of_each_check_are_restored(store):
     await store.write([stored(make_run(1, node="n2"))])
     saved = await store.saved()
     assert [run.id for run in saved.runs] == ["n2-1", *(f"n1-{seq}" for seq in (3, 4, 5, 6, 7, 8, 9, 10, 12, 13))]
+
+
+async def test_of_what_one_node_has_stored_only_so_much_is_restored(store, monkeypatch):
+    """The latest runs, as far as they fit; those of other nodes as ever."""
+    monkeypatch.setattr(store_module, "CHARACTERS_TO_RESTORE", 30_000)
+    large = [make_run(seq, check=f"c{seq}", facts={"text": "x" * 9_000}) for seq in range(1, 11)]
+    await store.write([stored(*large), stored(make_run(1, node="n2"))])
+    assert [run.id for run in (await store.saved()).runs] == ["n2-1", "n1-8", "n1-9", "n1-10"]
 
 
 async def test_ended_sweeps_are_not_restored(store):

@@ -120,6 +120,19 @@ async def test_thinning_again_changes_nothing(store, thinning):
     assert sum(sum(point.verdicts.values()) for point in once) == 40
 
 
+async def test_runs_that_are_old_when_they_come_are_thinned(store):
+    """Within a day: a node may say that all its runs began in 1970, and fill the database with them."""
+    now = NOW
+    thinning = Thinning(store.database, KEEP, lambda: now, lambda _: None)
+    await add(store, *(20 * DAY + number for number in range(30)))
+    await thinning.thin()
+    late = await add(store, *(400 * DAY + number for number in range(30)))
+    now = NOW + DAY
+    await thinning.thin()
+    left = await store.runs(RunFilter(node="n"), 500, None)
+    assert not {run.id for run in left.items} & {*late}
+
+
 async def test_a_node_without_old_runs_costs_no_transaction(store, thinning, monkeypatch):
     """However many nodes there are: each transaction would take a turn from who stores what nodes report."""
 

@@ -1,4 +1,4 @@
-"""A server's connections: who gets room, and who has kept it waiting for too long."""
+"""The connections of a server: which client gets room, and which one is cut off."""
 
 import asyncio
 import resource
@@ -34,7 +34,7 @@ class Line(asyncio.Transport):
 
 
 class Served(asyncio.Protocol):
-    """Keeps what came through."""
+    """Records what comes through."""
 
     def __init__(self):
         self.heard = []
@@ -53,7 +53,7 @@ class Served(asyncio.Protocol):
 
 
 class Server:
-    """Connections of a server, and what connects to it."""
+    """A server's `Connections`, and clients that connect."""
 
     def __init__(self, most=3, **options):
         self.connections = Connections("test", most, **options)
@@ -79,15 +79,15 @@ def states(lines):
 
 
 async def test_the_one_that_waits_longest_makes_room():
-    """Whoever comes new is served, however many silent ones came before."""
+    """A new client is served, however many silent ones came before."""
     server = Server(3)
     lines = [server.connect() for _ in range(10)]
     assert states(lines) == ["aborted"] * 7 + ["open"] * 3
     assert (len(server.connections), server.connections.cut_off, server.connections.refused) == (3, 7, 0)
 
 
-async def test_who_is_at_work_is_not_pushed_out():
-    """Without anybody who waits, the new one is refused, in the words of the protocol."""
+async def test_a_connection_at_work_is_not_replaced():
+    """If no connection is idle, the new one is refused with an answer of the protocol."""
     server = Server(3, refusal=b"no room")
     working = [server.connect(work=True) for _ in range(3)]
     late = server.connect()
@@ -100,8 +100,8 @@ async def test_who_is_at_work_is_not_pushed_out():
     assert states(working) == ["open", "aborted", "open"]
 
 
-async def test_who_waits_too_long_is_cut_off():
-    """Also when it sends a little now and then: what counts is a whole request."""
+async def test_an_idle_connection_is_cut_off():
+    """Also if it sends a few bytes now and then: only a whole request counts."""
     server = Server()
     slow, working = server.connect(), server.connect(work=True)
     for _ in range(int(WAIT_S)):
@@ -112,8 +112,8 @@ async def test_who_waits_too_long_is_cut_off():
     assert server.served[0].heard == [b"X"] * int(WAIT_S)
 
 
-async def test_the_wait_begins_anew_with_each_request():
-    """A connection that is kept for the next request has its full time again."""
+async def test_the_idle_time_starts_again_after_each_request():
+    """A connection that is kept for the next request has its full time."""
     server = Server()
     kept = server.connect()
     for _ in range(3):
@@ -122,11 +122,11 @@ async def test_the_wait_begins_anew_with_each_request():
             await asyncio.sleep(10 * WAIT_S)
     assert kept.state == "open"
     await asyncio.sleep(WAIT_S + 0.1)
-    assert (kept.state, server.connections.cut_off) == ("aborted", 0)  # as clients do, so nobody is told
+    assert (kept.state, server.connections.cut_off) == ("aborted", 0)  # normal for clients, so it is not counted
 
 
-async def test_who_does_not_take_an_answer_is_cut_off():
-    """Although the server is at work for it; who takes its time, but takes, is not."""
+async def test_a_client_that_does_not_read_its_answer_is_cut_off():
+    """Although the server works for it. A client that reads slowly is not cut off."""
     server = Server(4)
     silent, slow, quick = (server.connect(work=True) for _ in range(3))
     for line in (silent, slow, quick):
@@ -170,16 +170,16 @@ async def test_clients_that_read_slowly_share_one_timer(monkeypatch):
     assert len(calls) <= 3 * 30 + 1, "a timer for each time that one of three connections is due"
 
 
-async def test_who_does_not_take_an_answer_makes_room():
-    """It keeps nobody out."""
+async def test_a_client_that_does_not_read_its_answer_makes_room():
+    """For a new client."""
     server = Server(2)
     stalled, working = server.connect(work=True), server.connect(work=True)
     server.protocols[stalled].pause_writing()
     assert states([server.connect(), stalled, working]) == ["open", "aborted", "open"]
 
 
-async def test_one_other_host_gets_half():
-    """The rest stays for others; on this host, everybody has the same address."""
+async def test_another_host_gets_half_of_the_connections():
+    """Loopback may have all of them, because every client of this host has that address."""
     server = Server(6)
     theirs = [server.connect("10.0.0.1") for _ in range(5)]
     ours = [server.connect() for _ in range(3)]
@@ -191,8 +191,8 @@ async def test_one_other_host_gets_half():
     assert busy.connect("10.0.0.2").state == "open"
 
 
-async def test_a_host_with_too_many_pushes_out_only_its_own():
-    """Although others have waited for longer, and there is no room for anybody."""
+async def test_a_host_with_too_many_connections_replaces_only_its_own():
+    """Although those of other hosts have been idle for longer, and there is no room."""
     server = Server(4)
     ours = [server.connect() for _ in range(2)]
     theirs = [server.connect("10.0.0.1") for _ in range(10)]
@@ -200,19 +200,19 @@ async def test_a_host_with_too_many_pushes_out_only_its_own():
     assert states(theirs) == ["aborted"] * 8 + ["open"] * 2
 
 
-async def test_too_much_before_a_name_is_cut_off():
-    """A stranger cannot have the server keep more than so many bytes; who is known may send what it likes."""
+async def test_too_many_bytes_before_the_first_work_are_cut_off():
+    """A stranger cannot make the server keep many bytes; a known client may send any number."""
     server = Server(most_unread=100)
     stranger, known = server.connect(), server.connect(work=True)
     for line in (stranger, known):
         server.protocols[line].data_received(b"x" * 100)
         server.protocols[line].data_received(b"x")
     assert states([stranger, known]) == ["aborted", "open"]
-    assert [len(it.heard) for it in server.served] == [1, 2]
+    assert [len(protocol.heard) for protocol in server.served] == [1, 2]
 
 
-async def test_what_is_closed_is_forgotten():
-    """By whomever it was closed."""
+async def test_a_closed_connection_is_forgotten():
+    """Whichever side closed it."""
     server = Server()
     line = server.connect("10.0.0.1")
     server.protocols[line].connection_lost(None)
@@ -226,7 +226,7 @@ async def test_what_is_closed_is_forgotten():
 
 
 async def test_a_flood_is_one_line_in_the_log():
-    """A minute, with how many were left out."""
+    """A minute. The next line says how many were left out."""
     server = Server(1)
     with structlog.testing.capture_logs() as logged:
         for _ in range(100):
@@ -241,7 +241,7 @@ async def test_a_flood_is_one_line_in_the_log():
 @pytest.mark.parametrize(
     ("files", "most"), [(64, 16), (256, 64), (1024, 384), (4096, 512), (resource.RLIM_INFINITY, 512)]
 )
-def test_files_are_left_for_others(monkeypatch, files, most):
-    """Two servers together leave some to the database, the broker and the actors."""
+def test_some_files_stay_free(monkeypatch, files, most):
+    """Two servers together leave some for the database, the broker and the actors."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
     assert most_connections(512) == most

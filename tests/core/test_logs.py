@@ -83,7 +83,7 @@ loop.close()
 
 
 def test_what_a_library_repeats_is_written_once_a_minute():
-    """The next line says how many were left out; what differs in a line besides its kind does not matter."""
+    """The next line says how many were left out. Lines of the same kind may differ in their details."""
     done = subprocess.run([sys.executable, "-c", REPEATING], capture_output=True, text=True, timeout=60, check=True)
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert [(line["logger"], line.get("left_out")) for line in lines] == [
@@ -112,8 +112,8 @@ except ValueError as error:
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_a_log_commands_no_terminal(form):
-    """Nor do texts of others look like lines of ours, but inside a traceback."""
+def test_a_log_sends_no_control_characters(form):
+    """And no text from outside looks like a log line of its own, except inside a traceback."""
     done = subprocess.run([sys.executable, "-c", HOSTILE, form], capture_output=True, text=True, timeout=60, check=True)
     own = re.sub("\x1b\\[[0-9;]*m", "", done.stderr)  # the colours of the console
     assert all(line.isprintable() for line in own.split("\n"))

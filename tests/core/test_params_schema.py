@@ -1,4 +1,4 @@
-"""What nodes announce about parameters: kept flat and small, and never the reason why others wait."""
+"""Parameter schemas that nodes announce: they are made flat and small, and never take long."""
 
 import contextlib
 import enum
@@ -40,7 +40,7 @@ FLAT = flatten(Many.model_json_schema())
 
 
 def bomb(depth: int = 40) -> dict[str, Any]:
-    """Every definition refers twice to the next, so that a value is checked against the last 2^depth times."""
+    """Every definition refers twice to the next: a naive validator checks a value 2^depth times against the last."""
     twice = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(depth)}
     return {"$defs": twice | {f"d{depth}": {"type": "integer"}}, "properties": {"size": {"$ref": "#/$defs/d0"}}}
 
@@ -99,7 +99,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize("schema", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("size", [1, "a" * 40 + "!", [0] * 20_000])
 def test_no_schema_takes_long_or_grows(schema: dict[str, Any], size: Any) -> None:
-    """Neither when it is heard nor when a value is held against it, and what is left of it is small."""
+    """To flatten a schema and to validate a value takes little time, and the flat schema is small."""
     begun = time.process_time()
     flat = flatten(schema)
     try:
@@ -126,7 +126,7 @@ MORE_WORDS = (
 )
 TEXTS = st.sampled_from(WORDS + MORE_WORDS) | st.text(max_size=5)
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
-ANYTHING = st.recursive(PLAIN, lambda it: st.lists(it, max_size=4) | st.dictionaries(TEXTS, it, max_size=5))
+ANYTHING = st.recursive(PLAIN, lambda part: st.lists(part, max_size=4) | st.dictionaries(TEXTS, part, max_size=5))
 PARAMETERS = st.dictionaries(st.sampled_from(["a", "size"]), st.dictionaries(TEXTS, ANYTHING, max_size=5), max_size=2)
 SCHEMAS = st.dictionaries(TEXTS, ANYTHING) | st.builds(
     lambda properties, more: {**more, "properties": properties}, PARAMETERS, st.dictionaries(TEXTS, ANYTHING)
@@ -135,8 +135,8 @@ SCHEMAS = st.dictionaries(TEXTS, ANYTHING) | st.builds(
 
 @settings(max_examples=500, deadline=None)
 @given(schema=SCHEMAS, params=st.dictionaries(st.sampled_from(["a", "size"]), ANYTHING, max_size=2))
-def test_nothing_that_is_announced_or_asked_for_is_a_bug(schema: Any, params: Any) -> None:
-    """Whatever it is, it becomes flat, and parameters fit or are refused."""
+def test_no_schema_and_no_parameters_raise_anything_else(schema: Any, params: Any) -> None:
+    """Any schema becomes flat, and any parameters fit or are refused."""
     flat = flatten(schema)
     assert flatten(flat) == flat
     rules_of(flat)
@@ -145,7 +145,7 @@ def test_nothing_that_is_announced_or_asked_for_is_a_bug(schema: Any, params: An
 
 
 def test_one_schema_holds_a_limited_number_of_values() -> None:
-    """However often it refers to the same ones."""
+    """Even if it refers to the same values many times."""
     values = list(range(100))
     few: dict[str, Any] = {
         "$defs": {"e": {"enum": values}},
@@ -157,7 +157,7 @@ def test_one_schema_holds_a_limited_number_of_values() -> None:
 
 
 def test_a_model_becomes_flat() -> None:
-    """Types, bounds, values, defaults and what is said to people stay; patterns and places in a list do not."""
+    """Types, bounds, values, defaults and descriptions stay; patterns and the items of tuples do not."""
     assert FLAT["properties"] == {
         "size": {
             "anyOf": [{"type": "integer", "minimum": 64, "maximum": 4096, "multipleOf": 16}, {"type": "null"}],
@@ -209,8 +209,8 @@ def test_a_model_becomes_flat() -> None:
         ({}, "parameter 'needed' of check 'c' must be given"),
     ],
 )
-def test_what_does_not_fit_is_refused(params: dict[str, Any], message: str) -> None:
-    """With the parameter, what is wrong with it, and what would be right."""
+def test_parameters_that_do_not_fit_are_refused(params: dict[str, Any], message: str) -> None:
+    """The error names the parameter, what is wrong with it, and what would be right."""
     with pytest.raises(Refused) as caught:
         require_fit("c", FLAT, params if "sise" in params or not params else {"needed": 1, **params})
     assert message in str(caught.value)
@@ -225,35 +225,35 @@ def test_what_does_not_fit_is_refused(params: dict[str, Any], message: str) -> N
         {"table": {"a": 1}, "shape": [1, 2]},
     ],
 )
-def test_what_fits_is_taken(params: dict[str, Any]) -> None:
-    """So is a number without a fraction for an integer, as JSON has but one kind of number."""
+def test_parameters_that_fit_are_accepted(params: dict[str, Any]) -> None:
+    """A number without a fraction fits an integer, because JSON has only one kind of number."""
     require_fit("c", FLAT, {"needed": 1, **params})
 
 
-def test_where_nothing_is_known_the_node_decides() -> None:
-    """A schema that goes beyond the bounds refuses nothing."""
+def test_without_a_schema_the_node_decides() -> None:
+    """A schema beyond the bounds becomes empty, and refuses nothing."""
     require_fit("c", flatten(HOSTILE["ten thousand parameters"]), {"anything": [1]})
 
 
 def test_true_is_not_one() -> None:
-    """JSON tells them apart, and so do the values of an enumeration."""
+    """JSON distinguishes them, also among the values of an enumeration."""
     flat = flatten({"properties": {"level": {"enum": [1, 2]}}})
     require_fit("c", flat, {"level": 1.0})
     with pytest.raises(Refused, match="True is not one of"):
         require_fit("c", flat, {"level": True})
 
 
-def test_what_is_said_to_people_is_no_rule() -> None:
-    """Two nodes of which one has another description of a parameter have the same check; another default is another."""
-    said = flatten({"properties": {"size": {"type": "integer", "description": "a", "default": 1}}})
-    otherwise = flatten({"properties": {"size": {"type": "integer", "description": "b", "default": 1}}})
-    other = flatten({"properties": {"size": {"type": "integer", "description": "a", "default": 2}}})
-    assert rules_of(said) == rules_of(otherwise) != rules_of(other)
+def test_descriptions_are_no_rules() -> None:
+    """Checks that differ only in the description of a parameter are the same; with another default they differ."""
+    one = flatten({"properties": {"size": {"type": "integer", "description": "a", "default": 1}}})
+    described = flatten({"properties": {"size": {"type": "integer", "description": "b", "default": 1}}})
+    defaulted = flatten({"properties": {"size": {"type": "integer", "description": "a", "default": 2}}})
+    assert rules_of(one) == rules_of(described) != rules_of(defaulted)
     assert rules_of({}) == {}
 
 
 def test_a_check_is_announced_flat() -> None:
-    """Whoever made the announcement, an agent of the release before this one among them."""
+    """Also if an agent of an earlier release announces a full JSON schema."""
     info = CheckInfo(
         name="c",
         summary="",

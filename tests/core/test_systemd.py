@@ -62,7 +62,7 @@ async def test_the_watchdog_hears_from_the_main_loop(supervisor):
 
 @pytest.mark.looptime
 async def test_the_watchdog_hears_nothing_while_something_hangs(supervisor):
-    """It is told again when that is over."""
+    """The notifications start again afterwards."""
     listener, name = supervisor
     listener.setblocking(False)
     well = [True, False, False, True]

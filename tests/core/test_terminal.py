@@ -1,4 +1,4 @@
-"""What goes to a terminal: text as it is, and nothing that a terminal would obey or show as something else."""
+"""Output to a terminal: text stays as it is, and characters that control the terminal are replaced."""
 
 import ast
 import io
@@ -36,8 +36,8 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("char", COMMANDS.values(), ids=COMMANDS)
-def test_what_commands_a_terminal_is_replaced(char, capsys):
-    """In whatever way it goes out."""
+def test_control_characters_are_replaced(char, capsys):
+    """By every function that prints."""
     assert for_terminal(f"a{char}b\n\tc") == "a\ufffdb\n\tc"
     assert in_one_line(f"a{char}b\n\t c") in ("a\ufffdb c", "a b c")
     assert char not in table(("A", "B"), [(f"a{char}b", "c")])
@@ -49,14 +49,14 @@ def test_what_commands_a_terminal_is_replaced(char, capsys):
     assert json.loads(data) == {"a": f"a{char}b"}
 
 
-def test_what_people_write_stays():
-    """Whatever their language."""
+def test_printable_text_is_not_changed():
+    """In any language."""
     text = "für ⟨x⟩ — 測試 \N{GREEK SMALL LETTER MU}s, naïve ✓"
     assert for_terminal(text) == in_one_line(text) == text
 
 
-def test_what_a_node_says_looks_like_no_line_of_ours():
-    """A finding with a line break forges no row and no step."""
+def test_text_from_a_node_forges_no_line():
+    """A line break in a finding makes no row of a table and no step of a story."""
     assert table(("NODE", "HEALTH"), [("n1\nn2  HEALTHY\r\nn3\u2028n4", "FAILED")]).count("\n") == 1
     assert in_one_line("it is bad\n2026-01-01T00:00:00.000Z  health  all is well\r\n") == (
         "it is bad 2026-01-01T00:00:00.000Z health all is well"
@@ -64,14 +64,14 @@ def test_what_a_node_says_looks_like_no_line_of_ours():
 
 
 def test_a_narrow_encoding_is_no_error():
-    """A question mark stands for what it lacks."""
+    """A question mark replaces characters that it lacks."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     say("für \x1b", file=out)
     assert out.buffer.getvalue() == b"f?r ?\n"
 
 
 @pytest.mark.parametrize(("is_terminal", "shown"), [(True, "a\ufffd[2J\n"), (False, "a\x1b[2J\n")])
-def test_a_document_is_made_harmless_for_people_only(monkeypatch, is_terminal, shown):
+def test_a_document_is_changed_for_terminals_only(monkeypatch, is_terminal, shown):
     """A program that reads it gets every byte."""
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: is_terminal)
@@ -82,11 +82,11 @@ def test_a_document_is_made_harmless_for_people_only(monkeypatch, is_terminal, s
 
 PACKAGES = ("core/muster", "agent/muster_agent", "coordinator/muster_coordinator", "plugins/muster_plugins")
 ALLOWED = {"core/muster/terminal.py", "coordinator/muster_coordinator/reports/progress.py"}
-"""The second moves the cursor itself; what it writes of others has gone through `in_one_line`."""
+"""The second moves the cursor itself; it passes text from outside through `in_one_line`."""
 
 
-def prints(tree):
-    """Whether a module writes to a terminal by itself."""
+def writes_to_terminal(tree):
+    """Whether a module writes to a terminal itself."""
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = ast.unparse(call.func)
         if name == "print" or name.endswith((".echo", ".secho", "stdout.write", "stderr.write", "_out.write")):
@@ -94,9 +94,9 @@ def prints(tree):
     return False
 
 
-def test_nobody_else_prints():
-    """So that whatever is printed, today or one day, goes through the one place that makes it harmless."""
+def test_all_output_goes_through_one_module():
+    """The module that replaces control characters; this holds for new code, too."""
     modules = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     assert len(modules) > 200
-    found = {str(path.relative_to(ROOT)) for path in modules if prints(ast.parse(path.read_text()))}
+    found = {str(path.relative_to(ROOT)) for path in modules if writes_to_terminal(ast.parse(path.read_text()))}
     assert found == ALLOWED

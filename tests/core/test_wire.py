@@ -276,28 +276,28 @@ CHECK = {
             {"rank": -1, "verdict": "PASS", "duration_s": 1}]}),
     ],
 )  # fmt: skip
-def test_what_nobody_can_mean_is_refused(topic, fields):
-    """Numbers, names and sizes that would only be wrong later are malformed where they come in."""
+def test_impossible_values_are_refused(topic, fields):
+    """Numbers, names and sizes that would cause errors later are malformed when they arrive."""
     message = {**presence_table(), **fields}
     with pytest.raises(RemoteError, match="malformed"):
         codec.decode_from_node(topic, "n1", json.dumps(message).encode())
 
 
-def test_texts_are_made_readable():
-    """What steers a terminal is replaced, and what is too long is shortened; nothing else changes."""
-    said = {**presence_table(), "kind": "declined", "group": "g", "reason": "busy"}
+def test_texts_are_made_printable():
+    """Control characters are replaced, and long texts are shortened; nothing else changes."""
+    declined = {**presence_table(), "kind": "declined", "group": "g", "reason": "busy"}
     for text, kept in {
         "all well\n\tGPU 3 — ☂": "all well\n\tGPU 3 — ☂",
         "\x1b[2Jgone\x00\u202e": "\ufffd[2Jgone\ufffd\ufffd",
         "x" * 5000: "x" * 4095 + "…",
     }.items():
-        message = codec.decode_from_node(NodeTopic.GROUP, "n1", json.dumps({**said, "detail": text}).encode())
+        message = codec.decode_from_node(NodeTopic.GROUP, "n1", json.dumps({**declined, "detail": text}).encode())
         assert isinstance(message, Declined)
         assert message.detail == kept
 
 
 def test_numbers_that_json_lacks_become_null():
-    """Also where they stand deep in facts, so that everybody can read what is written."""
+    """Also deep in facts, so that every JSON parser can read what is stored."""
     run = {"id": "r", "node": "n1", "check": "c", "verdict": "PASS", "started_at": 0, "duration_s": 1, "seq": 1}
     facts = {"a": [1.5, {"b": float("nan")}], "c": float("inf")}
     report = {**presence_table(), "stream": "s", "after": 0, "runs": [{**run, "facts": facts, "metrics": {"m": 1e308}}]}

@@ -1,4 +1,4 @@
-"""docker/accounts: it makes accounts for names that are safe at the broker, and for no others."""
+"""docker/accounts creates accounts for names that are safe at the broker, and for no others."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ from tests.brokers import DOCKER
 
 @pytest.fixture
 def accounts(tmp_path):
-    """Runs a copy of the script: `accounts("n1")`; what it writes is in `secrets` beside it."""
+    """Runs a copy of the script, `accounts("n1")`; it writes into `secrets` next to it."""
     script = tmp_path / "accounts"
     shutil.copy(DOCKER / "accounts", script)
 
@@ -31,7 +31,7 @@ def test_nodes_and_the_coordinator_get_accounts(accounts, tmp_path):
 
 @pytest.mark.parametrize("name", ["+", "#", "a/b", "n+", "", "../n1", "%u x", "-n", "n1:x", "n1\nn2", "é", "N" * 247])
 def test_odd_names_are_refused(accounts, tmp_path, name):
-    """Before anything is written, with what would be right."""
+    """Before anything is written; the error says what would be right."""
     done = accounts("node-1", name)
     assert done.returncode == 64
     assert "use letters, digits and ._-" in done.stderr

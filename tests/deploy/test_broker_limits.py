@@ -1,13 +1,14 @@
-"""What one account can have the broker keep: the limits in our settings, and a Mosquitto that runs into them."""
+"""How much the broker keeps for one account: the limits in our settings, and a Mosquitto that reaches them."""
 
 import re
 from contextlib import suppress
 
-import aiomqtt
 import psutil
 import pytest
+from benchmarks.mqtt_packets import PUBLISH, header
 from tests.brokers import ROOT, docker_settings, write_passwords
-from tests.deploy.raw_mqtt import PUBLISH, RawClient, header, published
+from tests.deploy.clients import client
+from tests.deploy.raw_mqtt import RawClient, published
 
 from muster.wire.codec import MAX_MESSAGE_BYTES
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
@@ -18,13 +19,9 @@ ACK = TOPICS.node("n1", NodeTopic.ACK)
 LIMIT = re.compile(r"^(max_\w+|message_size_limit|memory_limit) (\d+)$", re.MULTILINE)
 
 
-def client(port: int, name: str, **more) -> aiomqtt.Client:
-    return aiomqtt.Client("127.0.0.1", port, username=name, password=name, **more)
-
-
 @pytest.fixture(scope="module")
 def start(tmp_path_factory, new_mosquitto, mosquitto_program):
-    """Starts a broker with our settings, in which some limits are other numbers."""
+    """Starts a broker with our settings and other numbers for some limits: `start(max_queued_messages=50)`."""
     passwords = tmp_path_factory.mktemp("accounts") / "passwords"
     write_passwords(passwords, {name: name for name in ("coordinator", "n1", "n2")})
 
@@ -41,13 +38,13 @@ def start(tmp_path_factory, new_mosquitto, mosquitto_program):
 
 @pytest.fixture(scope="module")
 def broker(start):
-    """A broker with our limits as they are."""
+    """A broker with our limits."""
     with start() as running:
         yield running
 
 
-async def test_the_coordinator_gets_what_ten_thousand_nodes_have_said(broker):
-    """None of their retained messages is lost while it is too busy to read."""
+async def test_the_coordinator_gets_the_retained_messages_of_ten_thousand_nodes(broker):
+    """None of them is lost while the coordinator is too busy to read."""
     nodes, payload = 10_000, b"x" * 2000
     topics = [f"muster/v1/default/node/{node:05}/{topic}" for node in range(nodes) for topic in FROM_NODE[:2]]
     size = sum(len(published(topic, payload)) for topic in topics)
@@ -57,12 +54,12 @@ async def test_the_coordinator_gets_what_ten_thousand_nodes_have_said(broker):
         coordinator.subscribe("muster/v1/default/node/+/+")
         coordinator.subscribe("muster/v1/default/coordinator")
         async with client(broker.port, "n1") as node:
-            await node.subscribe(ACK, qos=1)  # its answer comes when the broker has queued all of them
+            await node.subscribe(ACK, qos=1)  # the broker answers after it has queued all of them
             assert len(coordinator.receive(5 + size + 5)) == 5 + size + 5
 
 
-async def test_queue_of_a_node_that_does_not_read_has_an_end(start):
-    """What is beyond is dropped, and nobody else feels it."""
+async def test_the_queue_of_a_node_that_does_not_read_is_bounded(start):
+    """The broker drops further messages, and keeps the connection of the sender."""
     session = {"identifier": "n1", "clean_session": False}
     with start(max_queued_messages=50) as broker:
         async with client(broker.port, "n1", **session) as node:
@@ -76,8 +73,8 @@ async def test_queue_of_a_node_that_does_not_read_has_an_end(start):
                 assert [*kept, int((await anext(node.messages)).payload)] == [*range(50), 60]
 
 
-async def test_a_message_that_is_too_large_goes_nowhere(broker):
-    """The largest of the protocol does."""
+async def test_a_message_that_is_too_large_is_not_delivered(broker):
+    """The largest message of our protocol is."""
     async with client(broker.port, "coordinator") as coordinator, client(broker.port, "n1") as node:
         await coordinator.subscribe(REPORT, qos=1)
         await node.publish(REPORT, b"x" * (MAX_MESSAGE_BYTES + 1), qos=1)
@@ -85,20 +82,20 @@ async def test_a_message_that_is_too_large_goes_nowhere(broker):
         assert len((await anext(coordinator.messages)).payload) == MAX_MESSAGE_BYTES
 
 
-def test_a_packet_that_is_too_large_is_refused_at_its_beginning(broker):
-    """Before memory is set aside for the rest of it."""
+def test_a_packet_that_is_too_large_is_refused_after_its_header(broker):
+    """Before the broker allocates memory for the rest of it."""
     with RawClient(broker.port, "n1") as node:
         node.send(header(PUBLISH, 200 << 20))
         assert node.receive(1) == b""
 
 
-async def test_memory_has_an_end(start):
-    """A flood that the coordinator does not keep up with costs the one who makes it the connection."""
+async def test_the_broker_s_memory_is_bounded(start):
+    """If a node sends faster than the coordinator reads, the broker closes that node's connection, and no other."""
     limit = 64 << 20
     with start(memory_limit=limit) as broker, RawClient(broker.port, "coordinator") as coordinator:
         coordinator.subscribe(TOPICS.every_node(NodeTopic.REPORT))
         async with client(broker.port, "n2") as other:
-            with RawClient(broker.port, "n1") as node, suppress(OSError):
+            with RawClient(broker.port, "n1") as node, suppress(ConnectionError):
                 for _ in range(300):
                     node.send(published(REPORT, b"x" * (1 << 20)))
                 assert node.receive(1) == b""
@@ -107,7 +104,7 @@ async def test_memory_has_an_end(start):
 
 
 def test_both_brokers_have_the_same_limits():
-    """The one of docker/ and the one in Kubernetes."""
+    """The broker of docker/ and the broker in Kubernetes."""
     files = (ROOT / "docker" / "mosquitto.conf", ROOT / "daemonset" / "components" / "broker" / "mosquitto.conf")
     ours, theirs = (dict(LIMIT.findall(path.read_text(encoding="utf-8"))) for path in files)
     assert ours == theirs

@@ -1,4 +1,4 @@
-"""What muster depends on: floors without known holes, pins that were tested, and installations that use the pins."""
+"""Dependencies: minimum versions without known vulnerabilities, tested pins, and installations that use the pins."""
 
 import re
 import subprocess
@@ -23,16 +23,16 @@ FIXED_IN = {
     "pillow": "12.3.0",  # CVE-2026-59199 and others: writes beyond the heap
     "torch": "2.8.0",  # CVE-2025-3730; weights that run code: 2.6.0
 }
-"""By package, the first version without the holes that are known of it."""
+"""By package, the first version without known vulnerabilities."""
 
 DOCUMENTED = [ROOT / "README.md", ROOT / "docker" / "Dockerfile", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def requirements() -> dict[str, list[Requirement]]:
-    """What each extra asks for besides other extras; "" for what is always installed."""
+    """The requirements of each extra without other extras; "" for what is always installed."""
     extras = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
     asked = {extra: [Requirement(line) for line in lines] for extra, lines in extras.items()}
-    return {extra: [each for each in them if each.name != PROJECT["name"]] for extra, them in asked.items()}
+    return {extra: [one for one in wanted if one.name != PROJECT["name"]] for extra, wanted in asked.items()}
 
 
 def pins(text: str) -> dict[str, Version]:
@@ -41,46 +41,46 @@ def pins(text: str) -> dict[str, Version]:
     return {canonicalize_name(name): Version(version) for name, version in found}
 
 
-EVERY = {canonicalize_name(each.name): each for them in requirements().values() for each in them}
+EVERY = {canonicalize_name(one.name): one for wanted in requirements().values() for one in wanted}
 PINS = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_pin_is_what_the_package_asks_for(name):
-    """At or above the floor, below the ceiling: or else nothing could be installed with the constraints."""
+def test_a_pin_fits_the_requirement(name):
+    """Otherwise nothing could be installed with the constraints."""
     assert name not in PINS or EVERY[name].specifier.contains(PINS[name])
 
 
 def test_everything_that_guides_install_is_pinned():
-    """In whatever they install beside what is always there."""
-    asked = [each for extra in ("", *INSTALLED_BY_GUIDES) for each in requirements()[extra]]
-    assert [each.name for each in asked if canonicalize_name(each.name) not in PINS] == []
+    """With every extra that a guide installs."""
+    wanted = [one for extra in ("", *INSTALLED_BY_GUIDES) for one in requirements()[extra]]
+    assert [one.name for one in wanted if canonicalize_name(one.name) not in PINS] == []
 
 
 @pytest.mark.parametrize(("name", "version"), FIXED_IN.items())
-def test_no_floor_lies_below_a_known_hole(name, version):
-    """Neither does a pin."""
-    (floor,) = (Version(each.version) for each in EVERY[name].specifier if each.operator == ">=")
+def test_no_minimum_version_has_a_known_vulnerability(name, version):
+    """Neither has a pin."""
+    (floor,) = (Version(bound.version) for bound in EVERY[name].specifier if bound.operator == ">=")
     assert floor >= Version(version)
     assert PINS.get(name, floor) >= floor
 
 
 @pytest.mark.parametrize("path", DOCUMENTED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documented_installations_use_the_pins(path):
-    """Wherever packages come with what is installed."""
+    """Every command that installs dependencies has `--constraint`."""
     lines = path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     installing = [line for line in lines if re.search(r"\bpip (install|wheel)\b", line) and "--no-deps" not in line]
     assert [line for line in installing if "--constraint" not in line] == []
 
 
 def test_guides_say_how_to_install():
-    """Or the test above would find nothing."""
+    """Otherwise the test above would check nothing."""
     guide = (ROOT / "docs" / "guides" / "fleet.md").read_text(encoding="utf-8")
     assert len(re.findall(r"pip (?:install|wheel) .*--constraint ", guide)) == 5
 
 
 def test_the_wheel_carries_the_pins(tmp_path):
-    """For whoever has nothing but an index, or a directory of wheels."""
+    """For an installation from an index, or from a directory of wheels."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
     (wheel,) = tmp_path.glob("*.whl")
@@ -89,7 +89,7 @@ def test_the_wheel_carries_the_pins(tmp_path):
 
 
 def test_the_audit_reads_the_pins():
-    """The command of the weekly job is for the file that there is."""
+    """The command of the weekly job names an existing file."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = re.findall(r"pip-audit --requirement (\S+)", text)
     assert commands

@@ -61,7 +61,7 @@ def test_agent_takes_nothing_from_anybody(container):
 
 
 def test_a_run_ends_before_the_agent(manifests, pod, container):
-    """At its own limit, since at that of the container both are killed: it holds shared memory and residents, too."""
+    """At its own limit: at the container's, both are killed. Shared memory and resident processes count there, too."""
     settings = tomllib.loads(manifests["ConfigMap", "muster-settings"]["data"]["muster.toml"])
     (shared,) = [volume["emptyDir"]["sizeLimit"] for volume in pod["volumes"] if volume["name"] == "shared-memory"]
     taken_gib = settings["agent"]["memory_limit_gib"] + int(shared.removesuffix("Gi")) + 2 * RESIDENT_BYTES / 2**30

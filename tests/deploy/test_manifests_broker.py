@@ -13,6 +13,7 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from tests.brokers import ROOT, kubernetes_settings
+from tests.deploy.clients import delivered
 from tests.deploy.test_manifests import SECRETS
 
 from muster.config import BrokerSettings
@@ -37,14 +38,14 @@ def secrets(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def broker(secrets, new_mosquitto, mosquitto_program) -> Iterator[str]:
-    """On a free port, as it is started in Kubernetes."""
+    """Mosquitto on a free port, with the settings that it has in Kubernetes; gives its URL."""
     with new_mosquitto(kubernetes_settings(secrets / "muster-broker-tls"), mosquitto_program) as running:
         yield f"mqtts://127.0.0.1:{running.port}"
 
 
 @pytest.fixture(scope="module")
 def certify(secrets, tmp_path_factory):
-    """A directory with the certificate and key that the agent on a node gets: `certify("n1")`."""
+    """Makes a directory with the certificate and key of a node's agent: `certify("n1")`."""
     authority = Authority.read(secrets / "muster-authority")
 
     def certifying(node: str) -> Path:
@@ -61,7 +62,7 @@ def certify(secrets, tmp_path_factory):
 
 @pytest.fixture
 def connect(broker):
-    """Makes clients with the files of a directory. They come by another name than the one in the broker's own."""
+    """Makes clients with the files of a directory. They do not check the host name in the broker's certificate."""
 
     def connecting(files: Path, **more: Any) -> aiomqtt.Client:
         settings = BrokerSettings(
@@ -74,41 +75,28 @@ def connect(broker):
     return connecting
 
 
-async def heard(listener: aiomqtt.Client, sender: aiomqtt.Client, topics: list[str], last: str) -> set[str]:
-    """What of `topics`, published by `sender`, comes to `listener` before a `last` that surely does."""
-    for topic in [*topics, last]:
-        await sender.publish(topic, b"x", qos=1)
-    arrived: set[str] = set()
-    async with asyncio.timeout(20):
-        async for message in listener.messages:
-            if message.topic.value == last:
-                return arrived
-            arrived.add(message.topic.value)
-    return arrived
-
-
 @pytest.mark.parametrize("node", ["n1", "ip-10-0-0-1.ec2.internal", "n" * 253])
-async def test_a_node_says_what_it_has_to_say(secrets, certify, connect, node):
-    """Under its own name, and nothing that is for the coordinator to say."""
+async def test_a_node_publishes_its_own_messages(secrets, certify, connect, node):
+    """It publishes under its own name only, and nothing that only the coordinator may publish."""
     last, *own = [TOPICS.node(node, topic) for topic in FROM_NODE]
     forbidden = [TOPICS.coordinator, TOPICS.references, "elsewhere", *(TOPICS.node(node, topic) for topic in TO_NODE)]
     forbidden += [TOPICS.node("n2", topic) for topic in FROM_NODE]
     async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify(node)) as agent:
         await coordinator.subscribe("muster/v1/#", qos=1)
-        assert await heard(coordinator, agent, [*forbidden, *own], last) == set(own)
+        assert await delivered(coordinator, agent, [*forbidden, *own], last) == set(own)
 
 
-async def test_a_node_hears_what_is_meant_for_it(secrets, certify, connect):
-    """Its own orders and the coordinator's words, nothing for or from others."""
+async def test_a_node_reads_only_what_is_sent_to_it(secrets, certify, connect):
+    """Its own orders and what the coordinator sends to all; nothing to or from other nodes."""
     meant = [*(TOPICS.node("n1", topic) for topic in TO_NODE), TOPICS.references]
     others = [TOPICS.node("n2", topic) for topic in (*TO_NODE, *FROM_NODE)]
     async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify("n1")) as agent:
         await agent.subscribe("muster/v1/#", qos=1)
-        assert await heard(agent, coordinator, [*others, *meant], TOPICS.coordinator) == set(meant)
+        assert await delivered(agent, coordinator, [*others, *meant], TOPICS.coordinator) == set(meant)
 
 
-async def test_agents_work_side_by_side_and_take_no_other_s_place(certify, connect):
-    """A client id of one's choice, another's, ends nobody's connection."""
+async def test_another_node_s_client_id_ends_no_connection(certify, connect):
+    """A client that asks for the client id of another node's agent replaces only connections of its own account."""
     topic = TOPICS.node("n2", NodeTopic.ACK)
     async with connect(certify("n2"), identifier="muster-default-n2") as victim, connect(certify("n1")):
         for identifier in ("muster-default-n2", "n2"):
@@ -118,7 +106,7 @@ async def test_agents_work_side_by_side_and_take_no_other_s_place(certify, conne
 
 
 async def test_a_renewed_certificate_is_the_same_client(certify, connect):
-    """A node's new connection takes the place of its old one."""
+    """A node's new connection replaces its old one."""
     async with connect(certify("n1")) as old, connect(certify("n1")):
         with pytest.raises(aiomqtt.MqttError):
             async with asyncio.timeout(20):
@@ -126,17 +114,17 @@ async def test_a_renewed_certificate_is_the_same_client(certify, connect):
                     pass
 
 
-async def test_the_account_that_all_nodes_shared_is_gone(certify, connect, secrets):
-    """Nothing is special about the name `node`."""
+async def test_the_account_node_publishes_for_no_other_node(certify, connect, secrets):
+    """All nodes shared the account `node` in earlier releases; it has no special rights any more."""
     async with connect(secrets / "muster-coordinator-tls") as coordinator, connect(certify("node")) as node:
         await coordinator.subscribe("muster/v1/#", qos=1)
         others = [TOPICS.node("n1", topic) for topic in FROM_NODE]
-        assert await heard(coordinator, node, others, TOPICS.node("node", NodeTopic.REPORT)) == set()
+        assert await delivered(coordinator, node, others, TOPICS.node("node", NodeTopic.REPORT)) == set()
 
 
 @pytest.mark.parametrize("server", ["muster-broker", "muster-signer"])
-def test_servers_are_who_the_settings_say(secrets, server):
-    """By the names of their Services, as strict clients want it, such as Python 3.13; and clients they are not."""
+def test_certificates_of_servers_fit_their_names(secrets, server):
+    """They are valid for the name of the Service, also for strict clients such as Python 3.13, and not for clients."""
     files = secrets / f"{server}-tls"
     strictly = ["openssl", "verify", "-x509_strict", "-CAfile", files / "ca.crt"]
     named = ["-purpose", "sslserver", "-verify_hostname", f"{server}.muster.svc", files / "tls.crt"]
@@ -147,9 +135,9 @@ def test_servers_are_who_the_settings_say(secrets, server):
 
 
 def test_both_acl_files_are_the_same_but_for_comments():
-    """The one of docker/ and the one in Kubernetes."""
+    """The ACL of docker/ and the ACL in Kubernetes."""
     files = (ROOT / "docker" / "mosquitto.acl", ROOT / "daemonset" / "components" / "broker" / "mosquitto.acl")
-    lines = [[it for it in path.read_text(encoding="utf-8").splitlines() if it[:1] != "#"] for path in files]
+    lines = [[line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] != "#"] for path in files]
     assert lines[0] == lines[1] != []
 
 
@@ -163,7 +151,7 @@ def test_the_secrets_are_those_that_the_manifests_name(secrets):
 
 
 def test_the_authority_s_key_is_in_one_secret(secrets):
-    """Nobody but the signer has it."""
+    """In the signer's."""
     key = (secrets / "muster-authority" / "tls.key").read_bytes()
     assert [path.parent.name for path in secrets.rglob("*") if path.is_file() and path.read_bytes() == key] == [
         "muster-authority"

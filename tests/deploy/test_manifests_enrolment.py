@@ -1,4 +1,4 @@
-"""How an agent's pod gets its certificate: programs find what is mounted, and no node gets what is not its."""
+"""How an agent's pod gets its certificate: the programs find their files, and no node gets another one's key."""
 
 import inspect
 from typing import Any
@@ -29,20 +29,22 @@ def sign(pods):
 
 
 def mounts(container):
-    """By where it is, the volume that a container sees and whether it may write there."""
-    return {it["mountPath"]: (it["name"], not it.get("readOnly", False)) for it in container["volumeMounts"]}
+    """By path, the name of the volume, and whether the container may write to it."""
+    return {
+        mount["mountPath"]: (mount["name"], not mount.get("readOnly", False)) for mount in container["volumeMounts"]
+    }
 
 
 def volume(pod, name):
-    return next(it for it in pod["volumes"] if it["name"] == name)
+    return next(volume for volume in pod["volumes"] if volume["name"] == name)
 
 
 def defaults(command):
-    return {name: it.default for name, it in inspect.signature(command).parameters.items()}
+    return {name: parameter.default for name, parameter in inspect.signature(command).parameters.items()}
 
 
 def test_commands_are_there(enrol, sign):
-    """They take no options: their defaults are what the manifests have."""
+    """Without options: their defaults are the paths in the manifests."""
     for container, name in ((enrol, "enrol"), (sign, "sign")):
         group, command = container["args"]
         assert (group, command) == ("kubernetes", name)
@@ -51,7 +53,7 @@ def test_commands_are_there(enrol, sign):
 
 
 def test_agent_finds_what_enrol_writes(agent, enrol):
-    """In memory, where both see it and only one writes; the agent starts when the certificate is there."""
+    """In memory, where both can read and only `enrol` can write; the agent starts after the first certificate."""
     (container,) = agent["containers"]
     directory = str(defaults(commands.enrol)["tls"])
     assert mounts(container)[directory] == ("tls", False)
@@ -62,7 +64,7 @@ def test_agent_finds_what_enrol_writes(agent, enrol):
 
 
 def test_enrol_finds_its_token_and_the_signer(manifests, agent, enrol):
-    """The token is for the signer alone, of the account that the signer takes, and the agent does not see it."""
+    """The token is for the signer alone and of the account that it accepts; the agent's container does not have it."""
     expected = defaults(commands.enrol)
     (source,) = volume(agent, "signer-token")["projected"]["sources"]
     token = source["serviceAccountToken"]
@@ -76,8 +78,8 @@ def test_enrol_finds_its_token_and_the_signer(manifests, agent, enrol):
     assert mounts(enrol)[str(expected["authority"].parent)] == ("authority", False)
 
 
-def test_enrol_may_nothing_else(enrol):
-    """Whatever the agent's own container may."""
+def test_enrol_has_no_privileges(enrol):
+    """Also in overlays in which the agent's container has some."""
     assert enrol["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
@@ -86,7 +88,7 @@ def test_enrol_may_nothing_else(enrol):
 
 
 def test_signer_finds_its_files(pods, sign):
-    """The authority's key and its own certificate, from Secrets."""
+    """The authority's key and its own certificate come from Secrets."""
     expected = defaults(commands.sign)
     assert mounts(sign)[str(expected["authority"])] == ("authority", False)
     assert mounts(sign)[str(expected["tls"])] == ("tls", False)
@@ -98,12 +100,14 @@ def test_signer_finds_its_files(pods, sign):
 def test_no_node_with_gpus_has_a_key_that_is_not_its_own(pods):
     """A kubelet may read every Secret of a pod on its node."""
     secrets = {
-        name: {it["secret"]["secretName"] for it in pod["volumes"] if "secret" in it} for name, pod in pods.items()
+        name: {volume["secret"]["secretName"] for volume in pod["volumes"] if "secret" in volume}
+        for name, pod in pods.items()
     }
     assert secrets["muster-agent"] == {"muster-ca"}
     assert [name for name, found in secrets.items() if "muster-authority" in found] == ["muster-signer"]
     needed = pods["muster-signer"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (term,) = needed["nodeSelectorTerms"]
     wanted = pods["muster-agent"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    keys = {it["key"] for each in wanted["nodeSelectorTerms"] for it in each["matchExpressions"]}
-    assert {(it["key"], it["operator"]) for it in term["matchExpressions"]} == {(key, "DoesNotExist") for key in keys}
+    keys = {rule["key"] for other in wanted["nodeSelectorTerms"] for rule in other["matchExpressions"]}
+    rules = {(rule["key"], rule["operator"]) for rule in term["matchExpressions"]}
+    assert rules == {(key, "DoesNotExist") for key in keys}

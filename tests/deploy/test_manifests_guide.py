@@ -44,13 +44,14 @@ def test_overlay_can_be_built(overlay, base, kustomize):
     made = kustomize({**overlay, "resources": [base]})
     specs = [document.get("spec", {}) for document in made.values()]
     pods = [spec["template"]["spec"] for spec in specs if "template" in spec]
-    images = {it["image"] for pod in pods for it in (*pod.get("initContainers", ()), *pod["containers"])}
+    containers = [container for pod in pods for container in (*pod.get("initContainers", ()), *pod["containers"])]
+    images = {container["image"] for container in containers}
     assert {image["newName"] + ":" + image["newTag"] for image in overlay["images"]} == images
     assert made["ConfigMap", "muster-environment"]["data"]["MUSTER_EXPECTED_GPUS"] == "8"
 
 
 def test_another_fleet_gets_its_own_acl(tmp_path, kustomize):
-    """The command writes the broker's ACL for the fleet that the settings name, and the overlay puts it there."""
+    """The command writes the broker's ACL for the fleet in the settings, and the overlay mounts it."""
     (addition,) = (block for block in YAML if "MUSTER_FLEET=training" in str(block))
     settings, broker = addition["configMapGenerator"]
     (command,) = re.findall(r"^sed .*?[^\\]$", GUIDE, re.MULTILINE | re.DOTALL)
@@ -67,7 +68,7 @@ def test_another_fleet_gets_its_own_acl(tmp_path, kustomize):
 
 
 def test_signer_can_run_where_all_nodes_have_gpus(kustomize):
-    """With the patch that the guide has for it, and nothing else is changed."""
+    """With the patch of the guide, which changes nothing else."""
     (addition,) = (block for block in YAML if "muster-signer" in str(block))
     before, after = kustomize({"resources": ["../observe"]}), kustomize({"resources": ["../observe"], **addition})
     assert [key for key, document in after.items() if document != before[key]] == [("Deployment", "muster-signer")]

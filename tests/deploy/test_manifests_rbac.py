@@ -39,7 +39,7 @@ def test_coordinator(variant, manifests):
 
 
 def test_signer(manifests):
-    """It asks whose a token is, and no more: it cannot even read its own Secrets."""
+    """It may review tokens, and nothing else: it cannot even read its own Secrets."""
     assert granted(manifests, "muster-signer") == needed(OF_THE_SIGNER)
 
 

@@ -42,16 +42,16 @@ def test_unit_is_hardened(unit):
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
 def test_daemons_are_watched(path):
-    """Each says when it is ready, has the time that this takes, and is restarted when it hangs."""
+    """Each notifies systemd when it is ready, has enough time to start, and is restarted when it hangs."""
     text = path.read_text(encoding="utf-8")
     for line in ("Type=notify", "NotifyAccess=main", "Restart=always"):
         assert f"\n{line}\n" in text
-    said = dict(re.findall(r"^(WatchdogSec|TimeoutStartSec)=(\d+)$", text, re.MULTILINE))
-    assert 30 <= int(said["WatchdogSec"]) <= 60 <= int(said["TimeoutStartSec"])
+    times_s = dict(re.findall(r"^(WatchdogSec|TimeoutStartSec)=(\d+)$", text, re.MULTILINE))
+    assert 30 <= int(times_s["WatchdogSec"]) <= 60 <= int(times_s["TimeoutStartSec"])
 
 
-def test_what_runs_ends_before_the_host_runs_out():
-    """All of the agent's processes together are limited, and the agent goes on when one of a run is killed for it."""
+def test_runs_end_before_the_host_is_out_of_memory():
+    """All processes of the agent's unit together are limited, and the agent survives when one of a run is killed."""
     text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
     for line in ("MemoryMax=75%", "MemorySwapMax=0", "TasksMax=16384", "OOMPolicy=continue"):
         assert f"\n{line}\n" in text

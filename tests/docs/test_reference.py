@@ -46,3 +46,8 @@ def test_every_hook_is_explained(hook):
 def test_every_setting_is_in_the_reference(setting):
     """No setting is left out."""
     assert f"`{setting}" in (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_every_object_of_the_api_says_what_its_values_are():
+    """Also where its keys have a pattern, as names of metrics and nodes have."""
+    assert "| object |" not in (DOCS / "reference" / "api.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ def book(tmp_path: Path) -> Book:
     return Book(path)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def the_fleet(
     tmp_path_factory: pytest.TempPathFactory, new_mosquitto: Callable[[], AbstractContextManager[Any]], mischief: Path
 ) -> Iterator[Fleet]:
@@ -38,13 +38,13 @@ def fleet(the_fleet: Fleet) -> Fleet:
     return the_fleet
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def reservations(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory in which each of the sixteen agents has a file of its node's name for as long as it is leased."""
     return tmp_path_factory.mktemp("reservations")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sixteen_agents(
     tmp_path_factory: pytest.TempPathFactory,
     new_mosquitto: Callable[[], AbstractContextManager[Any]],

@@ -1,4 +1,4 @@
-"""A scheduler that is the executable of the plugin `script`, and the directory in which it works."""
+"""A scheduler for the plugin `script`, and the directory in which it works."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ print(told["node"], "is", state)
 
 
 class Desk:
-    """Where the scheduler writes what it was told and what it did, and where it waits when a test wants it to."""
+    """The directory in which the scheduler writes down its calls, and waits if a test says so."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,19 +45,19 @@ class Desk:
         self.scheduler.chmod(0o755)
 
     def book(self, word: str, node: str, after: str) -> list[str]:
-        """The ids of the transitions about which this was written, once for each time."""
+        """The ids of the transitions for which the scheduler wrote `word`, in order; `after` is the service state."""
         text = (self.path / "book").read_text() if (self.path / "book").exists() else ""
         entries = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
         return [told for said, about, told, state in entries if (said, about, state) == (word, node, after)]
 
     def state(self, node: str) -> str | None:
-        """`in` or `out`; None when the scheduler was never told anything about the node."""
+        """`in` or `out`; None if the scheduler was never called for the node."""
         place = self.path / node
         return place.read_text() if place.exists() else None
 
     @contextlib.contextmanager
     def waiting(self, where: str) -> Iterator[None]:
-        """The scheduler waits there for as long as the context lasts, or until the coordinator is gone."""
+        """The scheduler waits `before` or `after` its work while the context lasts, or until the coordinator ends."""
         (self.path / where).touch()
         try:
             yield

@@ -71,7 +71,7 @@ class Fleet:
 
     @property
     def env(self) -> dict[str, str]:
-        """By which commands find the coordinator, and may change things."""
+        """Variables with which the command `muster` finds the coordinator and its token."""
         return {"MUSTER_URL": self.url, "MUSTER_DATA_DIR": str(self._data_dir)}
 
     def set_right(self) -> None:

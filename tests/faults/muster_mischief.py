@@ -249,20 +249,20 @@ def _attend(params: MeetingParams, context: Context, place: Rendezvous) -> None:
 
 
 class ReunionParams(Params):
-    """How long a rank waits for the others."""
+    """`timeout_s` is how long a rank waits for the others."""
 
     timeout_s: float = 3.0
 
 
 def reunion(params: ReunionParams, context: Context) -> Measurement:
-    """All ranks meet as those of our own checks for groups do, with torch; nothing is measured."""
+    """All ranks meet with torch, as in muster's own group checks; nothing is measured."""
     from muster_plugins.torch_device import Place  # noqa: PLC0415
     from muster_plugins.torch_group import joined  # noqa: PLC0415
 
     place = context.rendezvous()
     with joined(context, place, Place(None, "cpu", "the CPU"), params.timeout_s) as group:
-        told = group.told_by_all("well", place.rank, int)
-    return Measurement(metrics={"rate": 1.0}, facts={"told": [*told], "rank": place.rank})
+        met = group.all_gather("ranks", place.rank, int)
+    return Measurement(metrics={"rate": 1.0}, facts={"met": [*met], "rank": place.rank})
 
 
 def _find_nothing(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -279,29 +279,16 @@ def muster_checks(config: Config) -> list[AnyCheck]:
         "judge": judge_mischief,
         "timeout_s": 2.0,
     }
+    for_groups: dict[str, Any] = {
+        "scope": Scope.GROUP,
+        "judge": _find_nothing,
+        "timeout_s": 60.0,
+        "needs": Needs.IDLE_NODE,
+        "objective": "rate",
+    }
     return [
         Check(name="mischief", **misbehaving),
         Check(name="resident_mischief", resident=True, **misbehaving),
-        Check(
-            name="meeting",
-            summary="Ranks meet",
-            scope=Scope.GROUP,
-            params=MeetingParams,
-            measure=meeting,
-            judge=_find_nothing,
-            timeout_s=60.0,
-            needs=Needs.IDLE_NODE,
-            objective="rate",
-        ),
-        Check(
-            name="reunion",
-            summary="Ranks meet with torch",
-            scope=Scope.GROUP,
-            params=ReunionParams,
-            measure=reunion,
-            judge=_find_nothing,
-            timeout_s=60.0,
-            needs=Needs.IDLE_NODE,
-            objective="rate",
-        ),
+        Check(name="meeting", summary="Ranks meet", params=MeetingParams, measure=meeting, **for_groups),
+        Check(name="reunion", summary="Ranks meet with torch", params=ReunionParams, measure=reunion, **for_groups),
     ]

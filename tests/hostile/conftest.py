@@ -6,38 +6,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.brokers import docker_settings, write_passwords
-from tests.faults.desk import Desk
-from tests.hostile.world import FLOODER, HONEST, HOSTILE, PROBE, Attacker, World, password_of
+from tests.brokers import docker_settings
+from tests.hostile.world import Attacker, World, write_accounts
 
 
-def accounts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    passwords = tmp_path_factory.mktemp("accounts") / "passwords"
-    write_passwords(passwords, {name: password_of(name) for name in ("coordinator", HOSTILE, FLOODER, PROBE, *HONEST)})
-    return passwords
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shipped_broker(
     tmp_path_factory: pytest.TempPathFactory, new_mosquitto: Callable[..., AbstractContextManager[Any]]
 ) -> Iterator[Any]:
-    """Mosquitto with the settings that docker/ ships, and an account for the coordinator and every node."""
-    with new_mosquitto(docker_settings(accounts_file(tmp_path_factory))) as broker:
+    """Mosquitto with the settings that docker/ ships, and accounts for the coordinator and every node."""
+    with new_mosquitto(docker_settings(write_accounts(tmp_path_factory.mktemp("accounts")))) as broker:
         yield broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def the_world(tmp_path_factory: pytest.TempPathFactory, shipped_broker: Any, mischief: Path) -> Iterator[World]:
-    """The one fleet of all tests here; to be had through `world`."""
-    desk = Desk(tmp_path_factory.mktemp("desk"))
-    world = World(tmp_path_factory.mktemp("world"), shipped_broker, mischief, desk)
+    """The one fleet of all tests here; tests use it through `world`."""
+    world = World(tmp_path_factory.mktemp("world"), shipped_broker, mischief)
     yield world
     world.end()
 
 
 @pytest.fixture
 def world(the_world: World) -> World:
-    """The fleet in which everything runs and every node is free, whatever the test before did to it."""
+    """The fleet, in which everything runs and every node is free, whatever an earlier test did."""
     the_world.set_right()
     return the_world
 

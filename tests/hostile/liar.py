@@ -1,10 +1,11 @@
-"""A rank 0 that is none: it speaks the protocol of torch's TCPStore as far as it likes, and lies at one point.
+"""A hostile rank 0: it speaks the protocol of torch's TCPStore, and lies at one point.
 
-The protocol is that of torch 2.13 (torch/csrc/distributed/c10d/TCPStore.cpp): a request is one byte, texts and values
-are a length of eight bytes and so many bytes.
+The protocol is that of torch 2.13 (torch/csrc/distributed/c10d/TCPStore.cpp). A request is one byte. Texts and values
+are a length of eight bytes and that many bytes.
 """
 
 import contextlib
+import os
 import select
 import socket
 import struct
@@ -16,7 +17,7 @@ from typing import Self
 
 
 class Query(IntEnum):
-    """What a client of the store asks."""
+    """The requests of a client."""
 
     VALIDATE = 0
     SET = 1
@@ -35,13 +36,15 @@ class Query(IntEnum):
 
 
 class Gone(Exception):
-    """The other side has closed its end."""
+    """The client closed the connection, or the store ends it."""
 
 
 _LOOK_AGAIN_S = 0.02
 
+Greeting = Callable[[socket.socket], None]
+
 Lie = Callable[["Guest", str], bytes | None]
-"""What stands in place of the value of a key: its bytes on the wire with their length; None for what is true."""
+"""The bytes on the wire, length included, that replace the value of a key; None for the true value."""
 
 
 def value(content: bytes) -> bytes:
@@ -49,13 +52,25 @@ def value(content: bytes) -> bytes:
     return struct.pack("<Q", len(content)) + content
 
 
-class LyingStore:
-    """Serves at a port of 127.0.0.1 while the context lasts. `lie` is asked for every value that is got.
+def close_at_once(_connection: socket.socket) -> None:
+    """A greeting: the store is gone."""
+    raise Gone
 
-    `greet` gets the connection before anything is read from it; what it does not want to go on it closes.
+
+def send_garbage(connection: socket.socket) -> None:
+    """A greeting that is not the protocol of a store."""
+    connection.sendall(os.urandom(1 << 16))
+    connection.recv(1 << 16)
+    raise Gone
+
+
+class LyingStore:
+    """Serves at a port of 127.0.0.1 while the context lasts. It calls `lie` for every value that a client gets.
+
+    `greet` gets the connection before anything is read from it, and may raise Gone to close it.
     """
 
-    def __init__(self, lie: Lie | None = None, greet: Callable[[socket.socket], None] | None = None) -> None:
+    def __init__(self, lie: Lie | None = None, greet: Greeting | None = None) -> None:
         self._lie = lie or (lambda _guest, _key: None)
         self._greet = greet or (lambda _connection: None)
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -72,7 +87,7 @@ class LyingStore:
         self.close()
 
     def close(self) -> None:
-        """Ends every connection."""
+        """Closes the listener and every connection."""
         self.closed = True
         self._listener.close()
         for connection in self._connections:
@@ -94,7 +109,7 @@ class LyingStore:
 
 
 class Guest:
-    """One connection to the store."""
+    """One client of the store."""
 
     def __init__(self, store: LyingStore, connection: socket.socket, lie: Lie) -> None:
         self.store = store
@@ -130,7 +145,7 @@ class Guest:
         self.connection.sendall(struct.pack("<q", total))
 
     def _wait(self) -> None:
-        """Until all keys are there, or the client has waited long enough and says so."""
+        """Answers when all keys are there, or when the client cancels its wait."""
         keys = self._keys()
         while not (self._there(keys) or self.store.closed):
             if select.select([self.connection], [], [], _LOOK_AGAIN_S)[0]:

@@ -1,4 +1,4 @@
-"""The hostile node as a member of groups: it says what a member says, except for one lie."""
+"""The hostile node as a member of groups: it behaves like a member, except for one lie."""
 
 import contextlib
 import time
@@ -30,9 +30,9 @@ HEARTBEAT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What the member says where an honest one says what is. Without `is_ready` it never is, without `ends` it hangs.
+    """What the lying member reports. Without `is_ready` it never reports that it is ready, without `ends` no result.
 
-    `ranks` goes past our own model of the message.
+    `ranks` is sent without validation.
     """
 
     ranks: int = 1
@@ -46,9 +46,9 @@ class Story:
 
 
 class LyingMember:
-    """Takes part in every group that the attacker is invited to, while the context lasts; rank 0 is at `port`.
+    """Takes part in every group that the attacker is invited to, while the context lasts.
 
-    `checks` are those that it says it can run.
+    Its rank 0 is at `port`, and it announces `checks`. `invited` has the groups.
     """
 
     def __init__(self, attacker: Attacker, story: Story, port: int, checks: tuple[CheckInfo, ...]) -> None:
@@ -73,7 +73,7 @@ class LyingMember:
         while not self._gone.wait(HEARTBEAT_S):
             with contextlib.suppress(ValueError, RuntimeError):  # the attacker has left
                 online = Presence(sent_at=time.time(), node=HOSTILE, online=True)
-                self._attacker.say(NodeTopic.PRESENCE, online, retain=True)
+                self._attacker.send(NodeTopic.PRESENCE, online, retain=True)
 
     def _inventory(self) -> InventoryReport:
         device = Device(index=0, uuid=f"SIM-{HOSTILE}-0", model="simulated", simulated=True)
@@ -87,30 +87,30 @@ class LyingMember:
         match codec.decode(payload, codec.COMMAND):
             case Join(group=group):
                 self.invited.append(group)
-                self._say(self._accepted(group))
+                self._reply(self._accepted(group))
             case Prepare(group=group) if self._story.is_ready:
-                self._say(codec.encode(Ready(**header(group))))
+                self._reply(codec.encode(Ready(**header(group))))
             case Start(group=group):
-                self._say(codec.encode(Progress(**header(group), text="met")))
+                self._reply(codec.encode(Progress(**header(group), text="met")))
                 if self._story.ends:
-                    self._say(codec.encode(Finished(**header(group), ranks=self._results())))
+                    self._reply(codec.encode(Finished(**header(group), ranks=self._results())))
 
     def _accepted(self, group: str) -> bytes:
-        true = Accepted(**header(group), address="127.0.0.1", port=self._port, ranks=1)
-        said = {"address": self._story.address, "ranks": self._story.ranks}
-        return codec.encode(true.model_copy(update=said))
+        honest = Accepted(**header(group), address="127.0.0.1", port=self._port, ranks=1)
+        lie = {"address": self._story.address, "ranks": self._story.ranks}
+        return codec.encode(honest.model_copy(update=lie))
 
     def _results(self) -> tuple[RankResult, ...]:
-        said: dict[str, Any] = {
+        result: dict[str, Any] = {
             "verdict": self._story.verdict,
             "findings": self._story.findings,
             "metrics": self._story.metrics or {},
             "duration_s": 1.0,
         }
-        return tuple(RankResult(rank=rank, **said) for rank in self._story.speaks_for)
+        return tuple(RankResult(rank=rank, **result) for rank in self._story.speaks_for)
 
-    def _say(self, payload: bytes) -> None:
-        self._attacker.shout(NodeTopic.GROUP, payload, qos=1)
+    def _reply(self, payload: bytes) -> None:
+        self._attacker.send_unconfirmed(NodeTopic.GROUP, payload)
 
 
 def header(group: str) -> dict[str, Any]:

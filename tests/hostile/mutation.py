@@ -1,8 +1,7 @@
-"""Valid messages of any kind, and what a hostile sender makes of them. Pure: the same seed gives the same bytes.
+"""Valid messages of any kind, and mutations of them. Pure: the same seed gives the same bytes.
 
-`messages` walks through the JSON schema of a pydantic model, so it knows every field that a message has, and needs no
-change when one comes. `mutate` takes any payload: it replaces, drops, doubles and renames parts of the JSON tree, or
-spoils the bytes.
+`messages` walks through the JSON schema of a pydantic model, so it knows every field of a message, also new ones.
+`mutate` takes any payload: it replaces, drops, doubles and renames parts of the JSON tree, or changes bytes.
 """
 
 import json
@@ -19,15 +18,15 @@ WORDS = ("a", "n1", "n2", "group-1", "nvml.quick", "0", "x" * 253)
 """Strings that every `Name` takes."""
 
 _PLACE = "\u0001place\u0001"
-"""What stands in the tree where raw JSON text goes that no Python value can be written as."""
+"""Marks the place in the tree for raw JSON text that no Python value is written as."""
 
 _MOST_FAILED = 1000
 
 _MOST_READ_BYTES = 50_000
-"""What earlier mutations have made larger has only its bytes spoiled: to go through it takes most of a test's time."""
+"""Of larger payloads, which earlier mutations made, only bytes are changed: parsing them takes most of the time."""
 
 _DEPTH = 20_000
-"""Deeper than any parser follows, in few bytes."""
+"""Deeper than any parser goes, in few bytes."""
 
 ODD_TEXTS: tuple[bytes, ...] = (
     *(b"null", b"true", b"[]", b"{}", b'""', b"0", b"-1", b"0.5", b'"1"', b'" "', b"[null]", b'{"":null}'),
@@ -46,17 +45,17 @@ ODD_TEXTS: tuple[bytes, ...] = (
     b"[" * 100 + b"]" * 100,
     b"[" + b"0," * 20_000 + b"0]",
 )
-"""JSON texts, and what only looks like JSON, that a field was not made for."""
+"""JSON texts that no field expects, and texts that only look like JSON."""
 
 
 # Valid messages
 
 
 def messages(kind: Any, random: Random, **fixed: Any) -> Iterator[bytes]:
-    """Valid payloads of a pydantic model, union or TypeAdapter, without end; ValueError when hardly any is valid.
+    """Yields valid payloads of a pydantic model, union or TypeAdapter without end; ValueError if hardly any is valid.
 
-    A field named in `fixed` always gets that value, at whatever depth; a callable is called for each. It is the way to
-    say what no schema says: `messages(REPORT, random, node="n1", after=0, seq=itertools.count(1).__next__)`.
+    A field named in `fixed` always gets that value, at any depth; a callable is called for each value. Use it for rules
+    that no schema has: `messages(REPORT, random, node="n1", after=0, seq=itertools.count(1).__next__)`.
     """
     adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
     schema = adapter.json_schema(mode="validation")
@@ -66,7 +65,7 @@ def messages(kind: Any, random: Random, **fixed: Any) -> Iterator[bytes]:
         payload = json.dumps(source.value(schema)).encode()
         try:
             adapter.validate_json(payload)
-        except ValidationError:  # a validator asks for more than the schema says
+        except ValidationError:  # a validator demands more than the schema
             failed += 1
         else:
             failed = 0
@@ -75,7 +74,7 @@ def messages(kind: Any, random: Random, **fixed: Any) -> Iterator[bytes]:
 
 
 class _Source:
-    """Values that a JSON schema allows."""
+    """Random values that a JSON schema allows."""
 
     def __init__(self, definitions: dict[str, Any], random: Random, fixed: dict[str, Any]) -> None:
         self._definitions = definitions
@@ -95,7 +94,7 @@ class _Source:
         return self._of_type(schema)
 
     def _of_type(self, schema: dict[str, Any]) -> Any:
-        made = {
+        makers = {
             "object": self._object,
             "array": self._array,
             "string": self._string,
@@ -104,7 +103,7 @@ class _Source:
             "boolean": lambda _: self._random.random() < 0.5,
             "null": lambda _: None,
         }
-        return made.get(schema.get("type", ""), self._anything)(schema)
+        return makers.get(schema.get("type", ""), self._anything)(schema)
 
     def _anything(self, _: dict[str, Any]) -> Any:
         return self._random.choice([None, True, 1, -0.5, "text", [1, "two"], {"key": {"deeper": []}}])
@@ -116,8 +115,8 @@ class _Source:
             for name, field in schema.get("properties", {}).items()
             if name in required or name in self._fixed or self._random.random() < 0.7
         }
-        if isinstance(free := schema.get("additionalProperties"), dict):
-            found |= {word: self.value(free) for word in self._random.sample(WORDS, self._count({"maxItems": 2}))}
+        if isinstance(values := schema.get("additionalProperties"), dict):
+            found |= {word: self.value(values) for word in self._random.sample(WORDS, self._count({"maxItems": 2}))}
         return found
 
     def _field(self, name: str, schema: dict[str, Any]) -> Any:
@@ -145,11 +144,11 @@ class _Source:
         return self._random.choice([least, 1, self._random.uniform(least, most)]) if least <= 1 < most else least
 
 
-# What a hostile sender makes of them
+# Mutations
 
 
 def mutate(payload: bytes, random: Random) -> bytes:
-    """The payload with one to three things wrong with it; what is no JSON has its bytes spoiled."""
+    """The payload with one to three mutations; if it is no JSON, only bytes are changed."""
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         payload = _mutated(payload, random)
     return payload
@@ -157,11 +156,11 @@ def mutate(payload: bytes, random: Random) -> bytes:
 
 def _mutated(payload: bytes, random: Random) -> bytes:
     if random.random() < 0.25 or len(payload) > _MOST_READ_BYTES:
-        return _spoiled(payload, random)
+        return _corrupted(payload, random)
     try:
         tree = json.loads(payload)
     except (ValueError, RecursionError):
-        return _spoiled(payload, random)
+        return _corrupted(payload, random)
     holders = [*_holders(tree)]
     return random.choice(_IN_TREE)(tree, *random.choice(holders), random) if holders else random.choice(ODD_TEXTS)
 
@@ -208,14 +207,14 @@ def _renamed(tree: Any, holder: Any, key: Any, random: Random) -> bytes:
 
 
 def _swapped(tree: Any, holder: Any, key: Any, random: Random) -> bytes:
-    """What stands in one place now stands in another of the same list or object."""
+    """Two values of the same list or object change places."""
     other = random.choice([*holder] if isinstance(holder, dict) else range(len(holder)))
     holder[key], holder[other] = holder[other], holder[key]
     return _written(tree)
 
 
 def _multiplied(tree: Any, holder: Any, key: Any, random: Random) -> bytes:
-    """A value many times over: a list with very many items, or a number or text that has become a list."""
+    """A value many times over: a list with very many items, or a number or text that became a list."""
     value = holder[key]
     items = value if isinstance(value, list) else [value]
     size = max(1, len(json.dumps(items)))
@@ -224,7 +223,7 @@ def _multiplied(tree: Any, holder: Any, key: Any, random: Random) -> bytes:
 
 
 def _shifted(tree: Any, holder: Any, key: Any, random: Random) -> bytes:
-    """A number at or beyond an edge; a text cut or made longer."""
+    """A number at or beyond a limit; a text that is shorter or longer."""
     match holder[key]:
         case bool() | None | dict() | list():
             return _replaced(tree, holder, key, random)
@@ -244,8 +243,8 @@ def _written(tree: Any, text: bytes = b"") -> bytes:
     return json.dumps(tree).encode().replace(json.dumps(_PLACE).encode(), text)
 
 
-def _spoiled(payload: bytes, random: Random) -> bytes:
-    """Bytes cut off, changed, put in, repeated, or something else altogether."""
+def _corrupted(payload: bytes, random: Random) -> bytes:
+    """The payload with bytes cut off, changed, inserted or repeated, or other bytes."""
     at, to = sorted(random.randrange(len(payload) + 1) for _ in range(2))
     return random.choice(
         (

@@ -1,6 +1,6 @@
-"""Whatever comes on the topics that an agent listens to, it is taken or refused: nothing else comes of any message.
+"""An agent accepts or refuses every message on its topics; no message has any other effect.
 
-MUSTER_FUZZ=500000 sends so many messages, and MUSTER_FUZZ_SEED=7 others.
+MUSTER_FUZZ=500000 sends that many messages, and MUSTER_FUZZ_SEED=7 chooses other ones.
 """
 
 import itertools
@@ -15,12 +15,13 @@ from typing import Any, NoReturn
 
 import pytest
 import structlog
+from tests.agent.plans import planned
 from tests.hostile.mutation import messages, mutate
 
-from muster.check import AnyCheck, Check, Idleness, Needs, Params, Scope
+from muster.check import Idleness, Needs, Params, Scope
 from muster.config import BrokerSettings, Settings
 from muster.errors import RemoteError
-from muster.model import Device, Inventory, Measurement, RankResult, Run, Verdict
+from muster.model import Device, Inventory, RankResult, Run, Verdict
 from muster.references import applicable
 from muster.wire import codec
 from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start, new_id
@@ -31,21 +32,20 @@ from muster_agent.metrics import Metrics
 from muster_agent.node import Node
 from muster_agent.orders import Order, RanksReady, RunEnded, RunProgressed
 from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned
 
 MESSAGES = int(os.environ.get("MUSTER_FUZZ", "20000"))
 SEED = int(os.environ.get("MUSTER_FUZZ_SEED", "1"))
 
 SLOWEST_S = 1.0
-"""Of this process's own time: that of the slowest message, which is 100 kB of nested lists, takes a quarter of it."""
+"""Processor time of the slowest message: four times what 100 kB of nested lists take."""
 
 REFUSED = "muster_agent_refused_messages_total"
 
 MESSAGES_TO_AN_AGENT = 200
-"""Then another one begins, as one order of a far epoch makes an agent refuse all later ones."""
+"""Then a new agent begins: one order with a high epoch makes an agent refuse all later orders."""
 
 MOST_GROWTH_BYTES = 256 << 20
-"""By how much the process may grow at its peak, whatever the number of messages."""
+"""How much the peak memory of the process may grow, for any number of messages."""
 
 TOPICS = Topics("default")
 COMMANDS = TOPICS.node("n", NodeTopic.COMMAND)
@@ -56,34 +56,20 @@ OTHERS = {
 }
 
 
-class Sized(Params):
+class SizeAndWord(Params):
     size: int = 1
     word: str = ""
 
 
-def planned(name: str, scope: Scope, needs: Needs) -> Planned:
-    check: AnyCheck = Check(
-        name=name,
-        summary="",
-        scope=scope,
-        params=Sized,
-        measure=lambda _params, _context: Measurement(),
-        judge=lambda _measurement, _references: [],
-        timeout_s=60.0,
-        needs=needs,
-    )
-    return Planned(check=check, params=Sized(), timeout_s=20.0, interval_s=None)
-
-
 PLAN = {
-    "light": planned("light", Scope.NODE, Needs.NOTHING),
-    "heavy": planned("heavy", Scope.NODE, Needs.IDLE_NODE),
-    "collective": planned("collective", Scope.GROUP, Needs.IDLE_NODE),
+    "light": planned("light", SizeAndWord(), Needs.NOTHING),
+    "heavy": planned("heavy", SizeAndWord(), Needs.IDLE_NODE),
+    "collective": planned("collective", SizeAndWord(), Needs.IDLE_NODE, Scope.GROUP),
 }
 
 
 class FuzzedAgent:
-    """Link and Node as the daemon ties them together. What is carried out succeeds at once, or after a few messages."""
+    """Link and Node, connected as in the daemon. Every command succeeds, at once or after a few messages."""
 
     def __init__(self, outbox: Outbox, random: Random, carried_out: Counter[str]) -> None:
         settings = Settings(node="n", broker=BrokerSettings(url="mqtt://127.0.0.1"))
@@ -107,7 +93,7 @@ class FuzzedAgent:
                 self._carry_out(command)
 
     def pass_time(self) -> None:
-        """Some seconds go by, and some of what runs ends."""
+        """Up to a second passes, and some runs end."""
         self.now += self._random.choice((0.0, 0.0, 0.1, 1.0))
         for run in [*self._running]:
             if self._random.random() < 0.1:
@@ -147,13 +133,14 @@ class FuzzedAgent:
 
 
 def valid(agent: FuzzedAgent, random: Random) -> Iterator[tuple[str, bytes]]:
-    """Topics and messages that an agent obeys, without end: it is led through one group after the other."""
+    """Yields valid topics and messages without end; they lead the agent through one group after the other."""
+    groups = 0
     fixed: dict[str, Any] = {
         "id": map("id-{}".format, itertools.count()).__next__,
         "epoch": 1,
         "sent_at": lambda: agent.now,
         "expires_at": lambda: agent.now + 30.0,
-        "group": lambda: f"g{len(led)}",
+        "group": lambda: f"g{groups}",
         "check": lambda: random.choice((*PLAN, "collective", "unknown")),
         "params": lambda: random.choice(({}, {"size": 2}, {"word": "w"}, {"unknown": [1]})),
         "devices": lambda: random.choice((None, 1)),
@@ -166,16 +153,15 @@ def valid(agent: FuzzedAgent, random: Random) -> Iterator[tuple[str, bytes]]:
     }
     orders = [(COMMANDS, messages(kind, random, **fixed)) for kind in (Join, Prepare, Start, RunCheck, Abort)]
     others = [(topic, messages(kind, random, **fixed)) for topic, kind in OTHERS.items()]
-    led: list[int] = []
     while True:
         for topic, source in (*orders, *others):
             yield topic, next(source)
-        led.append(1)
+        groups += 1
 
 
 @pytest.mark.timeout(60 + MESSAGES / 100)
-def test_no_message_is_more_than_taken_or_refused(tmp_path: Path) -> None:
-    """Only RemoteError comes out, within bounded time and memory; valid messages between the others are obeyed."""
+def test_every_message_is_accepted_or_refused(tmp_path: Path) -> None:
+    """It raises nothing but RemoteError, in bounded time and memory. The agent obeys valid messages in between."""
     random, outbox = Random(SEED), Outbox(tmp_path / "outbox.db", 1000, "boot")
     refused, carried_out = Counter[str](), Counter[str]()
     slowest_s, grown_from = 0.0, _peak_bytes()
@@ -207,18 +193,18 @@ def test_no_message_is_more_than_taken_or_refused(tmp_path: Path) -> None:
     assert {"StartRun", "LetGo", "StopRun", "ReportRun", "Reach", "ClosePort", "Refuse"} <= {*carried_out}
 
 
-def test_a_message_that_finds_a_mistake_costs_that_message_only(tmp_path, monkeypatch):
-    """It is counted and dropped, with a traceback the first time; the next one is obeyed."""
+def test_a_message_that_finds_a_bug_is_dropped(tmp_path, monkeypatch):
+    """It is counted, and the first one is logged with a traceback; the agent obeys the next message."""
     outbox, carried_out = Outbox(tmp_path / "outbox.db", 1000, "boot"), Counter[str]()
     agent = FuzzedAgent(outbox, Random(SEED), carried_out)
     orders = [message for topic, message in itertools.islice(valid(agent, Random(SEED)), 18) if topic == COMMANDS]
     with monkeypatch.context() as broken, structlog.testing.capture_logs() as logged:
-        broken.setattr(agent.node, "handle", fail)
+        broken.setattr(agent.node, "handle", raise_bug)
         for order in orders[:2]:
             agent.link.hear(COMMANDS, order)
     assert agent.metrics.registry.get_sample_value(REFUSED, {"kind": "failed"}) == 2
     (line,) = [line for line in logged if line["event"] == "message_failed"]
-    assert (line["log_level"], line["topic"], str(line["exc_info"])) == ("error", COMMANDS, "a mistake")
+    assert (line["log_level"], line["topic"], str(line["exc_info"])) == ("error", COMMANDS, "a bug")
     assert not carried_out
     for order in orders[2:]:
         agent.link.hear(COMMANDS, order)
@@ -226,8 +212,8 @@ def test_a_message_that_finds_a_mistake_costs_that_message_only(tmp_path, monkey
     outbox.close()
 
 
-def fail(_event: events.Event, _now: float) -> NoReturn:
-    raise LookupError("a mistake")
+def raise_bug(_event: events.Event, _now: float) -> NoReturn:
+    raise LookupError("a bug")
 
 
 def _peak_bytes() -> int:

@@ -1,6 +1,6 @@
-"""The coordinator's decisions and store under a million odd messages: nothing is raised, and all of it can be restored.
+"""The coordinator's decisions and store handle odd messages: they raise nothing but RemoteError, and can be restored.
 
-In the suite it is some thousand; `MUSTER_FUZZ=1000000 pytest tests/hostile/test_fuzz_coordinator.py` sends a million.
+The suite sends some thousand; `MUSTER_FUZZ=1000000 pytest tests/hostile/test_fuzz_coordinator.py` sends a million.
 `MUSTER_FUZZ_SEED` chooses other ones.
 """
 
@@ -44,10 +44,10 @@ COUNT = int(os.environ.get("MUSTER_FUZZ", "4000"))
 SEED = int(os.environ.get("MUSTER_FUZZ_SEED", "20261123"))
 BATCH = 500
 VALID, NEW = 50, 0.1
-"""So many valid messages of each kind are spoilt in ever new ways; one in ten times there is a new one."""
+"""How many valid messages of each kind are mutated, and the share of steps that replace one by a new one."""
 
 SLOWEST_S = 5.0
-"""What one message may take at most, beside whatever else this machine does."""
+"""Limit for one message, on a machine that does other work too."""
 
 NODES = ("n1", "n2", "n3", "n4")
 RULES = QuarantineSettings.model_validate({"mode": "dry-run", "budget": {"share": "50%"}})
@@ -58,7 +58,7 @@ def new_fleet(epoch: int) -> Fleet:
 
 
 class Hostile:
-    """What n1 says: valid messages of every kind, and what mutation makes of them."""
+    """The messages of n1: valid ones of every kind, and mutations of them."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
@@ -75,12 +75,12 @@ class Hostile:
         self._sources = sources
 
     def join(self, command: SendCommand) -> None:
-        """Notes a group that the node is asked into."""
+        """Notes a group to which the node is invited."""
         group = getattr(command.command, "group", None)
         if command.node == "n1" and group is not None:
             self._groups = [*self._groups[-3:], group]
 
-    def say(self) -> tuple[NodeTopic, bytes]:
+    def next_message(self) -> tuple[NodeTopic, bytes]:
         topic = self._random.choice(FROM_NODE)
         if self._random.random() < NEW:
             self._valid[topic].popleft()
@@ -100,15 +100,15 @@ class Hostile:
         return self._random.choice(self._groups)
 
 
-def honest(now: float) -> list[Event]:
-    """The others are there, and each begins anew what the hostile one may have spoilt."""
+def announce_all(now: float) -> list[Event]:
+    """Every node is online and announces itself again, also n1: its mutated messages may have changed that."""
     online: list[Event] = [PresenceSeen(Presence(**head(node), online=True)) for node in NODES]
     about = (InventoryReport(**head(node), inventory=Inventory(), checks=CHECKS) for node in NODES)
     return [*online, *map(InventorySeen, about), Ticked()]
 
 
-async def test_no_message_is_more_than_refused(tmp_path, record_property):
-    """Each is refused with its kind or changes what is known of its node; what is stored opens again."""
+async def test_every_message_is_accepted_or_refused(tmp_path, record_property):
+    """Each raises nothing but RemoteError, and the next coordinator can read everything that was stored."""
     hostile, refused, commands = Hostile(SEED), Counter[str](), list[Command]()
     store = await Store.open(Settings(data_dir=tmp_path))
     fleet, now, slowest = new_fleet(1), 1_800_000_000.0, 0.0
@@ -116,9 +116,9 @@ async def test_no_message_is_more_than_refused(tmp_path, record_property):
     try:
         for number in range(COUNT):
             if number % BATCH == 0:
-                commands += ask(fleet, number, now)
+                commands += begin_sweep(fleet, number, now)
             now += 0.01
-            topic, payload = hostile.say()
+            topic, payload = hostile.next_message()
             at = time.perf_counter()
             try:
                 commands += fleet.handle(event_of(topic, "n1", payload), now)
@@ -147,9 +147,9 @@ async def test_no_message_is_more_than_refused(tmp_path, record_property):
     assert slowest < SLOWEST_S
 
 
-def ask(fleet: Fleet, number: int, now: float) -> list[Command]:
-    """Has all nodes there, and a sweep over them going on."""
-    commands = [command for event in honest(now) for command in fleet.handle(event, now)]
-    with contextlib.suppress(Refused):  # it may just have lied itself out of it
+def begin_sweep(fleet: Fleet, number: int, now: float) -> list[Command]:
+    """Brings all nodes online and begins a sweep over them."""
+    commands = [command for event in announce_all(now) for command in fleet.handle(event, now)]
+    with contextlib.suppress(Refused):  # n1 may just have announced that it lacks the check
         commands += fleet.handle(sweep(f"sweep-{number}", nodes=NODES), now)
     return commands

@@ -1,11 +1,8 @@
-"""A member of groups that lies: it costs the time of some runs, and nobody who is honest comes to harm."""
+"""A lying member of groups wastes the time of some runs, and harms no honest node."""
 
 import itertools
-import os
-import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.faults import muster_mischief
-from tests.hostile.liar import Gone, Guest, Lie, LyingStore
+from tests.hostile.liar import Greeting, Guest, Lie, LyingStore, close_at_once, send_garbage
 from tests.hostile.member import LyingMember, Story
 from tests.hostile.world import HONEST, HOSTILE, MEETING_S, Attacker, World
 from tests.waiting import wait_for
@@ -24,16 +21,16 @@ from muster.config import Config, Settings
 from muster.model import MOST_DEVICES, Finding, Severity, Verdict
 
 VICTIMS = ("n2", "n3", "n5")
-"""Three are enough: each has a partner that passes with it."""
+"""Three are enough: each has a partner with which it passes."""
 
 CRASHES = {"run.killed", "run.exited", "run.out_of_memory"}
 
 MOST_BYTES = 6 << 30
-"""Of memory, for an agent with all that it started: what a run may take, two resident children, and itself."""
+"""Memory of an agent with all its processes: the limit of a run, two resident children, and the agent itself."""
 
 
-class Watch(threading.Thread):
-    """The most memory that any honest agent has held with all its processes, in bytes, looked at often."""
+class MemoryWatch(threading.Thread):
+    """Measures often how much memory each agent uses with all its processes; `end` gives the maximum in bytes."""
 
     def __init__(self, pids: list[int]) -> None:
         super().__init__(daemon=True)
@@ -64,10 +61,10 @@ def _held_bytes(pid: int) -> int:
 
 @contextmanager
 def unharmed(world: World) -> Iterator[None]:
-    """Agents stay who they are, their memory stays bounded, and whatever they held is released."""
+    """Checks that no honest node is harmed: agents keep running, in bounded memory, and end free and not accused."""
     wait_for(lambda: not world.accused(), "every honest node to be in service")
     before = {node: world.agents[node].pid for node in HONEST}
-    watch = Watch([*before.values()])
+    watch = MemoryWatch([*before.values()])
     watch.start()
     try:
         yield
@@ -81,7 +78,7 @@ def unharmed(world: World) -> Iterator[None]:
 
 
 def announcing(size: int) -> Lie:
-    """In place of what rank 0 says of itself: that it takes so many bytes, and as many as anybody wants of them."""
+    """Replaces the introduction of rank 0: announces `size` bytes, and sends bytes until the client leaves."""
 
     def lie(guest: Guest, key: str) -> bytes | None:
         if key != "rank/0":
@@ -93,18 +90,8 @@ def announcing(size: int) -> Lie:
     return lie
 
 
-def garbage(connection: socket.socket) -> None:
-    connection.sendall(os.urandom(1 << 16))
-    time.sleep(1.0)
-    raise Gone
-
-
-def closed(_connection: socket.socket) -> None:
-    raise Gone
-
-
-def store(lie: Lie | None = None, greet: Callable[[socket.socket], None] | None = None) -> Callable[[], LyingStore]:
-    """Makes a rank 0 that has introduced itself, as something else."""
+def store(lie: Lie | None = None, greet: Greeting | None = None) -> Callable[[], LyingStore]:
+    """Makes stores of a rank 0 whose introduction has the wrong shape."""
 
     def serve() -> LyingStore:
         served = LyingStore(lie, greet)
@@ -115,10 +102,10 @@ def store(lie: Lie | None = None, greet: Callable[[socket.socket], None] | None 
 
 
 def finding(code: str, severity: Severity = Severity.UNKNOWN) -> Finding:
-    return Finding(code=code, summary="so it says", severity=severity, device=0)
+    return Finding(code=code, summary="a lie", severity=severity, device=0)
 
 
-NO_STORE = store(greet=closed)
+NO_STORE = store(greet=close_at_once)
 
 LIES: dict[str, tuple[str, Story, Callable[[], LyingStore]]] = {
     "has two billion ranks": ("meeting", Story(ranks=2147483000), NO_STORE),
@@ -126,7 +113,7 @@ LIES: dict[str, tuple[str, Story, Callable[[], LyingStore]]] = {
     "is at no host": ("meeting", Story(address="http://127.0.0.1/"), NO_STORE),
     "is everywhere": ("meeting", Story(address="0.0.0.0"), NO_STORE),
     "closes": ("reunion", Story(), NO_STORE),
-    "speaks something else": ("meeting", Story(), store(greet=garbage)),
+    "sends garbage": ("meeting", Story(), store(greet=send_garbage)),
     "announces 8 GiB and sends them": ("reunion", Story(), store(announcing(8 << 30))),
     "speaks for its partners": ("meeting", Story(findings=(finding("run.killed"),), speaks_for=(0, 1, 2)), NO_STORE),
     "says that it crashed": ("meeting", Story(verdict=Verdict.UNKNOWN, findings=(finding("run.killed"),)), NO_STORE),
@@ -143,24 +130,24 @@ LIES: dict[str, tuple[str, Story, Callable[[], LyingStore]]] = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_in_a_group_harms_no_node(world, attacker, tmp_path, lie):
-    """Ranks of honest nodes fail with the liar, but none of them crashes, is left behind or fills its node."""
+    """Ranks of honest nodes fail with the lying node, but none of them crashes, stays behind or fills its node."""
     check, story, serve = LIES[lie]
     with unharmed(world), lying(world, attacker, story, serve) as liar:
-        sweep = lied_to(world, check, tmp_path)
+        sweep = sweep_with_liar(world, check, tmp_path)
     assert liar.invited
-    assert blamed(sweep) <= {HOSTILE}
+    assert convicted(sweep) <= {HOSTILE}
     assert names_the_liar(sweep)
     for record in members(sweep):
         assert record["node"] == HOSTILE or not crashes(record), record
 
 
 def test_lies_in_sweep_after_sweep_harm_no_node(world, attacker, tmp_path):
-    """Suspicion that grows with every crash beside the same partner grows against nobody honest."""
+    """Repeated crashes with the same partner never convict an honest node."""
     check, story, serve = LIES["says that it crashed"]
     with unharmed(world), lying(world, attacker, story, serve):
-        sweeps = [lied_to(world, check, tmp_path) for _ in range(4)]
+        sweeps = [sweep_with_liar(world, check, tmp_path) for _ in range(4)]
     for sweep in sweeps:
-        assert blamed(sweep) <= {HOSTILE}
+        assert convicted(sweep) <= {HOSTILE}
         assert names_the_liar(sweep)
     for record in itertools.chain.from_iterable(map(members, sweeps)):
         assert record["node"] == HOSTILE or not crashes(record), record
@@ -168,7 +155,7 @@ def test_lies_in_sweep_after_sweep_harm_no_node(world, attacker, tmp_path):
 
 @contextmanager
 def lying(world: World, attacker: Attacker, story: Story, serve: Callable[[], LyingStore]) -> Iterator[LyingMember]:
-    """The hostile node takes part in groups while the context lasts, with the checks of an honest one."""
+    """The hostile node takes part in groups while the context lasts. It announces the checks of an honest node."""
     known = muster_mischief.muster_checks(Config(Settings()))
     checks = tuple(
         describe(check).model_copy(update={"timeout_s": MEETING_S}) for check in known if check.scope is Scope.GROUP
@@ -178,30 +165,31 @@ def lying(world: World, attacker: Attacker, story: Story, serve: Callable[[], Ly
         yield liar
 
 
-def lied_to(world: World, check: str, book: Path) -> dict[str, Any]:
-    """A sweep over the liar and its victims, once it has ended."""
+def sweep_with_liar(world: World, check: str, book: Path) -> dict[str, Any]:
+    """Sweeps over the lying node and its victims; gives the sweep when it has ended."""
     params = {"book": str(book)} if check == "meeting" else {}
     sweep = world.api.post("sweeps", body={"check": check, "nodes": [HOSTILE, *VICTIMS], "params": params})["id"]
     return world.ended_sweep(sweep)
 
 
 def members(sweep: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in sweep["rounds"]:
-        for group in each["groups"]:
+    """The records of all members of all groups."""
+    for round_ in sweep["rounds"]:
+        for group in round_["groups"]:
             yield from group["places"]
 
 
-def blamed(sweep: dict[str, Any]) -> set[str]:
-    """The nodes that a sweep convicts."""
+def convicted(sweep: dict[str, Any]) -> set[str]:
+    """The nodes that the sweep convicts."""
     return {culprit["node"] for culprit in sweep["failed_nodes"]}
 
 
 def names_the_liar(sweep: dict[str, Any]) -> bool:
-    """Whether the sweep says that something is wrong with it, and that nothing is with its victims."""
-    suspected = blamed(sweep) | {*sweep["inconclusive"]}
+    """Whether the sweep suspects or convicts the lying node, and clears all its victims."""
+    suspected = convicted(sweep) | {*sweep["inconclusive"]}
     return HOSTILE in suspected and {*sweep["cleared_nodes"]} >= {*VICTIMS}
 
 
 def crashes(record: dict[str, Any]) -> set[str]:
-    """What a member of a group reports that would count as a crash of its own."""
+    """The codes of the member's findings that count as a crash of its own."""
     return CRASHES & {found["code"] for found in record["findings"]}

@@ -1,11 +1,10 @@
-"""What one node says about a check decides nothing for those that run it."""
+"""What one node announces about a check does not change the check for other nodes."""
 
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.hostile.test_schema_bomb import announce
 from tests.hostile.world import HONEST, HOSTILE, Attacker, World
 
 from muster.check import CheckInfo, Needs, Scope
@@ -25,7 +24,7 @@ LIES: dict[str, dict[str, Any]] = {
 def test_a_sweep_is_what_it_is_for_most_nodes(
     world: World, attacker: Attacker, tmp_path: Path, lie: dict[str, Any]
 ) -> None:
-    """The others finish it in their own time, and it says whom it went without and why."""
+    """The other nodes finish it in time, and it names the node that it left out, with the reason."""
     honest: dict[str, Any] = {
         "name": "meeting",
         "summary": "",
@@ -37,14 +36,14 @@ def test_a_sweep_is_what_it_is_for_most_nodes(
         "params": {},
     }
     plugin = PluginInfo(name=f"lie-{time.time()}", distribution=None, version=None, status="loaded")
-    said = InventoryReport(
+    report = InventoryReport(
         sent_at=time.time(),
         node=HOSTILE,
         inventory=Inventory(),
         checks=(CheckInfo(**{**honest, **lie}),),
         plugins=(plugin,),
     )
-    announce(world, attacker, encode(said))
+    world.announce(attacker, encode(report))
     begun = time.monotonic()
     params = {"book": str(tmp_path)}
     body = {"check": "meeting", "strategy": "whole", "params": params, "nodes": [HOSTILE, *HONEST]}

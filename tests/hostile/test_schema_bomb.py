@@ -1,4 +1,4 @@
-"""What a node announces about its checks keeps nobody waiting who asks for one of them."""
+"""A parameter schema that a node announces delays no request to the coordinator."""
 
 import json
 import random
@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 from tests.core.test_params_schema import bomb, chain, of
 from tests.hostile.world import HOSTILE, Attacker, World
-from tests.waiting import wait_for
 
 from muster.wire.codec import MAX_MESSAGE_BYTES
-from muster.wire.messages import Presence
-from muster.wire.topics import NodeTopic
 
 ANSWERED_S = 2.0
-"""Within this, whoever asks for the check has an answer."""
+"""Limit for a request that names the check."""
 
 OTHERS_ANSWERED_S = 1.0
-"""Within this, everybody else has."""
+"""Limit for any other request."""
 
 SLOW = "a" * 40 + "!"
 
@@ -38,9 +35,12 @@ SCHEMAS: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 def announcement(name: str, checks: dict[str, str], schema: dict[str, Any]) -> bytes:
-    """Checks by scope, and a name for all that, as a hostile program writes it: none of our models has seen it."""
+    """An inventory that a hostile program writes, without our models; `name` is that of its plugin.
+
+    `checks` are scopes by the name of the check; all of them have this parameter schema.
+    """
     check = {"summary": "", "needs": "NOTHING", "cadence_s": None, "timeout_s": 20, "objective": None}
-    said = {
+    inventory = {
         "schema": 1,
         "id": "bomb",
         "sent_at": time.time(),
@@ -49,39 +49,14 @@ def announcement(name: str, checks: dict[str, str], schema: dict[str, Any]) -> b
         "plugins": [{"name": name, "distribution": None, "version": None, "status": "loaded"}],
         "checks": [{"name": each, "scope": scope, "params": schema, **check} for each, scope in checks.items()],
     }
-    payload = json.dumps(said, separators=(",", ":")).encode()
+    payload = json.dumps(inventory, separators=(",", ":")).encode()
     assert len(payload) <= MAX_MESSAGE_BYTES
     return payload
 
 
-def announce(world: World, attacker: Attacker, payload: bytes) -> None:
-    """Comes to the fleet and says what it has; returns when the coordinator has taken or refused it.
-
-    It says so again when nothing came of it: what goes beyond a node's allowance is dropped.
-    """
-    name = json.loads(payload)["plugins"][0]["name"]
-    refused = world.counter("muster_messages_refused_total", kind="malformed")
-
-    def is_done() -> bool:
-        if world.counter("muster_messages_refused_total", kind="malformed") > refused:
-            return True
-        return any(plugin["name"] == name for plugin in world.api.get("nodes", HOSTILE)["plugins"])
-
-    def is_heard() -> bool:
-        attacker.say(NodeTopic.INVENTORY, payload, retain=True)
-        deadline = time.monotonic() + 5
-        while not is_done() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return is_done()
-
-    attacker.say(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=HOSTILE, online=True), retain=True)
-    wait_for(lambda: HOSTILE in [node["name"] for node in world.api.pages("nodes")["items"]], "the node to be known")
-    wait_for(is_heard, "the announcement to be heard")
-
-
 @contextmanager
 def others_are_answered(world: World) -> Iterator[None]:
-    """Asks for the fleet over and over while the context lasts, and fails when an answer took too long."""
+    """Requests the fleet over and over while the context lasts; fails if an answer took too long."""
     waits: list[float] = []
     over = threading.Event()
 
@@ -103,7 +78,7 @@ def others_are_answered(world: World) -> Iterator[None]:
 
 
 def ask(world: World, path: str, body: dict[str, Any]) -> tuple[int, Any]:
-    """Status and answer, which come in time."""
+    """Status and JSON of the answer; fails if it took too long."""
     begun = time.monotonic()
     status, _, answer = world.ask("POST", path, body)
     assert time.monotonic() - begun < ANSWERED_S
@@ -111,11 +86,11 @@ def ask(world: World, path: str, body: dict[str, Any]) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("case", SCHEMAS.values(), ids=SCHEMAS)
-def test_a_schema_keeps_nobody_waiting(world: World, attacker: Attacker, case: tuple[dict[str, Any], Any]) -> None:
-    """A run and a sweep with the check are ordered or refused at once; whether the value fits, its node may say."""
+def test_a_schema_delays_no_request(world: World, attacker: Attacker, case: tuple[dict[str, Any], Any]) -> None:
+    """A run and a sweep with the check are accepted or refused at once; only the node validates the value fully."""
     schema, value = case
     with others_are_answered(world):
-        announce(world, attacker, announcement(f"bomb-{time.time()}", {"alone": "NODE", "meeting": "GROUP"}, schema))
+        world.announce(attacker, announcement(f"bomb-{time.time()}", {"alone": "NODE", "meeting": "GROUP"}, schema))
         assert ask(world, f"/api/v1/nodes/{HOSTILE}/runs", {"check": "alone", "params": {"size": value}})[0] < 500
         for name in ("alone", "meeting"):
             for nodes in ([HOSTILE], [HOSTILE, "n2", "n3"]):
@@ -124,13 +99,13 @@ def test_a_schema_keeps_nobody_waiting(world: World, attacker: Attacker, case: t
                     assert ask(world, path, body)[0] < 500
 
 
-def test_thousands_of_names_keep_nobody_waiting(world: World, attacker: Attacker) -> None:
-    """Whoever mistypes a name gets a near one, and not after all that one node made up were compared with it."""
+def test_thousands_of_names_delay_no_request(world: World, attacker: Attacker) -> None:
+    """The search for a similar name is bounded, even if one node announces thousands of similar names."""
     letters = "abcdefgh" * 8
     shuffled = random.Random(1)
     names = ["".join(shuffled.sample(letters, len(letters))) for _ in range(4000)]
     with others_are_answered(world):
-        announce(world, attacker, announcement(f"many-{time.time()}", dict.fromkeys(names, "NODE"), {}))
+        world.announce(attacker, announcement(f"many-{time.time()}", dict.fromkeys(names, "NODE"), {}))
         for path, body in (("/api/v1/sweeps", {"check": letters}), ("/api/v1/nodes/n2/runs", {"check": letters})):
             status, problem = ask(world, path, body)
             assert (status, letters in problem["detail"]) == (422, True)

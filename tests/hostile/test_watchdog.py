@@ -1,4 +1,4 @@
-"""Whoever supervises the coordinator hears from it while it goes on, and nothing while it hangs."""
+"""The coordinator notifies its supervisor while it runs, and not while it hangs."""
 
 import socket
 import sqlite3
@@ -11,13 +11,13 @@ import pytest
 from tests.faults.parts import Part
 
 LIMIT_S = 2.0
-"""After this silence, systemd would kill it."""
+"""After this time without a notification, systemd would kill the coordinator."""
 
 READY, WATCHDOG, STOPPING = b"READY=1", b"WATCHDOG=1", b"STOPPING=1"
 
 
 class Supervisor:
-    """A coordinator under the eyes of somebody to whom it reports as to systemd."""
+    """Starts a coordinator and receives its notifications, as systemd does."""
 
     def __init__(self, directory: Path) -> None:
         self.database = directory / "data" / "muster.db"
@@ -31,26 +31,26 @@ class Supervisor:
         env = {"NOTIFY_SOCKET": str(directory / "notify"), "WATCHDOG_USEC": str(int(LIMIT_S * 1e6))}
         self.coordinator = Part("coordinator", directory / "log", settings, env)
 
-    def hear(self, within_s: float) -> bytes | None:
-        """What it says next; None when it says nothing for so long."""
+    def receive(self, within_s: float) -> bytes | None:
+        """The next notification; None if none comes in this time."""
         self._socket.settimeout(within_s)
         try:
             return self._socket.recv(100)
         except TimeoutError:
             return None
 
-    def forget(self) -> None:
-        """Lets go what it has said so far."""
-        while self.hear(0.001) is not None:
+    def drop_received(self) -> None:
+        """Drops the notifications that came so far."""
+        while self.receive(0.001) is not None:
             pass
 
-    def heard_for(self, seconds: float) -> list[bytes | None]:
-        """What it says in that time, with None for each silence that would be its end."""
+    def received_for(self, seconds: float) -> list[bytes | None]:
+        """The notifications of that time, with None for each silence after which systemd would kill it."""
         deadline = time.monotonic() + seconds
-        heard = []
+        received = []
         while time.monotonic() < deadline:
-            heard.append(self.hear(LIMIT_S))
-        return heard
+            received.append(self.receive(LIMIT_S))
+        return received
 
     def end(self) -> None:
         if self.coordinator.runs:
@@ -60,42 +60,42 @@ class Supervisor:
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    """A coordinator that is ready."""
+    """The supervisor of a coordinator that is ready."""
     supervisor = Supervisor(tmp_path)
     supervisor.coordinator.start()
-    said = [supervisor.hear(60)]
-    while said[-1] == WATCHDOG:
-        said.append(supervisor.hear(60))
-    assert said[-1] == READY
+    states = [supervisor.receive(60)]
+    while states[-1] == WATCHDOG:
+        states.append(supervisor.receive(60))
+    assert states[-1] == READY
     assert supervisor.coordinator.log("coordinator_ready")
     yield supervisor
     supervisor.end()
 
 
-def test_it_beats_while_all_is_well_and_says_when_it_stops(supervisor: Supervisor) -> None:
-    """Twice in the time that it has, and until somebody ends it."""
-    heard = supervisor.heard_for(3 * LIMIT_S)
-    assert set(heard) == {WATCHDOG}
-    assert len(heard) >= 4
+def test_it_notifies_while_it_runs_and_when_it_stops(supervisor: Supervisor) -> None:
+    """At least twice in the watchdog's time."""
+    received = supervisor.received_for(3 * LIMIT_S)
+    assert set(received) == {WATCHDOG}
+    assert len(received) >= 4
     assert supervisor.coordinator.stop() == 0
-    assert STOPPING in {supervisor.hear(1) for _ in range(5)}
+    assert STOPPING in {supervisor.receive(1) for _ in range(5)}
 
 
-def test_it_says_nothing_while_it_does_nothing(supervisor: Supervisor) -> None:
-    """And beats again when it goes on, if it was left alone."""
+def test_it_does_not_notify_while_it_hangs(supervisor: Supervisor) -> None:
+    """It notifies again when it continues."""
     with supervisor.coordinator.held_up():
-        supervisor.forget()
-        assert supervisor.hear(LIMIT_S) is None
-    assert supervisor.hear(LIMIT_S) == WATCHDOG
+        supervisor.drop_received()
+        assert supervisor.receive(LIMIT_S) is None
+    assert supervisor.receive(LIMIT_S) == WATCHDOG
 
 
-def test_a_slow_database_is_no_reason_to_be_silent(supervisor: Supervisor) -> None:
-    """Nor for a liveness probe to fail: somebody else has the database for longer than the watchdog waits."""
+def test_it_notifies_while_the_database_is_slow(supervisor: Supervisor) -> None:
+    """The liveness probe passes, too, while another process locks the database for longer than the watchdog waits."""
     url = supervisor.coordinator.logged("coordinator_ready")["api"]
     with sqlite3.connect(supervisor.database, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        supervisor.forget()
-        assert set(supervisor.heard_for(1.5 * LIMIT_S)) == {WATCHDOG}
+        supervisor.drop_received()
+        assert set(supervisor.received_for(1.5 * LIMIT_S)) == {WATCHDOG}
         with urllib.request.urlopen(f"{url}/healthz", timeout=5) as answer:
             assert answer.status == 200
         other.execute("ROLLBACK")

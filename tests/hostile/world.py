@@ -1,5 +1,6 @@
 """A fleet as it is installed, with the broker's accounts and ACL that muster ships, and one node that is hostile."""
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
+from tests.brokers import write_passwords
 from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
 from tests.waiting import wait_for
@@ -19,85 +21,93 @@ from muster.wire.topics import NodeTopic, Topics
 TOPICS = Topics("default")
 
 HOSTILE = "n1"
-"""The node that a test plays: it has an account, and no agent of ours."""
+"""The node that a test plays: it has an account, but no real agent."""
 
 HONEST = ("n2", "n3", "n4", "n5")
 """Nodes with real agents."""
 
 FLOODER = "f1"
-"""Another hostile node: whoever floods is not listened to for minutes, and `HOSTILE` has more to say."""
+"""Another hostile node. The coordinator mutes a node that floods for minutes, and other tests need `HOSTILE`."""
 
 PROBE = "p1"
 """An honest node that a test plays."""
 
 NOT_LOADED = ["fabric", "host", "kernel_log", "nvml", "ruin", "storage"]
-"""Plugins whose checks find what is wrong with the machine that runs the tests, and one that cannot be loaded."""
-
-
-def password_of(node: str) -> str:
-    return f"password of {node}"
-
+"""Plugins whose checks report faults of the machine that runs the tests, and one that cannot be loaded."""
 
 RUN_GIB = 3
-"""What a run may take: less than a liar announces, and more than torch takes."""
-
+"""Memory limit of a run: less than a lying node announces, and more than torch needs."""
 
 MEETING_S = 20.0
-"""How long a run with the liar may take: several times what torch needs to be loaded."""
+"""Timeout of a run with the lying node: several times what torch needs to load."""
+
+PATIENCE_S = 5.0
+"""How long a message may take to the API before it is sent again."""
+
+
+def password_of(account: str) -> str:
+    return f"password of {account}"
+
+
+def write_accounts(directory: Path) -> Path:
+    """A password file with accounts for the coordinator and every node."""
+    accounts = ("coordinator", HOSTILE, FLOODER, PROBE, *HONEST)
+    passwords = directory / "passwords"
+    write_passwords(passwords, {account: password_of(account) for account in accounts})
+    return passwords
 
 
 class Attacker:
-    """A client with the valid credentials of one node. It says whatever a test wants, and answers what it likes."""
+    """A client with the valid credentials of one node.
+
+    It publishes what a test tells it to, and calls `answer` with the topic and payload of each message that comes.
+    """
 
     def __init__(self, port: int, account: str = HOSTILE, client_id: str = "") -> None:
         self.account = account
-        self.heard: list[tuple[str, bytes]] = []
         self.answer: Callable[[str, bytes], None] = lambda _topic, _payload: None
         self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id=client_id or f"{account}-{time.time_ns()}")
         self._client.username_pw_set(account, password_of(account))
         self._client.max_inflight_messages_set(1000)
-        self._client.on_message = self._note
+        self._client.on_message = self._pass_on
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
         wait_for(self._client.is_connected, f"{account} to be connected")
         self._client.subscribe([(TOPICS.node(account, topic), 1) for topic in (NodeTopic.COMMAND, NodeTopic.ACK)])
 
-    def say(self, topic: NodeTopic, message: NodeMessage | bytes, *, retain: bool = False, qos: int = 1) -> None:
-        """Publishes under its own name; returns when the broker has confirmed it."""
-        self.publish(TOPICS.node(self.account, topic), message, retain=retain, qos=qos)
-
-    def publish(self, topic: str, message: NodeMessage | bytes, *, retain: bool = False, qos: int = 1) -> None:
+    def send(self, topic: NodeTopic, message: NodeMessage | bytes, *, retain: bool = False) -> None:
+        """Publishes below its own name; returns when the broker has confirmed it."""
         payload = message if isinstance(message, bytes) else encode(message)
-        self._client.publish(topic, payload, qos=qos, retain=retain).wait_for_publish(20)
+        sent = self._client.publish(TOPICS.node(self.account, topic), payload, qos=1, retain=retain)
+        sent.wait_for_publish(20)
 
-    def shout(self, topic: NodeTopic, payload: bytes, qos: int = 0) -> None:
-        """Publishes without waiting for anything."""
-        self._client.publish(TOPICS.node(self.account, topic), payload, qos=qos)
+    def send_unconfirmed(self, topic: NodeTopic, payload: bytes) -> None:
+        """Publishes below its own name, without waiting for the broker."""
+        self._client.publish(TOPICS.node(self.account, topic), payload, qos=1)
 
     def join(self, inventory: InventoryReport | None = None) -> None:
-        """Comes to the fleet as a node does."""
-        self.say(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=self.account, online=True), retain=True)
+        """Announces itself and its inventory, as a node does when it connects."""
+        self.send(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=self.account, online=True), retain=True)
         own = inventory or InventoryReport(
             sent_at=time.time(), node=self.account, inventory=Inventory(), checks=(), plugins=()
         )
-        self.say(NodeTopic.INVENTORY, own, retain=True)
+        self.send(NodeTopic.INVENTORY, own, retain=True)
 
     def leave(self) -> None:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def _note(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
-        payload = bytes(message.payload)
-        self.heard.append((message.topic, payload))
-        self.answer(message.topic, payload)
+    def _pass_on(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+        self.answer(message.topic, bytes(message.payload))
 
 
 class World(Fleet):
-    """The fleet in enforce mode: a node that is convicted or breaks goes out of service at once."""
+    """The fleet in enforce mode: the coordinator cordons a node at once when it is convicted or reports a fault."""
 
-    def __init__(self, directory: Path, broker: Any, plugin: Path, desk: Desk) -> None:
+    def __init__(self, directory: Path, broker: Any, plugin: Path) -> None:
         super().__init__(directory, broker, plugin, nodes=HONEST)
-        self.desk = desk
+        (directory / "desk").mkdir()
+        desk = Desk(directory / "desk")
         self.coordinator.settings["quarantine"] = {
             "mode": "enforce",
             "budget": {"share": "100%", "domain_share": "100%", "per_minute": 6000},
@@ -117,16 +127,45 @@ class World(Fleet):
         return Attacker(self.broker.port, account, client_id)
 
     def wait_until_there(self, node: str) -> None:
-        """Returns when the coordinator has heard of the node and what it can do; its inventory has devices."""
+        """Returns when the API shows that the node is not lost and has devices."""
 
         def is_there() -> bool:
             views = self.api.pages("nodes")["items"]
-            return any(it["name"] == node and not it["lost"] and it["devices"] for it in views)
+            return any(view["name"] == node and not view["lost"] and view["devices"] for view in views)
 
         wait_for(is_there, f"{node} to be there with its checks")
 
+    def announce(self, attacker: Attacker, payload: bytes) -> None:
+        """Connects the hostile node and announces an inventory; returns when it was accepted or refused.
+
+        The name of its first plugin identifies the inventory. It is sent again if the coordinator did not react: that
+        drops messages beyond a node's allowance.
+        """
+        plugin = json.loads(payload)["plugins"][0]["name"]
+        refused = self.counter("muster_messages_refused_total", kind="malformed")
+
+        def is_handled() -> bool:
+            if self.counter("muster_messages_refused_total", kind="malformed") > refused:
+                return True
+            return any(shown["name"] == plugin for shown in self.api.get("nodes", attacker.account)["plugins"])
+
+        def is_sent_and_handled() -> bool:
+            attacker.send(NodeTopic.INVENTORY, payload, retain=True)
+            deadline = time.monotonic() + PATIENCE_S
+            while not is_handled() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            return is_handled()
+
+        online = Presence(sent_at=time.time(), node=attacker.account, online=True)
+        attacker.send(NodeTopic.PRESENCE, online, retain=True)
+        wait_for(lambda: attacker.account in self.names(), "the node to be known")
+        wait_for(is_sent_and_handled, "the announcement to be handled")
+
+    def names(self) -> list[str]:
+        return [view["name"] for view in self.api.pages("nodes")["items"]]
+
     def accused(self) -> list[str]:
-        """Honest nodes that anything is held against."""
+        """The honest nodes that are lost, not healthy or not in service."""
         return [node for node in HONEST if self.standing(node) != (False, "HEALTHY", "IN_SERVICE")]
 
     def standing(self, node: str) -> tuple[bool, str, str]:

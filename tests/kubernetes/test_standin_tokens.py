@@ -1,4 +1,4 @@
-"""What the stand-in says about tokens, as TokenReview of authentication.k8s.io/v1 has it."""
+"""The stand-in reviews tokens as TokenReview of authentication.k8s.io/v1 does."""
 
 import json
 
@@ -11,7 +11,7 @@ SERVER = "https://kubernetes.default.svc"
 
 @pytest.fixture
 def reviewed(client):
-    """What the administrator is told about a token, for these audiences."""
+    """The status of a TokenReview by the administrator, for these audiences."""
 
     async def review(token: str, *audiences: str):
         spec = {"token": token, **({"audiences": [*audiences]} if audiences else {})}
@@ -22,8 +22,8 @@ def reviewed(client):
     return review
 
 
-async def test_a_pod_s_token_tells_of_its_node(standin, reviewed):
-    """For the audience that it is for, beside others."""
+async def test_a_pod_s_token_names_its_node(standin, reviewed):
+    """If the request names the token's audience, alone or among others."""
     token = standin.pod_token(AGENT, "n1", "signer")
     status = await reviewed(token, "signer", "other")
     assert (status["authenticated"], status["audiences"]) == (True, ["signer"])
@@ -32,7 +32,7 @@ async def test_a_pod_s_token_tells_of_its_node(standin, reviewed):
 
 
 async def test_a_token_is_for_one_audience(standin, client, reviewed):
-    """A pod's for the signer is none for the server, in reviews and in requests, nor is it the other way round."""
+    """A token for the signer is not valid at the server, in reviews and in requests, and the other way round."""
     token = standin.pod_token(AGENT, "n1", "signer")
     assert "authenticated" not in await reviewed(token)
     assert "authenticated" not in await reviewed(token, "other")
@@ -44,13 +44,13 @@ async def test_a_token_is_for_one_audience(standin, client, reviewed):
     assert "authenticated" not in await reviewed(own, "signer")
 
 
-async def test_what_is_no_token_is_nobody_s(reviewed):
-    """With the reason in the review, which itself has been carried out."""
+async def test_an_invalid_token_has_no_user(reviewed):
+    """The review succeeds, and contains the reason."""
     assert await reviewed("made-up", "signer") == {"user": {}, "error": "[invalid bearer token]"}
 
 
 async def test_a_review_needs_a_token_and_the_permission(standin, client):
-    """Not everybody may learn whose tokens are whose."""
+    """Only some users may learn to whom a token belongs."""
     assert (await client.ask("POST", PATH, {"spec": {}}))[0] == 400
     standin.add_user("nobody")
     assert (await client.ask("POST", PATH, {"spec": {"token": "x"}}, user="nobody"))[0] == 403

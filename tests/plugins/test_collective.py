@@ -43,8 +43,8 @@ def test_judgement(metrics, expected):
     assert [(each.code, each.severity, each.device) for each in findings] == expected
 
 
-def test_wrong_elements_are_told_with_the_nodes_that_had_a_part_in_them():
-    """Each of them may have sent what is wrong."""
+def test_wrong_elements_name_the_other_nodes():
+    """Each of them may have sent the wrong elements."""
     facts: Json = FACTS | {"peers": ["n1", "n2"]}
     (finding,) = judge(Measurement(metrics={"wrong_elements": 7.0, "busbw_gbps": 300.0}, facts=facts), FLOOR)
     assert finding.evidence == {"wrong_elements": 7.0, "rank": 3, "peers": ["n1", "n2"]}

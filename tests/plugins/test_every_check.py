@@ -71,18 +71,18 @@ VALUES: tuple[Any, ...] = (
     [],
     [64] * 3,
 )
-"""What parameters are tried with, besides the values that they name themselves."""
+"""Values that every parameter is tried with, besides those of its own schema."""
 
 
 def values_in(parameter) -> list:
-    """The values that a parameter may have, one by one and as lists."""
+    """The values of a parameter's enumeration, one by one and as lists."""
     kinds = parameter.get("anyOf", [parameter])
     named = [value for kind in kinds for value in kind.get("enum", kind.get("items", {}).get("enum", []))]
     return [*named, *([value] for value in named), named]
 
 
-def takes(check: AnyCheck, params) -> bool:
-    """Whether the check takes parameters without having to read one kind of value as another."""
+def accepts(check: AnyCheck, params) -> bool:
+    """Whether the check accepts parameters without converting their types."""
     try:
         check.params.model_validate_json(json.dumps(params), strict=True)
     except ValidationError:
@@ -128,15 +128,15 @@ def test_it_says_what_it_costs_and_who_else_checks_it(check: AnyCheck):
 
 
 @every_check
-def test_its_parameters_are_known_to_those_who_ask_for_it(check: AnyCheck):
-    """By name, with their defaults; and whatever the check takes as it stands, nobody refuses before."""
+def test_its_parameters_are_announced(check: AnyCheck):
+    """By name, with their defaults; the announced schema refuses no value that the check accepts."""
     flat = describe(check).params
     parameters: Any = flat["properties"]
     assert list(parameters) == list(check.params.model_fields)
     for name, parameter in parameters.items():
         assert "default" in parameter
         for value in (*VALUES, parameter["default"], *values_in(parameter)):
-            if takes(check, {name: value}):
+            if accepts(check, {name: value}):
                 require_fit(check.name, flat, {name: value})
 
 

@@ -27,7 +27,7 @@ def test_what_is_no_size_is_refused(written):
 
 
 def test_the_schema_lets_both_forms_through():
-    """A coordinator checks parameters by it before it sends them."""
+    """The coordinator validates parameters with it before it sends them."""
     schema = flatten({"properties": {"size": SIZE.json_schema()}})
     for size in ("2M", 4096):
         require_fit("collective", schema, {"size": size})

@@ -1,9 +1,9 @@
-"""A simulation of nodes that lie: what they make of the groups of a simulated fabric, and where they say they stand.
+"""A simulation of lying nodes: how they spoil groups on a simulated fabric, and where they claim to stand.
 
-A liar decides what its own ranks report, and what the ranks of its partners run into: it can make them slow, have them
-see wrong elements, crash or wait in vain. It cannot make an honest partner report more than it measures, so that only
-liars among themselves reach what they like. They know of each other, see every group that one of them is in, and agree
-on whom to accuse. Who meets whom is drawn by lot, and nothing that they say draws them more often.
+A liar decides what its own ranks report, and what happens to the ranks of its partners: it can make them slow, make
+them crash or wait, or send them wrong elements. It cannot make an honest partner report more than that measures. So
+only a group of liars alone can claim any bandwidth. Liars know each other, see every group of each of them, and agree
+on whom to accuse. Partners are drawn at random, and no claim of a liar changes how often it is drawn.
 """
 
 import random
@@ -33,7 +33,7 @@ ALONE: dict[str, dict[str, Any]] = {
     "fail": FAILED,
     "nothing": NOTHING,
 }
-"""What a liar says of a run of its own."""
+"""What a liar reports of a run alone."""
 
 SPOILT: dict[str, dict[str, Any]] = {
     "slow": {"outcome": Outcome.GOOD, "objective": 0.5},
@@ -44,17 +44,17 @@ SPOILT: dict[str, dict[str, Any]] = {
     "rails": {"outcome": Outcome.GOOD, "objective": 0.4, "rails": (1.0, 1.0, 0.01)},
     "same host": {"outcome": Outcome.GOOD, "objective": 0.3, "on_one_host": True},
 }
-"""What a liar makes of a run with others."""
+"""What becomes of a run with other nodes that a liar spoils."""
 
 CRASHES = ("crash", "crash partner", "crash all")
-"""Whose ranks it has crash in one: its own, those of a partner, or all."""
+"""Whose ranks crash in a spoilt run: the liar's, those of a partner, or all."""
 
 TOGETHER = (*SPOILT, *CRASHES)
 
 
 @dataclass
 class Liars:
-    """Nodes that lie as `strategy` has it; `victims` are those that they have agreed to accuse."""
+    """Nodes that lie by a strategy; `victims` are the nodes that they have agreed to accuse."""
 
     nodes: frozenset[str]
     strategy: str
@@ -62,8 +62,8 @@ class Liars:
     victims: set[str] = field(default_factory=set)
     style: str = "slow"
 
-    def accuse(self, probe: Probe, number: int) -> bool:
-        """Whether they spoil this run, the so many-th of the sweep with honest nodes in it."""
+    def decide_to_spoil(self, probe: Probe, number: int) -> bool:
+        """Whether they spoil this run; it is the `number`-th run of the sweep in which they meet honest nodes."""
         honest = {*probe.members} - self.nodes
         match self.strategy:
             case "random":
@@ -81,7 +81,7 @@ class Liars:
         raise AssertionError(self.strategy)
 
     def has_slept(self, number: int) -> bool:
-        """Whether the first round is over, in which each of them was once."""
+        """Whether the first round is over, in which each of them had one run."""
         return number > len(self.nodes)
 
 
@@ -89,32 +89,32 @@ STRATEGIES = ("random", "always", "targeted", "whoever is met first", "sleeper")
 
 
 class LyingFabric(Fabric):
-    """Runs groups of which some members lie."""
+    """Runs groups with lying members. `hurt` has the liars that spoilt a run of each honest node."""
 
     def __init__(self, sites: Sites, faults: Faults, liars: Liars, lots: random.Random) -> None:
         super().__init__(sites, faults, 0.02, lots)
-        self.hurt: dict[str, set[str]] = {}  # the liars that have spoilt a run of each honest node
+        self.hurt: dict[str, set[str]] = {}
         self._liars = liars
         self._accused = 0
 
     def run(self, probe: Probe) -> Trial:
-        """What the group shows, if it is not what its liars make of it."""
+        """The true result of the group, or what its liars make of it."""
         trial, lying = super().run(probe), self._liars.nodes.intersection(probe.members)
         if not lying:
             return trial
         if lying.issuperset(probe.members):
             return self._among_themselves(trial)
         self._accused += 1
-        if not self._liars.accuse(probe, self._accused):
+        if not self._liars.decide_to_spoil(probe, self._accused):
             return trial
         for node in {*probe.members} - lying:
             self.hurt.setdefault(node, set()).update(lying)
         return self._spoilt(trial, min(lying))
 
     def _among_themselves(self, trial: Trial) -> Trial:
-        """They vouch for each other, and reach what they like."""
-        says = self._liars.lots.choice([*ALONE]) if len(trial.members) == 1 else "impossible"
-        return replace(trial, **ALONE[says])
+        """They report any result, alone or for each other."""
+        told = self._liars.lots.choice([*ALONE]) if len(trial.members) == 1 else "impossible"
+        return replace(trial, **ALONE[told])
 
     def _spoilt(self, trial: Trial, liar: str) -> Trial:
         lots = self._liars.lots
@@ -129,28 +129,28 @@ Placed = Callable[[Sites, frozenset[str], str], Sites]
 
 
 def where_they_are(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """Everybody says the truth."""
+    """All nodes claim their true places."""
     return sites
 
 
 def nowhere(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """Nobody says anything."""
+    """No node claims a place."""
     return {node: replace(site, rack=None, leaf=None) for node, site in sites.items()}
 
 
 def beside_the_victim(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """All liars say that they stand in the rack of one that they accuse."""
+    """All liars claim the rack and leaf of the node that they accuse."""
     beside = {node: replace(sites[node], rack=sites[victim].rack, leaf=sites[victim].leaf) for node in liars}
     return _in_order({**sites, **beside})
 
 
 def at_a_leaf_of_their_own(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """All liars say that they share one."""
+    """All liars claim the same leaf, at which no other node stands."""
     return _in_order({**sites, **{node: replace(sites[node], rack="evil", leaf="evil") for node in liars}})
 
 
 def each_at_another_leaf(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """Each liar says that it stands at one where nobody else does."""
+    """Each liar claims a leaf at which no other node stands."""
     return _in_order({**sites, **{node: replace(sites[node], rack=node, leaf=f"leaf of {node}") for node in liars}})
 
 
@@ -170,7 +170,7 @@ def _in_order(sites: Sites) -> Sites:
 
 @dataclass(frozen=True)
 class Ended:
-    """A sweep with liars in it, when it has ended."""
+    """The result of a sweep with liars."""
 
     liars: Liars
     fabric: LyingFabric
@@ -179,12 +179,12 @@ class Ended:
 
     @property
     def accused(self) -> frozenset[str]:
-        """Healthy nodes that are convicted."""
+        """The healthy nodes that are convicted."""
         return self.judgement.failed - self.liars.nodes
 
     @property
     def fabric_accused(self) -> set[tuple[str, ...]]:
-        """Leaves and paths that are convicted, and links of which neither end lies; nothing is wrong with them."""
+        """The healthy leaves, paths and links that are convicted; a link at whose ends a liar stands does not count."""
         return {
             culprit.of
             for culprit in (*self.judgement.leaves.values(), *self.judgement.paths.values())
@@ -193,18 +193,18 @@ class Ended:
 
     @property
     def suspected(self) -> set[str]:
-        """Nodes that are convicted, inconclusive, or at the end of a link that is."""
+        """The nodes that are convicted or inconclusive, or at the end of a convicted link."""
         links = (culprit.of for culprit in self.judgement.paths.values() if culprit.part is Part.LINK)
         return {
             *self.judgement.failed,
             *self.judgement.open,
             *self.judgement.behind,
-            *(it for of in links for it in of),
+            *(node for ends in links for node in ends),
         }
 
     @property
-    def untouched(self) -> dict[str, set[str]]:
-        """By honest node that a lie has left suspected, the liars that did it, where none of them is."""
+    def unnoticed(self) -> dict[str, set[str]]:
+        """For each honest node that a lie left suspected: its liars, if none of them is suspected too."""
         hurt = {node: by for node, by in self.fabric.hurt.items() if node in self.suspected}
         return {node: by for node, by in hurt.items() if self.suspected.isdisjoint(by)}
 
@@ -212,7 +212,7 @@ class Ended:
 def sweep(
     seed: str, nodes: int, *, strategy: str, style: str, placed: Placed, alone: bool = True, faults: int = 0
 ) -> Ended:
-    """A sweep of so many nodes of which a twentieth lies; besides, so many honest ones are slow."""
+    """Simulates a sweep of `nodes` nodes: a twentieth of them lies, and `faults` of the others are slow."""
     lots = lots_of(f"liars {seed} {nodes} {strategy} {style} {placed.__name__} {alone}")
     true = {node: replace(site, places_itself=True) for node, site in sites_of(nodes).items()}
     lying = frozenset(lots.sample([*true], max(1, nodes // 20)))

@@ -1,6 +1,6 @@
-"""A simulation of sweeps in which a twentieth of all nodes lies in everything that it can say.
+"""Simulated sweeps in which a twentieth of all nodes lies in everything that it reports.
 
-Each sweep has another fleet: who lies, how, where it says it stands, and who meets whom are drawn by seed.
+Each seed gives another sweep: other liars, lies, claimed places and partners.
 """
 
 import itertools
@@ -14,41 +14,42 @@ STYLES = (*TOGETHER, "any")
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_nobody_is_convicted_by_the_word_of_liars(strategy: str, style: str) -> None:
-    """No healthy node, leaf or path; and of those who leave anybody suspected, one is suspected itself."""
+def test_liars_convict_no_healthy_node(strategy: str, style: str) -> None:
+    """Nor a healthy leaf or path. If they leave a node suspected, one of them is suspected too."""
     for seed, nodes in itertools.product(range(SEEDS), (16, 40, 232)):
         for placed in PLACES:
             ended = sweep(f"{seed}", nodes, strategy=strategy, style=style, placed=placed, alone=seed % 2 == 0)
             case = (seed, nodes, placed.__name__)
             assert not ended.accused, case
             assert not ended.fabric_accused, case
-            assert not ended.untouched, case
+            assert not ended.unnoticed, case
 
 
 @pytest.mark.parametrize("placed", PLACES[2:])
 @pytest.mark.parametrize("strategy", ["always", "whoever is met first", "sleeper"])
-def test_nor_in_a_large_fleet(strategy: str, placed: Placed) -> None:
-    """Where 51 of 1024 nodes know of each other."""
+def test_liars_convict_no_healthy_node_in_a_large_fleet(strategy: str, placed: Placed) -> None:
+    """In which 51 of 1024 nodes work together."""
     ended = sweep("large", 1024, strategy=strategy, style="any", placed=placed)
     assert not ended.accused
     assert not ended.fabric_accused
-    assert not ended.untouched
+    assert not ended.unnoticed
 
 
 @pytest.mark.parametrize("style", ["slow", "fail", "crash", "crash partner", "crash all", "echo"])
 @pytest.mark.parametrize("nodes", [16, 64])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_always_lies_is_found(seed: int, nodes: int, style: str) -> None:
-    """Each of them is convicted or inconclusive in the end, unless it was met by friends only."""
+def test_nodes_that_always_lie_are_found(seed: int, nodes: int, style: str) -> None:
+    """Each liar that met an honest node is convicted or inconclusive in the end."""
     ended = sweep(f"{seed}", nodes, strategy="always", style=style, placed=PLACES[0])
     met = set().union(*ended.fabric.hurt.values())
+    assert met
     assert met <= ended.suspected
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(4))
-def test_liars_hide_nobody_who_is_slow(seed: int, strategy: str) -> None:
-    """Nodes that are slow themselves are convicted beside them, or at least not cleared."""
+def test_liars_hide_no_slow_node(seed: int, strategy: str) -> None:
+    """Slow honest nodes are convicted, or at least not cleared."""
     ended = sweep(f"{seed}", 128, strategy=strategy, style="any", placed=PLACES[0], faults=4)
     slow = set(ended.fabric.faults.nodes)
     assert slow <= ended.suspected

@@ -1,7 +1,7 @@
-"""A simulation of a whole fleet in enforce mode of which one agent in twenty says whatever the wire lets it say.
+"""A simulated fleet in enforce mode, in which one agent sends anything that the wire format allows.
 
-It answers every order of every group as lots decide: with ranks, addresses, results and reasons that are not so, at the
-wrong time, again and again or never, and has the ranks of its partners crash. The others are agents as they are.
+It answers every order of every group at random: with wrong ranks, addresses, results and reasons, at the wrong time,
+repeatedly or never. It makes the ranks of its partners crash. The other agents are honest.
 """
 
 import random
@@ -45,7 +45,7 @@ LONGEST_SWEEP_S = 3600
 
 
 class Liar(Agent):
-    """Says anything, also what no agent of ours would."""
+    """Sends anything, also what no real agent sends."""
 
     def __init__(self, world: World, name: str, lots: random.Random) -> None:
         super().__init__(world, name, Inventory())
@@ -53,10 +53,10 @@ class Liar(Agent):
         self._first_rank = 0
 
     def boot(self) -> None:
-        """Announces devices, a place and a check by lot."""
+        """Announces random devices, places and checks."""
         lots, self.up, self.beat = self._lots, True, self.world.now
         place = {level: lots.choice([None, "", "rack-0", "leaf-0", "rack-1", "evil"]) for level in ("rack", "leaf")}
-        devices = (Device(index=it, uuid="same", model="any") for it in range(lots.choice([0, 8, 64])))
+        devices = (Device(index=index, uuid="same", model="any") for index in range(lots.choice([0, 8, 64])))
         check = COLLECTIVE.model_copy(
             update={
                 "scope": lots.choice([*Scope]),
@@ -73,7 +73,7 @@ class Liar(Agent):
         self._presence(online=True)
 
     def tick(self) -> None:
-        """Says that it is there, now and then that it has gone."""
+        """Sends heartbeats, and now and then an online or offline presence."""
         super().tick()
         if self._lots.random() < 0.01:
             self._presence(online=self._lots.random() < 0.5)
@@ -90,11 +90,11 @@ class Liar(Agent):
         honest = {Join: "accept", Prepare: "ready", Start: "finish"}[type(order)]
         for _ in range(self._lots.choice([0, 1, 1, 1, 2])):
             what = honest if self._lots.random() < 0.7 else self._lots.choice(["accept", "decline", "ready", "finish"])
-            self.world.at(self._lots.choice([0.01, 0.01, 1.0, 4.0, 30.0]), partial(self._say, what, order.group))
+            self.world.at(self._lots.choice([0.01, 0.01, 1.0, 4.0, 30.0]), partial(self._answer, what, order.group))
         if isinstance(order, Start) and self._lots.random() < 0.5:
             self.world.at(1.0, partial(self._hurt, order.group, self._lots.choice(CODES)))
 
-    def _say(self, what: str, group: str) -> None:
+    def _answer(self, what: str, group: str) -> None:
         lots, head = self._lots, self._head(group)
         match what:
             case "accept":
@@ -119,20 +119,20 @@ class Liar(Agent):
         }
         first, count = lots.choice([self._first_rank, 0, 7, 1 << 19]), lots.choice([1, 1, 1, 0, 8])
         return [
-            RankResult(rank=first + it, verdict=verdict, findings=(finding,), metrics=metrics, duration_s=1.0)
-            for it in range(count)
+            RankResult(rank=rank, verdict=verdict, findings=(finding,), metrics=metrics, duration_s=1.0)
+            for rank in range(first, first + count)
         ]
 
     def _hurt(self, group: str, code: str) -> None:
-        """The ranks of its partners end with what the liar sends them."""
+        """Ends the ranks of its partners with this finding."""
         verdict = Verdict.FAIL if code.startswith("collective") else Verdict.UNKNOWN
         for member in self._members(group):
             if member != self.name:
                 self.world.agents[member]._end(group, verdict, code, {})
 
 
-def swept(world: World) -> SweepRecord:
-    """A sweep over all, from its request to its end."""
+def sweep(world: World) -> SweepRecord:
+    """Requests a sweep over all nodes; gives its record when it has ended."""
     name = world.sweep("adaptive")
     for _ in range(LONGEST_SWEEP_S):
         world.run(1)
@@ -143,7 +143,7 @@ def swept(world: World) -> SweepRecord:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_no_healthy_node_goes_out_of_service(seed: int) -> None:
-    """Through several sweeps, none is convicted, and each that a lie has left inconclusive has the liar beside it."""
+    """Several sweeps convict no honest node. If a sweep leaves any node inconclusive, the liar is suspected too."""
     lots = random.Random(f"liars {seed}")
     build = Build(nodes=lots.choice([16, 20, 30]), rack=lots.choice([0, 4]))
     weather = Weather(delay_s=0.3)
@@ -156,7 +156,7 @@ def test_no_healthy_node_goes_out_of_service(seed: int) -> None:
     world.run(30)
     honest = [node for node in world.agents if node != liar]
     for _ in range(3):
-        record = swept(world)
+        record = sweep(world)
         assert {failed.node for failed in record.failed_nodes} <= {liar}
         assert record.failed_fabric == ()
         assert all(liar in link.between for link in record.failed_links)

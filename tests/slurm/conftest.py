@@ -259,7 +259,7 @@ def free_ports(count: int) -> list[int]:
 NewSlurm = Callable[..., AbstractContextManager[Slurm]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def new_slurm(tmp_path_factory) -> NewSlurm:
     """Makes clusters of which each runs for as long as its context lasts: `new_slurm("Prolog={directory}/it")`."""
 
@@ -269,7 +269,7 @@ def new_slurm(tmp_path_factory) -> NewSlurm:
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(new_slurm) -> Iterator[Slurm]:
     """The cluster that tests share."""
     with new_slurm() as running:

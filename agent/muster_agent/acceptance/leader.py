@@ -41,10 +41,10 @@ _HELLO_WITHIN_S = 10.0
 """A member says who it is as soon as it is connected."""
 
 _MOST_HELLO_BYTES = 1 << 20
-"""Several times the inventory of a node with sixteen devices and as many labels as are taken."""
+"""Several times the inventory of a node with sixteen devices and the maximum number of labels."""
 
 _MOST_STRANGERS = 64
-"""Connections of others than members at once: the port is open to the whole network. Any more push each other out."""
+"""Connections at once that are not members: the port is open to the whole network. One more replaces the oldest."""
 
 _MOST_LISTED = 16
 

@@ -12,6 +12,10 @@ LOST = "node.lost"
 """The finding that stands against a node that is silent; it is the coordinator's own, so its check is `node`."""
 
 
+MOST_SIGHTINGS = 512
+"""Of one node: as many as findings can stand against it. A node that finds ever new things loses the oldest."""
+
+
 def sighted(before: Iterable[Sighting], charges: Iterable[Charge]) -> tuple[Sighting, ...]:
     """The sightings with those that the charges tell of; what is not charged any more was seen all the same."""
     known = {sighting.key: sighting for sighting in before}
@@ -20,7 +24,9 @@ def sighted(before: Iterable[Sighting], charges: Iterable[Charge]) -> tuple[Sigh
         times = tuple(sorted({charge.seen, *(old.times if old is not None else ())}))[-MOST_REPEATS:]
         check, code, device, number = charge.key
         known[charge.key] = Sighting(check=check, code=code, device=device, number=number, times=times)
-    return tuple(known.values())
+    if len(known) <= MOST_SIGHTINGS:
+        return tuple(known.values())
+    return tuple(sorted(known.values(), key=lambda sighting: sighting.times[-1])[-MOST_SIGHTINGS:])
 
 
 def accused_of(case: Case, policy: Policy, now: float) -> tuple[Demand | None, Prospect | None, float | None]:

@@ -48,6 +48,8 @@ class MassEvents:
             if cause in self.standing:
                 self._stand(cause, self.standing[cause].since)
             return None
+        if not self._since[cause]:
+            del self._since[cause]
         self._lifted.discard(cause)
         return self.standing.pop(cause, None)
 

@@ -38,13 +38,14 @@ class Testing:
             if run is None:
                 continue  # that a node is silent, nobody can be asked to find again
             question = case.asked.get(check)
-            if question is None or question.run != run or _is_due(question.again_at, now):
+            if _may_ask(case, check, run, now):
                 test = self._saying.new_id("o")
                 question = trials.next_question(question, run, test, now, trials.overdue_at(case, check, now))
                 case = self._cases.change(case, asked={**case.asked, check: question})
                 self._saying.note(case.node, "second_opinion", f"{check} is asked to find it again", run)
                 self._start(case, test, check, {})
-            self._look_at(case, question.again_at)
+            if question is not None:
+                self._look_at(case, question.again_at)
         return case
 
     def note_opinion(self, case: Case, test: str, verdict: Verdict, now: float) -> Case:
@@ -97,6 +98,21 @@ class Testing:
     def _start(self, case: Case, test: str, check: str, params: Json) -> None:
         partners = max(LEAST_PARTNERS, self._returning.partners)
         self._saying.say(StartTest(node=case.node, test=test, check=check, params=params, partners=partners))
+
+
+def _may_ask(case: Case, check: str, run: str, now: float) -> bool:
+    """Whether a second opinion about a run may be asked for now.
+
+    A run of the node alone is, about each that has found something. A sweep takes the time of others: a node that finds
+    something new with every run would keep them all busy. So there is one at a time, and the next only after a while.
+    """
+    question = case.asked.get(check)
+    is_sweep = trials.overdue_at(case, check, now) is None
+    if is_sweep and any(asked.again_at is None for asked in case.asked.values()):
+        return False
+    if question is None or _is_due(question.again_at, now):
+        return True
+    return question.run != run and not is_sweep
 
 
 def _is_in_doubt(case: Case) -> bool:

@@ -18,6 +18,7 @@ from typing import TypeGuard
 from muster.check import Scope
 from muster.model import LARGEST_NUMBER, Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
+from muster_coordinator.finding_size import first_within
 from muster_coordinator.sweep_records import Blame, Ending, GroupState, MemberRecord
 
 LOST = "lost"
@@ -51,6 +52,12 @@ DECLINED = PREVENTED | {
 
 WRONG_CLOCK_S = 5.0
 """Longer than a message is on its way, and than clocks that are kept in step differ."""
+
+MOST_FIGURES = 10_000
+"""Numbers of all ranks of a member: sixteen ranks with a few hundred each. Every group is kept as long as its sweep."""
+
+MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
+"""Findings of all ranks of a member that are kept."""
 
 GRAVEST_FIRST = (CONTRADICTIONS, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
@@ -100,7 +107,8 @@ class Member:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for rank in self.results or () for finding in rank.findings)
+        found = (finding for rank in self.results or () for finding in rank.findings)
+        return first_within(found, MOST_FINDINGS, MOST_FINDINGS_BYTES)
 
     @property
     def released(self) -> bool:
@@ -150,15 +158,21 @@ class Member:
         Results of other ranks than its own are a fault too, and count for nothing: they would count as another
         member's.
         """
-        own, reported = self._ranks(scope), [result.rank for result in results]
+        own, reported, figures = self._ranks(scope), [result.rank for result in results], _figures(results)
         if reported != own:
-            self.results = ()
-            detail = f"it reported {_in_words(reported)}; its ranks are {_in_words(own)}"
-            self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
+            self._blame_results(f"it reported {_in_words(reported)}; its ranks are {_in_words(own)}")
+            return
+        if figures > MOST_FIGURES:
+            self._blame_results(f"it reported {figures} numbers; at most {MOST_FIGURES} are valid")
             return
         self.results = results
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
+
+    def _blame_results(self, detail: str) -> None:
+        """Throws its results away and blames it for them."""
+        self.results = ()
+        self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
 
     def _ranks(self, scope: Scope) -> list[int]:
         """The numbers of its ranks. A check of scope NODE has only rank 0, however many devices the node has."""
@@ -170,6 +184,12 @@ class Member:
         kinds = (Severity.UNKNOWN, Severity.SKIPPED)
         blames = [Blame(node=self.node, reason=f.code, detail=f.summary) for f in self.findings if f.severity in kinds]
         return gravest(blames)[0] if blames else Blame(node=self.node, reason="run.no_result")
+
+
+def _figures(results: Iterable[RankResult]) -> int:
+    """How many numbers ranks report."""
+    values = (value for result in results for value in result.metrics.values())
+    return sum(len(value) if isinstance(value, list) else 1 for value in values)
 
 
 def _in_words(ranks: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ def send_one_way(group: Group, size_bytes: int, place: Place) -> Sent:
         return Sent({}, 0)
     part_bytes = max(1, size_bytes // 2 // len(sides[0]) // ELEMENT_BYTES) * ELEMENT_BYTES
     received_s, wrong = _take_turns(sides, group, part_bytes, place)
-    told = group.told_by_all("received", received_s, list[Annotated[float, Field(gt=0, allow_inf_nan=False)]])
+    told = group.all_gather("received", received_s, list[Annotated[float, Field(gt=0, allow_inf_nan=False)]])
     others = next(side for side in sides if group.rank not in side)
     node_s = median(max(part_s) for part_s in zip(*(told[rank] for rank in others), strict=True))
     return Sent({"sent_gbps": part_bytes * len(others) / node_s / 1e9}, wrong)

@@ -109,7 +109,7 @@ def tell(group: Group, seen: Seen, transports: Counter[Transport]) -> Told:
     """Tells all ranks what this one saw, and gives what all of them did."""
     own = ([row.wrong or 0 for row in seen.rows], seen.last, dict(transports))
     counts = Annotated[list[_Count], Field(min_length=len(seen.rows), max_length=len(seen.rows))]
-    told = group.told_by_all("seen", own, tuple[counts, _Count, _Transports])
+    told = group.all_gather("seen", own, tuple[counts, _Count, _Transports])
     wrong, last, logged = zip(*told, strict=True)
     return Told(
         wrong=[sum(column) for column in zip(*wrong, strict=True)],

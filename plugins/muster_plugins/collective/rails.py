@@ -63,6 +63,6 @@ def run_in_turn(rails: Sequence[Rail], group: Group, timeout_s: float, run: Call
             results.append(run(Peers(ranks.index(group.rank), ranks, process_group)))
         group.wait_for(ranks, f"rail {number}", timeout_s)
     (seen,) = results
-    told = group.told_by_all("rails", median_busbw(seen.rows), Annotated[float, Field(ge=0, allow_inf_nan=False)])
+    told = group.all_gather("rails", median_busbw(seen.rows), Annotated[float, Field(ge=0, allow_inf_nan=False)])
     reached = [min(told[rank] for rank in ranks) for ranks in rails]
     return Apart({"rail_busbw_gbps": [*reached]}, sum(row.wrong or 0 for row in seen.rows))

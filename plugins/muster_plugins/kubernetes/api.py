@@ -88,7 +88,7 @@ class ApiServer:
         return self._answer("GET", f"{path}?{urlencode(query)}", None, {})
 
     def post(self, path: str, item: Json) -> bytes:
-        """What the server has made of an object that is posted."""
+        """Creates an object; returns it as the server has stored or answered it."""
         return self._answer("POST", path, json.dumps(item), {"Content-Type": "application/json"})
 
     def patch(self, path: str, change: Json, manager: str) -> None:

@@ -16,7 +16,7 @@ from muster_plugins.kubernetes.settings import KubernetesSettings
 app = typer.Typer(help="Certificates for agents in Kubernetes.", no_args_is_help=True)
 
 REVIEW_TIMEOUT_S = 5.0
-"""For each step of asking the API server about a token: nobody but an agent waits for it."""
+"""For each of connecting, shaking hands and answering. Only an agent that enrols waits for it."""
 
 # Where the manifests mount them.
 AUTHORITY = Path("/etc/muster/authority")
@@ -29,10 +29,10 @@ LISTEN = "0.0.0.0:8443"
 
 @app.command()
 def enrol(
-    signer: Annotated[str, typer.Option(metavar="URL", help="Where the signer is.")] = SIGNER,
-    authority: Annotated[Path, typer.Option(metavar="FILE", help="Certificate of the authority.")] = CA_FILE,
-    token: Annotated[Path, typer.Option(metavar="FILE", help="Token of the pod for the signer.")] = TOKEN,
-    tls: Annotated[Path, typer.Option(metavar="DIR", help="Where ca.crt, tls.crt and tls.key are written.")] = TLS,
+    signer: Annotated[str, typer.Option(metavar="URL", help="URL of the signer.")] = SIGNER,
+    authority: Annotated[Path, typer.Option(metavar="FILE", help="The authority's certificate.")] = CA_FILE,
+    token: Annotated[Path, typer.Option(metavar="FILE", help="The pod's token for the signer.")] = TOKEN,
+    tls: Annotated[Path, typer.Option(metavar="DIR", help="Directory for ca.crt, tls.crt and tls.key.")] = TLS,
 ) -> None:
     """Get the agent of this node a certificate, and renew it until stopped."""
     logs.configure(config.load(None).log, component="enrol")
@@ -45,9 +45,13 @@ def enrol(
 
 @app.command()
 def sign(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to serve HTTPS.")] = LISTEN,
-    authority: Annotated[Path, typer.Option(metavar="DIR", help="The authority's tls.crt and tls.key.")] = AUTHORITY,
-    tls: Annotated[Path, typer.Option(metavar="DIR", help="The server's own tls.crt and tls.key.")] = TLS,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the HTTPS server.")] = LISTEN,
+    authority: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory with the authority's tls.crt and tls.key.")
+    ] = AUTHORITY,
+    tls: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory with the server's own tls.crt and tls.key.")
+    ] = TLS,
 ) -> None:
     """Give each agent a certificate in the name of its node, until stopped."""
     settings = config.load(None)
@@ -63,4 +67,4 @@ def sign(
 
 
 def _not_installed(error: ImportError) -> Unavailable:
-    return Unavailable(f"{error}: pip install 'gpu-muster[kubernetes]'")
+    return Unavailable(f"{error}; install the extra: pip install 'gpu-muster[kubernetes]'")

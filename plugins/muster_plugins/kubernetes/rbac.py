@@ -33,7 +33,7 @@ def reservation_manifests() -> list[Json]:
 
 
 def signer_manifests() -> list[Json]:
-    """What the signer of agents' certificates needs."""
+    """The permissions of the signer of agents' certificates."""
     return _grant("muster-signer", "muster-signer", OF_THE_SIGNER)
 
 

@@ -23,7 +23,7 @@ from muster_plugins.training.problems import Problem
 from muster_plugins.training.task import RankReport
 
 _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt=0, allow_inf_nan=False)]]
-"""A checksum of weights, and seconds."""
+"""The checksum of a rank's weights, and the seconds that it took."""
 
 
 class Together(NamedTuple):
@@ -41,7 +41,7 @@ class Together(NamedTuple):
 def train_alone(place: Place, task: Task, group: Group) -> tuple[Trained | Problem, list[RankReport]]:
     """The training of one rank by itself, and by rank what each reports of its own."""
     alone = train(place, task)
-    return alone, group.told_by_all("alone", _report(place, task, alone), RankReport)
+    return alone, group.all_gather("alone", _report(place, task, alone), RankReport)
 
 
 def _report(place: Place, task: Task, alone: Trained | Problem) -> RankReport:
@@ -67,7 +67,7 @@ def train_together(place: Place, task: Task, group: Group) -> Together:
     own = Training(place, task, in_parallel, first=group.rank).run()
     losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
     dist.all_reduce(losses)
-    endings = group.told_by_all("together", (own.weights, own.total_s), _Ending)
+    endings = group.all_gather("together", (own.weights, own.total_s), _Ending)
     return Together(
         own=own,
         losses=losses.div_(len(endings)).tolist(),

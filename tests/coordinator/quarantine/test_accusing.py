@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Severity, Verdict, format_instant
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
-from muster_coordinator.quarantine.accusing import sighted
+from muster_coordinator.quarantine.accusing import MOST_SIGHTINGS, sighted
 from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.demand import Prospect
 from muster_coordinator.quarantine.events import EvidenceChanged, Note, TestEnded
@@ -39,6 +39,17 @@ def test_what_was_seen_stays_seen(quarantine: Any) -> None:
         0: tuple(float(at) for at in range(3, 3 + MOST_REPEATS)),
         1: (2.0,),
     }
+
+
+def test_what_was_seen_is_bounded(quarantine: Any) -> None:
+    """A node that finds ever new things loses what was seen longest ago."""
+    told = quarantine()
+    seen: tuple[Any, ...] = ()
+    for at in range(MOST_SIGHTINGS + 100):
+        seen = sighted(seen, (told.charge(f"gemm.c{at}", seen=float(at)), told.charge("gemm.slow", seen=float(at))))
+    assert len(seen) == MOST_SIGHTINGS
+    assert {"gemm.slow", "gemm.c200"} <= {sighting.code for sighting in seen}
+    assert min(sighting.times[-1] for sighting in seen) == 101.0
 
 
 def test_each_number_of_a_code_is_seen_by_itself(quarantine: Any) -> None:
@@ -240,6 +251,19 @@ def test_a_sweep_is_a_second_opinion_that_is_waited_for(quarantine: Any, of: Of)
     assert of("tests", told.wait(1)) == ["collective"]
     assert of("tests", told.restart()) == []
     assert of("tests", told.wait(0)) == ["collective"]
+
+
+def test_a_node_cannot_keep_others_busy_with_ever_new_findings(quarantine: Any, of: Of) -> None:
+    """Of second opinions that are sweeps, one is asked for at a time, and the next about a check half an hour later."""
+    told = quarantine(3, rows=(Row(name="all", codes=("*",), reason="all of it"),))
+    asked = [told.accuse("a", f"collective.{number}", "ddp.slow", proof=Proof.ONCE) for number in range(20)]
+    assert [of("tests", said) for said in asked] == [["collective"], *[[]] * 19]
+    ended = TestEnded(node="a", test=told.case("a").asked["collective"].test, verdict=Verdict.PASS)
+    assert of("tests", told.tell(ended)) == ["ddp"]
+    told.tell(TestEnded(node="a", test=told.case("a").asked["ddp"].test, verdict=Verdict.UNKNOWN))
+    assert of("tests", told.accuse("a", "collective.more", proof=Proof.ONCE)) == []
+    assert of("tests", told.wait(1799)) == []
+    assert of("tests", told.wait(1)) == ["collective"]
 
 
 def test_each_new_run_is_asked_about_anew(doubted: Any, of: Of) -> None:

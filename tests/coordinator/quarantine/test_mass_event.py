@@ -10,6 +10,7 @@ from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster_coordinator.quarantine.charge import Proof
 from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.quarantine.mass_event import MassEvents
 from muster_coordinator.quarantine.policy import Row
 
 Of = Callable[..., list[Any]]
@@ -19,6 +20,15 @@ FIVE = MassEventSettings(nodes=5, share="1%", window_s=600)
 
 def frozen(told: Any) -> list[str]:
     return [event.cause for event in told.machine.view().frozen]
+
+
+def test_nothing_is_remembered_of_causes_that_are_over() -> None:
+    """However many a node makes up, such as numbers of XIDs that there are not."""
+    events = MassEvents(FIVE)
+    for number in range(100):
+        events.note("a", f"nvml.xid {number}", 1.0, 100, 1.0)
+        events.forget("a", f"nvml.xid {number}", 100)
+    assert not events._since
 
 
 @pytest.fixture

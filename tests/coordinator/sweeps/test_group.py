@@ -282,6 +282,27 @@ def test_results_of_other_ranks_than_its_own_count_for_nothing(ranks: list[int])
     assert made.facts["2"].place().measured == ()
 
 
+def test_more_numbers_than_any_check_measures_count_for_nothing() -> None:
+    """Every group is kept as long as its sweep."""
+    many = dict.fromkeys((f"m{number}" for number in range(20)), [1.0] * 100)
+    said = finished("2")
+    more = tuple(rank.model_copy(update={"metrics": many}) for rank in said.ranks)
+    made = run_to_end((0.0, said.model_copy(update={"ranks": more})), (0.0, finished("1")), (0.0, finished("3")))
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "wrong_results")]
+    assert made.facts["2"].place().measured == ()
+
+
+def test_of_very_many_findings_only_the_first_are_kept() -> None:
+    """As above; the verdict is that of all."""
+    many = (Finding(code="collective.odd", summary="s" * 1000, severity=Severity.WARNING),) * 500
+    said = finished("2", Verdict.WARN)
+    more = tuple(rank.model_copy(update={"findings": many}) for rank in said.ranks)
+    made = run_to_end((0.0, said.model_copy(update={"ranks": more})), (0.0, finished("1")), (0.0, finished("3")))
+    place = made.facts["2"].place()
+    assert (place.verdict, made.blamed) == (Verdict.WARN, ())
+    assert 10 < len(place.findings) < 60
+
+
 def test_a_check_of_one_node_has_one_result() -> None:
     """However many devices it has."""
     task = replace(TASK, scope=Scope.NODE)

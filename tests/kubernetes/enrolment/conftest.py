@@ -1,4 +1,4 @@
-"""A signer, the API server that it asks, and agents that ask it."""
+"""A signer, its API server, and its agents."""
 
 from pathlib import Path
 
@@ -32,14 +32,14 @@ def authority(authority_files) -> Authority:
 
 @pytest.fixture
 def pause_s() -> float:
-    """How long the signer leaves an address alone: not at all, unless a test is about that."""
+    """How long an address must wait after an answer: not at all, unless a test is about that."""
     return 0.0
 
 
 @pytest.fixture
 def signer_account(standin) -> Path:
     """The service account of a signer that has the permissions of its manifest and no others."""
-    roles = [it for it in rbac.signer_manifests() if it["kind"] == "ClusterRole"]
+    roles = [manifest for manifest in rbac.signer_manifests() if manifest["kind"] == "ClusterRole"]
     standin.add_user(SIGNER, *roles)
     directory: Path = standin.service_account(SIGNER)
     return directory
@@ -57,7 +57,7 @@ def signer_tls(authority_files, tmp_path) -> Path:
 
 @pytest.fixture
 async def signer(pause_s, standin, signer_account, signer_tls, authority):
-    """The URL of a signer."""
+    """The URL of a running signer."""
     server = ApiServer(ServiceAccount(standin.url, signer_account), 10.0)
     signer = Signer(authority, token_review(server), pause_s=pause_s)
     async with serving(signer, "127.0.0.1:0", signer_tls) as url:

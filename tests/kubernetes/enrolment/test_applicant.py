@@ -1,4 +1,4 @@
-"""Of which node the bearer of a token may speak, by what the API server says about the token."""
+"""For which node a token gets a certificate, by the API server's review of the token."""
 
 import json
 
@@ -8,15 +8,15 @@ from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE, NOD
 
 
 def review(**changes) -> bytes:
-    """The answer about a token of the agent's pod on n1, with changes."""
+    """The review of a token of the agent's pod on n1, with changes."""
     user = {"username": ACCOUNT, "extra": {NODE_KEY: ["n1"]}} | changes.pop("user", {})
     status = {"authenticated": True, "audiences": [AUDIENCE], "user": user}
     return json.dumps({"kind": "TokenReview", "status": status | changes}).encode()
 
 
 @pytest.mark.parametrize("node", ["n1", "0", "gke-pool-1a2b", "ip-10-0-0-1.ec2.internal", "n" * 253])
-def test_the_node_is_the_one_of_the_token(node):
-    """It is read from what the API server says, whatever a node may be called."""
+def test_the_node_is_that_of_the_token(node):
+    """As the API server names it, with any valid name."""
     assert node_of(review(user={"extra": {NODE_KEY: [node]}})) == node
 
 
@@ -36,8 +36,8 @@ def test_the_node_is_the_one_of_the_token(node):
         ({"user": {"extra": {"authentication.kubernetes.io/pod-name": ["n1"]}}}, "names no node"),
     ],
 )
-def test_other_tokens_entitle_to_nothing(changes, why):
-    """Neither those of others nor those for another purpose."""
+def test_other_tokens_get_no_certificate(changes, why):
+    """Tokens of other accounts, for other audiences, or without a node."""
     with pytest.raises(NotEntitled, match=why):
         node_of(review(**changes))
 
@@ -46,7 +46,7 @@ def test_other_tokens_entitle_to_nothing(changes, why):
     "node", ["coordinator", "", "+", "#", "a/b", "n1\n", "n1\x00", "n1,CN=n2", "N1", "-n1", "n1-", "é", "n" * 254]
 )
 def test_names_that_mean_more_at_the_broker_are_refused(node):
-    """Wildcards, levels of topics, and the coordinator's own account."""
+    """Wildcards, levels of topics, and the coordinator's account."""
     with pytest.raises(NotEntitled, match="cannot be the name"):
         node_of(review(user={"extra": {NODE_KEY: [node]}}))
 
@@ -54,7 +54,7 @@ def test_names_that_mean_more_at_the_broker_are_refused(node):
 @pytest.mark.parametrize(
     "answer", [b"", b"[]", b"{}", b'{"status": 3}', b'{"status": {"user": {"extra": {"a": "b"}}}}']
 )
-def test_any_other_answer_entitles_to_nothing(answer):
-    """An answer that is no TokenReview is a refusal, and no crash."""
+def test_any_other_answer_is_a_refusal(answer):
+    """An answer that is no TokenReview gets no certificate, and does not crash the signer."""
     with pytest.raises(NotEntitled, match="no TokenReview"):
         node_of(answer)

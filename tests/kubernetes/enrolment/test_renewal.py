@@ -1,4 +1,4 @@
-"""An agent has a certificate that is valid, for as long as its pod lives."""
+"""An agent has a valid certificate while its pod lives."""
 
 import asyncio
 import json
@@ -22,11 +22,11 @@ from muster_plugins.kubernetes.enrolment.enrolling import Enrolment, NotEnrolled
 
 
 class Enough(Exception):
-    """Ends the loop that otherwise goes on for ever."""
+    """Ends the endless loop."""
 
 
 class Days:
-    """Time that passes while the loop sleeps, and a signer that issues certificates or, for some calls, does not."""
+    """A clock that advances while the loop sleeps, and a signer that succeeds or fails call by call."""
 
     def __init__(self, *answers: bool) -> None:
         self.began = self.now = utc_now()
@@ -52,7 +52,7 @@ class Days:
 
 @pytest.fixture
 def live(monkeypatch):
-    """When an agent asked, in lifetimes of a certificate since it started: `live(True, False)` by what is answered."""
+    """Times of the agent's requests, in lifetimes of a certificate: `live(True, False)` with the signer's answers."""
 
     def living(*answers: bool) -> list[float]:
         days = Days(*answers)
@@ -68,15 +68,15 @@ def live(monkeypatch):
 
 
 def test_a_certificate_is_renewed_at_half_of_its_life(live):
-    """Give or take a tenth, over and over."""
+    """Plus or minus a tenth, every time."""
     asked = live(*[True] * 20)
     pauses = [later - before for before, later in pairwise(asked)]
     assert all(0.4 <= pause <= 0.61 for pause in pauses)
     assert len(set(pauses)) > 1
 
 
-def test_a_signer_that_is_away_is_asked_until_it_is_back(live):
-    """Often enough that a certificate does not end meanwhile: half a minute apart at most."""
+def test_requests_are_repeated_until_the_signer_answers(live):
+    """At most half a minute apart, so that the old certificate is still valid."""
     asked = live(True, *[False] * 30, True)
     renewal, tries = asked[1], asked[1:32]
     assert 0.4 <= renewal <= 0.61
@@ -124,8 +124,8 @@ async def signing(standin, signer_account, authority_files, signer_tls, program)
     return process, (await logged(log, "signer_ready"))["url"]
 
 
-async def test_programs_get_an_agent_its_certificate(standin, authority_files, tmp_path, program, signing):
-    """`muster kubernetes sign` and `muster kubernetes enrol` as processes; both end when they are told to."""
+async def test_the_commands_get_an_agent_its_certificate(standin, authority_files, tmp_path, program, signing):
+    """`muster kubernetes sign` and `muster kubernetes enrol` as processes; both end with SIGTERM."""
     sign, url = signing
     token, directory = tmp_path / "token", tmp_path / "agent"
     token.write_text(standin.pod_token(ACCOUNT, "n1", AUDIENCE))

@@ -1,6 +1,7 @@
-"""Agents get certificates from a signer over HTTPS, in the names of their own nodes; hostile nodes get no more."""
+"""Agents get certificates in the names of their own nodes from a signer over HTTPS, and in no other names."""
 
 import asyncio
+import contextlib
 import ssl
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from muster_plugins.kubernetes.enrolment.applicant import AUDIENCE
 from muster_plugins.kubernetes.enrolment.authority import utc_now
 from muster_plugins.kubernetes.enrolment.enrolling import NotEnrolled, enrol
-from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH
+from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH, Signer, serving
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
@@ -27,7 +28,7 @@ def name_of(certificate) -> str:
 
 @pytest.fixture
 async def ask(signer, authority_files):
-    """Status and text of what the signer answers, whatever it is sent."""
+    """Sends any request; gives status and text of the signer's answer."""
     context = ssl.create_default_context(cafile=authority_files / "tls.crt")
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context, limit=0, force_close=True)) as session:
 
@@ -40,7 +41,7 @@ async def ask(signer, authority_files):
 
 
 async def test_each_agent_gets_its_own_name(new_enrolment):
-    """The certificate is for the key in the agent's directory, which nobody else can read."""
+    """The certificate is for the key in the agent's directory, which only its user and group can read."""
     for node in ("n1", "n2"):
         enrolment = new_enrolment(node)
         certificate = await asyncio.to_thread(enrol, enrolment)
@@ -51,8 +52,8 @@ async def test_each_agent_gets_its_own_name(new_enrolment):
         assert (enrolment.directory / "tls.key").stat().st_mode & 0o777 == 0o640
 
 
-async def test_a_renewal_is_for_the_same_key(new_enrolment):
-    """So that an agent that reads between two writes never has a key without its certificate."""
+async def test_a_renewal_keeps_the_key(new_enrolment):
+    """An agent that reads between two writes never gets a key that does not fit the certificate."""
     enrolment = new_enrolment("n1")
     first = await asyncio.to_thread(enrol, enrolment)
     key = (enrolment.directory / "tls.key").read_bytes()
@@ -69,8 +70,8 @@ async def test_a_renewal_is_for_the_same_key(new_enrolment):
         ({}, b"Subject: CN=coordinator\n" + KEY),
     ],
 )
-async def test_nobody_can_ask_for_another_name(standin, ask, query, body):
-    """The name is that of the token's node, whatever else is sent."""
+async def test_no_request_gets_another_name(standin, ask, query, body):
+    """The name is that of the token's node, whatever else the request contains."""
     token = standin.pod_token("system:serviceaccount:muster:muster-agent", "n1", AUDIENCE)
     status, answer = await ask(token, body, **query)
     assert status == 200
@@ -88,26 +89,26 @@ async def test_nobody_can_ask_for_another_name(standin, ask, query, body):
         ("system:serviceaccount:muster:default", "n1", AUDIENCE),
     ],
 )
-async def test_other_pods_get_nothing(standin, ask, wanted):
-    """Neither with a token for something else, nor under a name that is not for nodes."""
+async def test_other_tokens_get_no_certificate(standin, ask, wanted):
+    """Tokens for another audience, of another account, or of a node with an invalid name."""
     status, text = await ask(standin.pod_token(*wanted))
     assert (status, "CERTIFICATE" in text) == (403, False)
 
 
-async def test_other_users_of_the_cluster_get_nothing(standin, ask):
-    """A token for the API server is none for the signer, not even the administrator's."""
+async def test_other_users_of_the_cluster_get_no_certificate(standin, ask):
+    """The signer refuses tokens for the API server, also the administrator's."""
     token = standin.kubeconfig().read_text().split('"token": "')[1].split('"')[0]
-    assert [(await ask(it))[0] for it in (token, "made-up", None)] == [403, 403, 401]
+    assert [(await ask(shown))[0] for shown in (token, "made-up", None)] == [403, 403, 401]
 
 
 async def test_large_requests_are_refused(standin, ask):
-    """Before anybody is asked about the token."""
+    """Before the signer asks the API server about the token."""
     assert (await ask("token", b"x" * (MOST_BYTES + 1)))[0] == 413
-    assert [it for it in standin.requests if it.path.endswith("tokenreviews")] == []
+    assert [request for request in standin.requests if request.path.endswith("tokenreviews")] == []
 
 
-async def test_who_sends_slowly_keeps_no_place(signer, authority_files, ask, monkeypatch):
-    """A request that does not end is answered in time, and then others of that address are."""
+async def test_a_slow_request_occupies_no_place(signer, authority_files, ask, monkeypatch):
+    """A request that does not end is refused in time, and other requests of that address are answered then."""
     monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.ANSWERED_WITHIN_S", 0.2)
     context = ssl.create_default_context(cafile=authority_files / "tls.crt")
     port = int(signer.rpartition(":")[2])
@@ -119,13 +120,36 @@ async def test_who_sends_slowly_keeps_no_place(signer, authority_files, ask, mon
     assert (await ask("made-up"))[0] == 403
 
 
+async def test_silent_connections_keep_nobody_out(authority, authority_files, signer_tls, monkeypatch):
+    """Without a certificate each day, a fleet loses its broker: whoever reaches the signer may open what it likes."""
+    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.MOST_CONNECTIONS", 10)
+    monkeypatch.setattr("muster.http_server.HANDSHAKE_S", 0.2)
+    context = ssl.create_default_context(cafile=authority_files / "tls.crt")
+    async with serving(Signer(authority, lambda _token: b""), "127.0.0.1:0", signer_tls) as url:
+        port = int(url.rpartition(":")[2])
+        silent = [await asyncio.open_connection("127.0.0.1", port, ssl=context) for _ in range(30)]
+        without_tls = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        async with asyncio.timeout(10):
+            for reader, _ in (*silent[:20], *without_tls):
+                with contextlib.suppress(OSError):
+                    assert await reader.read() == b""
+            connector = aiohttp.TCPConnector(ssl=context)
+            async with (
+                aiohttp.ClientSession(connector=connector) as session,
+                session.post(f"{url}{PATH}", data=KEY) as response,
+            ):
+                assert response.status == 401
+        for _, writer in (*silent, *without_tls):
+            writer.close()
+
+
 async def test_other_paths_and_methods_are_not_there(ask):
     """The signer does one thing."""
     assert [(await ask("token", path="/"))[0], (await ask("token", method="GET"))[0]] == [404, 405]
 
 
-async def test_many_requests_of_one_address_wait_for_nobody(standin, ask):
-    """One at a time is answered; the API server is asked no more often than that."""
+async def test_one_request_of_an_address_is_answered_at_a_time(standin, ask):
+    """The others are refused at once, and cause no request to the API server."""
     standin.order(Fault.SLOW, path="*/tokenreviews")
     token = standin.pod_token("system:serviceaccount:muster:muster-agent", "n1", AUDIENCE)
     answers = await asyncio.gather(*(ask(token) for _ in range(50)))
@@ -136,8 +160,8 @@ async def test_many_requests_of_one_address_wait_for_nobody(standin, ask):
 
 
 @pytest.mark.parametrize("pause_s", [0.5])
-async def test_an_address_that_was_answered_waits(standin, ask):
-    """A node that asks again and again costs next to nothing, whether its token is good or not."""
+async def test_an_address_waits_after_an_answer(standin, ask):
+    """The signer refuses further requests without asking the API server, also after a refusal."""
     answers = [(await ask("made-up"))[0] for _ in range(10)]
     assert answers == [403, *[429] * 9]
     assert len(standin.requests) == 1
@@ -147,16 +171,16 @@ async def test_an_address_that_was_answered_waits(standin, ask):
     assert len(standin.requests) == 2
 
 
-async def test_an_api_server_that_is_away_is_no_refusal(standin, ask):
-    """The agent is to come again."""
+async def test_without_the_api_server_the_agent_retries(standin, ask):
+    """The signer answers 503, not 403."""
     await standin.stop()
     status, text = await ask("token")
     assert status == 503
     assert "API server" in text
 
 
-async def test_what_is_wrong_is_said(new_enrolment, standin):
-    """The agent's log has the signer's reason, or why there was no answer."""
+async def test_the_agent_gets_the_reason(new_enrolment, standin):
+    """The signer's reason, or why there was no answer."""
     with pytest.raises(NotEnrolled, match="cannot be the name of a node"):
         await asyncio.to_thread(enrol, new_enrolment("coordinator"))
     away = new_enrolment("n1")._replace(signer="https://127.0.0.1:1")

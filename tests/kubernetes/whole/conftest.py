@@ -287,7 +287,7 @@ def acting(mode: str, kubeconfig: Path) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster without nodes, in which the coordinator may do what the generated RBAC says."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
@@ -296,7 +296,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def new_fleet(
     tmp_path_factory: pytest.TempPathFactory, cluster: Cluster, new_mosquitto: Callable[..., Any]
 ) -> Iterator[Callable[..., Any]]:
@@ -315,7 +315,7 @@ def new_fleet(
         yield make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fleet(new_fleet: Callable[..., Any]) -> Iterator[Fleet]:
     """The one that enforces, with two good nodes that stay out of all trouble: the last ones in service never go."""
     with new_fleet("enforce") as fleet:

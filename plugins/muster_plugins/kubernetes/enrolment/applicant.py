@@ -1,4 +1,4 @@
-"""Who asks for a certificate: what the API server says about the token that was shown. Pure."""
+"""Decides for which node a token may get a certificate, from the API server's review of the token. Pure."""
 
 import re
 
@@ -7,23 +7,23 @@ from pydantic import BaseModel, ValidationError
 from muster.model import Json
 
 AUDIENCE = "muster-signer"
-"""For whom the tokens are. One for the API server, which every pod may have, is not taken, nor the other way round."""
+"""The audience of the tokens. The signer refuses tokens for the API server, which every pod may have."""
 
 ACCOUNT = "system:serviceaccount:muster:muster-agent"
-"""Who may ask."""
+"""The service account whose pods may get a certificate."""
 
 NODE_KEY = "authentication.kubernetes.io/node-name"
-"""Where the API server names the node of the pod that a token is bound to; since Kubernetes 1.30."""
+"""The key under which the API server names the node of a token's pod, since Kubernetes 1.30."""
 
 RESERVED = frozenset({"coordinator"})
-"""Accounts at the broker that are no node's."""
+"""Accounts at the broker that are not for nodes."""
 
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-"""What Kubernetes calls a node: a DNS subdomain, which is safe as a level of a topic."""
+"""A valid node name in Kubernetes: a DNS subdomain, which is safe as a level of a topic."""
 
 
 class NotEntitled(Exception):
-    """Whoever asks gets no certificate; the text says why."""
+    """The applicant gets no certificate; the text says why."""
 
 
 class _User(BaseModel):
@@ -42,13 +42,13 @@ class _Review(BaseModel):
 
 
 def review_of(token: str) -> Json:
-    """What the API server is asked about a token."""
+    """The TokenReview that asks the API server about a token."""
     spec: Json = {"token": token, "audiences": [AUDIENCE]}
     return {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
 
 
 def node_of(review: bytes) -> str:
-    """The node for which the bearer of a reviewed token may speak; NotEntitled when there is none."""
+    """The node of a reviewed token; NotEntitled if there is none."""
     try:
         status = _Review.model_validate_json(review).status
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The authority: certificates in the names of nodes."""
+"""The authority, which issues certificates in the names of nodes."""
 
 import warnings
 from datetime import UTC, datetime, timedelta
@@ -15,20 +15,20 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from muster.errors import SettingsError
 
 LIFETIME = timedelta(days=1)
-"""There is no list of those that are revoked: what was stolen with a node is worth nothing a day later."""
+"""There is no revocation list: a certificate that was stolen from a node expires within a day."""
 
 CLOCKS_APART = timedelta(minutes=5)
-"""A broker whose clock is behind takes a new certificate at once."""
+"""A broker whose clock is this far behind accepts a new certificate at once."""
 
 AuthorityKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class NoSuchKey(Exception):
-    """What was sent is not the key that is wanted; the text says what would be."""
+    """The applicant sent no public key of the right kind; the text says which kind to send."""
 
 
 class Authority:
-    """Issues certificates with the key that the broker's clients are known by."""
+    """Issues certificates that the broker accepts from its clients."""
 
     def __init__(self, certificate: x509.Certificate, key: AuthorityKey) -> None:
         self._certificate = certificate
@@ -36,19 +36,21 @@ class Authority:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """The authority whose certificate and key are tls.crt and tls.key; SettingsError when they cannot be."""
+        """The authority with the certificate tls.crt and the key tls.key; SettingsError if they are not usable."""
         certificate_file, key_file = directory / "tls.crt", directory / "tls.key"
         try:
             certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
             key = load_pem_private_key(key_file.read_bytes(), password=None)
         except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise SettingsError(f"{certificate_file}, {key_file}: no certificate with its key: {error}") from None
+            raise SettingsError(
+                f"{certificate_file}, {key_file}: cannot read a certificate and its key: {error}"
+            ) from None
         if not isinstance(key, AuthorityKey) or key.public_key() != certificate.public_key():
             raise SettingsError(f"{key_file}: not the RSA or elliptic key of the certificate in {certificate_file}")
         return cls(certificate, key)
 
     def issue(self, node: str, public_key: bytes, now: datetime) -> bytes:
-        """A client's certificate in PEM for a node and its public key in PEM; NoSuchKey unless that is on P-256."""
+        """A client certificate in PEM for a node and its public key in PEM; NoSuchKey unless the key is on P-256."""
         key = _on_p256(public_key)
         usage = x509.KeyUsage(
             digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -76,14 +78,14 @@ class Authority:
 
 
 def _name(node: str) -> x509.Name:
-    """Also longer than the 64 characters of X.520, as nodes may be called: OpenSSL and Mosquitto take it."""
+    """The subject. A node's name may exceed the 64 characters of X.520; OpenSSL and Mosquitto accept that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node, _validate=False)])
 
 
 def utc_now() -> datetime:
-    """The instant as certificates have it."""
+    """The time now, as certificates state it."""
     return datetime.now(UTC)
 
 

@@ -1,4 +1,4 @@
-"""An agent's side: makes a key, has the signer certify it, and does so again in time."""
+"""The agent's side: creates a key, gets a certificate for it from the signer, and renews the certificate in time."""
 
 import random
 import signal
@@ -29,16 +29,16 @@ from muster_plugins.kubernetes.enrolment.authority import utc_now
 from muster_plugins.kubernetes.enrolment.signer import PATH
 
 TIMEOUT_S = 30.0
-"""For each of connecting, shaking hands and answering: when a cluster starts, many agents wait for their turn."""
+"""For each of connecting, shaking hands and answering. When a cluster starts, many agents wait for their turn."""
 
 MOST_BYTES = 1 << 16
 """Of an answer."""
 
 LOOK_AGAIN_S = 60.0
-"""A clock that is set, or a node that was suspended, is noticed after so long."""
+"""Longest sleep: after it, the loop notices that the clock was set or the node was suspended."""
 
 log = structlog.get_logger()
-"""Lines say nothing of tokens and keys."""
+"""Never logs tokens or keys."""
 
 
 class NotEnrolled(Exception):
@@ -46,7 +46,7 @@ class NotEnrolled(Exception):
 
 
 class Enrolment(NamedTuple):
-    """Where the signer is, what it is known by, who we are, and where certificate and key belong."""
+    """The signer's URL, its authority's certificate, the pod's token, and the directory for certificate and key."""
 
     signer: str
     authority_file: Path
@@ -55,7 +55,7 @@ class Enrolment(NamedTuple):
 
 
 def keep_enrolled(enrolment: Enrolment) -> None:
-    """Gets a certificate, and another after half of its life, until it is told to end."""
+    """Gets a certificate, and renews it after half of its life, until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     attempt = 0
     while True:
@@ -72,7 +72,7 @@ def keep_enrolled(enrolment: Enrolment) -> None:
 
 
 def enrol(enrolment: Enrolment) -> x509.Certificate:
-    """Writes tls.key, ca.crt and tls.crt, the last of them when all are there; NotEnrolled when there is no answer."""
+    """Writes tls.key, ca.crt and, last, tls.crt; NotEnrolled if the signer gives no certificate for this key."""
     try:
         key = _key(enrolment.directory / "tls.key")
         answer = _ask(enrolment, _public(key))
@@ -86,12 +86,12 @@ def enrol(enrolment: Enrolment) -> x509.Certificate:
     except (OSError, HTTPException) as error:
         raise NotEnrolled(in_words(error)) from None
     except ValueError:
-        raise NotEnrolled("the signer's answer, or the key that is kept, is not what it should be") from None
+        raise NotEnrolled("the signer's answer is no certificate, or the stored tls.key is no key") from None
     return certificate
 
 
 def _key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """The key that is there, or a new one: it stays for as long as the pod, so that it always fits the certificate."""
+    """The stored key, or a new one. It never changes while the pod lives, so it always fits the certificate."""
     if path.exists():
         key = load_pem_private_key(path.read_bytes(), password=None)
         if isinstance(key, ec.EllipticCurvePrivateKey):
@@ -117,12 +117,12 @@ def _ask(enrolment: Enrolment, public_key: bytes) -> bytes:
     finally:
         connection.close()
     if response.status != 200:
-        raise NotEnrolled(f"the signer refuses: {in_its_words(response.status, answer)}")
+        raise NotEnrolled(f"the signer refused: {in_its_words(response.status, answer)}")
     return answer
 
 
 def _renewal(certificate: x509.Certificate) -> datetime:
-    """After half of its life, give or take a tenth: a fleet that has come at once does not come back at once."""
+    """When to renew: after 40 to 60 % of its life, so that agents that started together do not renew together."""
     life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_before_utc + life * random.uniform(0.4, 0.6)  # noqa: S311 (spreads load, no secret)
 
@@ -133,7 +133,10 @@ def _sleep_until(instant: datetime) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """At once, for the agent reads it at any time; readable for the group, as root without capabilities has no more."""
+    """Replaces a file atomically, because the agent may read it at any time.
+
+    Its group may read it: the agent may run as another user of that group.
+    """
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     new.touch(mode=0o640)

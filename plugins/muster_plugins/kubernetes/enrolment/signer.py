@@ -1,12 +1,13 @@
 """The signer: a small HTTPS server that gives each agent a certificate in the name of its node.
 
-It holds the authority's key, and nothing that a client sends gets into a certificate but a public key. What one node
-can take of it is bounded: one request at a time for each address, and few bytes for each.
+It holds the authority's key. Only the public key in a certificate comes from the client. What one node can use of the
+signer is bounded: one request at a time for each address, and few bytes for each request.
 """
 
 import asyncio
 import json
 import signal
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +16,9 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
+from muster import http_server
 from muster.config import split_address
+from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import SettingsError, Unavailable
 from muster_plugins.kubernetes.api import ApiServer, Unanswered
 from muster_plugins.kubernetes.calls import REVIEW_TOKEN
@@ -28,17 +31,20 @@ MOST_BYTES = 4096
 """Of a request's body. A public key on P-256 has 178 in PEM."""
 
 REVIEWS_AT_ONCE = 8
-"""How many tokens the API server is asked about at a time. On two busy cores, 115 agents a second get through (measured
-with the stand-in of the API server): ten thousand take a minute and a half."""
+"""How many token reviews run at a time. On two busy cores, the signer serves 115 agents a second (measured with the
+stand-in of the API server): ten thousand agents take a minute and a half."""
 
 MOST_WAITING = 256
-"""Who comes when so many wait is to come again."""
+"""How many requests may wait; further ones are told to retry."""
+
+MOST_CONNECTIONS = 2 * MOST_WAITING
+"""Those that wait for an answer, and as many that have not asked yet."""
 
 ANSWERED_WITHIN_S = 25.0
-"""Less than an agent waits. Who sends slowly keeps a place for no longer than that."""
+"""Shorter than an agent waits for an answer. A client that sends slowly occupies a place for no longer than this."""
 
 PAUSE_S = 1.0
-"""For so long after an answer, its address gets no other: a node needs one or two a day."""
+"""How long an address must wait after an answer. A node needs one or two answers a day."""
 
 RETRY_AFTER_S = 5
 
@@ -59,14 +65,15 @@ class Signer:
         self._recent: set[str] = set()
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=MOST_BYTES)
+        connections = Connections("--listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
+        app = http_server.application(connections, most_body_bytes=MOST_BYTES)
         app.router.add_post(PATH, self._answer)
         return app
 
     async def _answer(self, request: web.Request) -> web.Response:
         address = request.remote or ""
         if address in self._recent or self._waiting >= MOST_WAITING:
-            return _refusal(429, "too many requests: come again later", retry=True)
+            return _refusal(429, "too many requests: retry later", retry=True)
         self._recent.add(address)
         self._waiting += 1
         try:
@@ -81,7 +88,7 @@ class Signer:
     async def _certify(self, request: web.Request, address: str) -> web.Response:
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         if kind != "Bearer" or not token:
-            return _refusal(401, "show a token: Authorization: Bearer …")
+            return _refusal(401, "no token: send it as `Authorization: Bearer TOKEN`")
         public_key = await request.read()
         try:
             async with self._turns:
@@ -90,7 +97,7 @@ class Signer:
             certificate = self._authority.issue(node, public_key, utc_now())
         except Unanswered as error:
             log.warning("token_not_reviewed", error=str(error))
-            return _refusal(503, "the API server does not answer the signer", retry=True)
+            return _refusal(503, "the API server does not answer the signer: retry later", retry=True)
         except NotEntitled as error:
             log.warning("certificate_refused", address=address, reason=str(error))
             return _refusal(403, str(error))
@@ -102,28 +109,27 @@ class Signer:
 
 
 def token_review(server: ApiServer) -> Review:
-    """Asks the API server about a token."""
+    """The review that asks this API server about a token."""
     return lambda token: server.post(REVIEW_TOKEN.path, review_of(token))
 
 
 @asynccontextmanager
 async def serving(signer: Signer, listen: str, tls: Path) -> AsyncIterator[str]:
-    """Serves on `listen` (host:port) with the certificate in `tls`, and gives the URL; errors as in `serve`."""
+    """Serves on `listen` (host:port) with the certificate in `tls`; gives the URL. Raises what `serve` raises."""
     host, port = split_address(listen)
-    runner = web.AppRunner(signer.application(), access_log=None, keepalive_timeout=0)
-    await runner.setup()
+    context = _server_context(tls)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        try:
-            await web.TCPSite(runner, host, port, ssl_context=_server_context(tls)).start()
-        except OSError as error:
-            raise Unavailable(f"--listen: cannot listen on {listen}: {error.strerror}; give another address") from None
-        yield f"https://{host}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise Unavailable(f"--listen: cannot listen on {listen}: {error.strerror}; give another address") from None
+    with listener:
+        async with http_server.serving(signer.application(), listener, context):
+            yield f"https://{host}:{listener.getsockname()[1]}"
 
 
 async def serve(signer: Signer, listen: str, tls: Path) -> None:
-    """Serves until SIGINT or SIGTERM; SettingsError or Unavailable when it cannot start."""
+    """Serves until SIGINT or SIGTERM; SettingsError or Unavailable if it cannot start."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
