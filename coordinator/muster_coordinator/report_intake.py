@@ -152,8 +152,7 @@ class ReportIntake:
         return through, [stored, *self.streams.advance(node, report.stream, through), *told]
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
-        """Takes a run as evidence, and charges its node for it. Returns the commands that follow and the cost in
-        runs."""
+        """Takes a run as evidence, and charges its node. Returns the commands that follow and the cost in runs."""
         node, size = self._roster.nodes[run.node], len(run.model_dump_json())
         self._quarantining.note_run(run)
         changed: list[Command] = []
