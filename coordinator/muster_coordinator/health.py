@@ -110,12 +110,12 @@ MOST_CHECKS = 2 * MOST_NAMES
 before."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of its own checks that stand against one node, and as many findings of comparisons. The check that finds
-more loses its oldest findings."""
+"""Findings of its own checks that stand against one node, and as many of comparisons. The check that finds more loses
+its oldest findings."""
 
 MOST_STANDING_BYTES = 256 << 10
-"""Their size in all, as JSON: every change stores and announces all standing findings. Sixteen devices with as much
-text as a process writes to stderr take half of it."""
+"""Size of these findings, as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
+each with what a process wrote to stderr, need half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
 """Size, as JSON, of the evidence of a standing finding: enough for what the process of a run wrote to stderr.

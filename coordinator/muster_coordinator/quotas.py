@@ -1,13 +1,13 @@
-"""How much the coordinator takes from a node: a number of runs a second, and a number of stored bytes a day.
+"""How much the coordinator takes of what a node says: a number of runs a second, and a number of stored bytes a day.
 
-The coordinator takes a run while the node has anything left, even if the run costs more than what is left. It does not
+The coordinator takes a run while the node has anything left, even if the run is larger than what is left. It does not
 acknowledge a run that it does not take. An honest agent keeps that run and sends it again later. A run that changes a
 node's evidence is also written into the node's story, its case and the log of decisions, with all findings that stand
-against the node; the node is charged for these bytes too. The node is also charged for its other changes: it goes and
-comes back, it has other devices, its clock is wrong.
+against the node; the node is charged for these bytes too. It is also charged for its other changes: that it goes and
+comes back, what it is made of, what its clock says.
 
-Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota refills by 1.5 kB a second. Each step
-takes constant time, or time in proportion to the findings that stand against the node.
+Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota has room again after one second, and
+refills by 1.5 kB a second. Each step takes constant time.
 """
 
 from dataclasses import dataclass

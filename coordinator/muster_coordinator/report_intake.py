@@ -19,7 +19,7 @@ from muster_coordinator.roster import Roster
 from muster_coordinator.run_ids import RunIds
 
 MOST_COST = float(MOST_RUNS)
-"""What one report may cost, in runs, because other nodes wait meanwhile. Its agent sends the rest again."""
+"""What the coordinator takes of one report, in runs, while other nodes wait. The agent sends the rest again."""
 
 MOST_STREAMS = 16
 """Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
@@ -57,7 +57,7 @@ class Streams:
 
 
 class StoredChecks:
-    """By node, the checks whose runs are stored. The last runs of each check are kept as long as the node."""
+    """The checks of each node of which runs are stored. The last runs of each check stay while the node is known."""
 
     def __init__(self) -> None:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
@@ -68,7 +68,7 @@ class StoredChecks:
             self._names[run.node].add(run.check)
 
     def admit(self, run: Run) -> bool:
-        """Whether a run may be stored; False when its node has made up too many checks before."""
+        """Whether a run may be stored. A run of yet another check of a node that has MOST_CHECKS of them may not."""
         names = self._names[run.node]
         if run.check not in names and len(names) >= MOST_CHECKS:
             return False
@@ -76,12 +76,12 @@ class StoredChecks:
         return True
 
     def forget(self, node: str) -> None:
-        """Forgets a node whose runs are deleted."""
+        """Forgets a node that has left."""
         self._names.pop(node, None)
 
 
 class ReportIntake:
-    """Takes reports: knows the streams of all nodes and the ordered runs; `quotas` say how much it takes.
+    """Takes reports: knows the streams of all nodes, and which runs the coordinator has ordered.
 
     A run that is taken is evidence about its node in `roster`, and may be the test that `quarantining` waits for.
     """
@@ -110,7 +110,7 @@ class ReportIntake:
     def take(self, report: Report, now: float) -> list[Command]:
         """Takes the new runs of a report, and acknowledges them.
 
-        A report beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
+        A run beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
         """
         node = report.node
         self._counts.reports += 1
@@ -130,29 +130,29 @@ class ReportIntake:
         return [*commands, SendAck(node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
-        """Takes new runs of a report. Returns the number of the last one taken, and the commands that follow.
+        """The number of the last run that is taken, and the commands that store the runs and follow from them.
 
-        It takes the first run, and further runs until one report costs too much or the quota of the node is used up.
+        The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
         node, late_s, through = report.node, behind_s(report.sent_at, now), 0
         runs: list[Run] = []
-        told: list[Command] = []
+        consequences: list[Command] = []
         cost = 0.0
         for run in map(self._named, fresh):
             if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
                 break
-            commands, its_cost = self._take_run(run, late_s, now)
-            told += commands
-            cost += its_cost
+            commands, run_cost = self._take_run(run, late_s, now)
+            consequences += commands
+            cost += run_cost
             through = run.seq
             if self.checks.admit(run):
                 runs.append(run)
         self._counts.runs += len(runs)
         stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
-        return through, [stored, *self.streams.advance(node, report.stream, through), *told]
+        return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
-        """Takes a run as evidence, and charges its node. Returns the commands that follow and the cost in runs."""
+        """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
         node, size = self._roster.nodes[run.node], len(run.model_dump_json())
         self._quarantining.note_run(run)
         changed: list[Command] = []

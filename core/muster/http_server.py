@@ -1,4 +1,4 @@
-"""The HTTP server of everything that muster serves. Clients cannot exhaust it: see `connections`."""
+"""The HTTP server of agent, coordinator and signer. Clients cannot exhaust it: see `connections`."""
 
 import asyncio
 import socket
@@ -44,9 +44,9 @@ def application(
 async def serving(
     app: web.Application, listener: socket.socket, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
-    """Serves an application made by `application` on a listening socket, and closes the socket at the end.
+    """Serves an application made by `application` on a listening socket, over TLS if there is `tls`.
 
-    With `tls` it speaks HTTPS.
+    The socket is closed at the end.
     """
     runner = web.AppRunner(
         app,

@@ -54,10 +54,11 @@ WRONG_CLOCK_S = 5.0
 """Longer than a message is on its way, and than clocks that are kept in step differ."""
 
 MOST_FIGURES = 10_000
-"""Numbers of all ranks of a member: sixteen ranks with a few hundred each. Every group is kept as long as its sweep."""
+"""Numbers from all ranks of a member together: some hundred from each of sixteen ranks. Every group is kept as long as
+its sweep."""
 
 MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
-"""Findings of all ranks of a member that are kept."""
+"""What is kept of the findings of all ranks of a member together."""
 
 GRAVEST_FIRST = (CONTRADICTIONS, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
@@ -160,17 +161,16 @@ class Member:
         """
         own, reported, figures = self._ranks(scope), [result.rank for result in results], _figures(results)
         if reported != own:
-            self._blame_results(f"it reported {_in_words(reported)}; its ranks are {_in_words(own)}")
+            self._contradict(f"it reported {_in_words(reported)}; its ranks are {_in_words(own)}")
             return
         if figures > MOST_FIGURES:
-            self._blame_results(f"it reported {figures} numbers; at most {MOST_FIGURES} are valid")
+            self._contradict(f"it reported {figures} numbers; at most {MOST_FIGURES} are taken")
             return
         self.results = results
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
 
-    def _blame_results(self, detail: str) -> None:
-        """Throws its results away and blames it for them."""
+    def _contradict(self, detail: str) -> None:
         self.results = ()
         self.fault = Blame(node=self.node, reason=WRONG_RESULTS, detail=detail)
 

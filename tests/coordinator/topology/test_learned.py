@@ -2,13 +2,14 @@
 
 import itertools
 import random
+import statistics
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from muster_coordinator.topology.learned import FEWEST_NODES, LearnedLeaf, Pair, learn_leaves
+from muster_coordinator.topology.learned import FEWEST_NODES, LEAST_GAP, LearnedLeaf, Pair, learn_leaves
 
 NORMAL_GBPS = 48.0
 SEEDS = st.integers(0, 1 << 32)
@@ -30,6 +31,16 @@ def fabric(sizes, *, across=0.5, noise=0.0, missing=0.0, slow=(), seed=0):
 def together(leaves):
     """The nodes of each leaf, whatever it is called."""
     return {frozenset(leaf.nodes) for leaf in leaves}
+
+
+def slow_with_everybody(pairs):
+    """The nodes whose best pair is slower than is typical of the best pairs of all nodes, by a gap or more."""
+    best = {
+        node: max(p.bandwidth_gbps for p in pairs if node in (p.one, p.other))
+        for p in pairs
+        for node in (p.one, p.other)
+    }
+    return {node for node, gbps in best.items() if gbps < (1 - LEAST_GAP) * statistics.median(best.values())}
 
 
 def true_leaf(node):
@@ -75,11 +86,15 @@ def test_bad_nodes_of_one_leaf_make_no_leaves(shares, seed):
     st.sampled_from(((0.25, 0.05), (0.5, 0.05), (0.6, 0.03), (0.7, 0.02))),
     SEEDS,
 )
+@example(sizes=[4, 4, 7, 8], level=(0.25, 0.05), seed=768965)
 def test_two_levels_with_noise_are_seen(sizes, level, seed):
-    """All leaves, and each with all of its nodes."""
+    """All leaves, and each with all of its nodes, but for those that noise made slow with everybody."""
     across, noise = level
-    found = learn_leaves(fabric(sizes, across=across, noise=noise, seed=seed), {})
-    assert together(found) == {frozenset(f"n{leaf}-{n}" for n in range(size)) for leaf, size in enumerate(sizes)}
+    pairs = fabric(sizes, across=across, noise=noise, seed=seed)
+    slow = slow_with_everybody(pairs)
+    expected = {frozenset(f"n{leaf}-{n}" for n in range(size)) - slow for leaf, size in enumerate(sizes)}
+    assert len(slow) <= 1
+    assert together(learn_leaves(pairs, {})) == expected
 
 
 @settings(max_examples=60, deadline=None)
