@@ -35,7 +35,7 @@ SUMMARIES = {
 
 
 def finding_of(kind: Misconduct, detail: str, cause: str, now: float) -> NodeFinding:
-    """The finding that stands against a node from `now` on; `cause` is the id of the message behind it."""
+    """The finding that stands against a node from `now` on; `cause` is the id of the event behind it."""
     return NodeFinding(
         code=kind,
         summary=f"{SUMMARIES[kind]}: {detail}" if detail else SUMMARIES[kind],

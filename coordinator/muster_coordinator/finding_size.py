@@ -1,4 +1,4 @@
-"""What findings take, so that nobody can make the coordinator keep more of them than it has room for."""
+"""The size of findings, which bounds how many of them the coordinator keeps."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -8,18 +8,18 @@ from pydantic_core import to_json
 from muster.model import Finding
 
 BYTES_BESIDE_TEXT = 250
-"""Of a finding, as JSON: times, ids, and the names of the fields."""
+"""Bytes of a finding as JSON apart from its texts: times, ids and names of fields."""
 
 Found = TypeVar("Found", bound=Finding)
 
 
 def size_of(findings: Iterable[Finding]) -> int:
-    """How many bytes the findings take as JSON, about."""
+    """The approximate size of the findings as JSON, in bytes."""
     return sum(map(_size, findings))
 
 
 def first_within(findings: Iterable[Found], count: int, size: int) -> tuple[Found, ...]:
-    """The first of the findings: at most so many, of so many bytes as JSON."""
+    """The first findings: at most `count`, and at most `size` bytes of JSON."""
     first: list[Found] = []
     for finding in findings:
         count, size = count - 1, size - _size(finding)

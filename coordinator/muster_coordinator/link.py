@@ -195,9 +195,8 @@ class Link:
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
-                await _publish(
-                    client, OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
-                )
+                beat = OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
+                await _publish(client, beat)
             inbox.flooded.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):

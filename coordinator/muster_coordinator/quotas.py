@@ -22,11 +22,11 @@ RUNS_BURST, RUNS_PER_S = 2_000.0, 20.0
 agent makes one run in two seconds. The 10,000 runs of a full outbox take 7 minutes."""
 
 BYTES_OF_A_RUN = 2048
-"""A larger run counts as several: most have less, and one of 100 KiB with thousands of numbers takes 50 ms."""
+"""A larger run counts as several. Most runs are smaller. One of 100 KiB with thousands of numbers takes 50 ms."""
 
 FINDINGS_OF_A_RUN, SHOWN_BYTES_OF_A_RUN = 20, 20_000
-"""So many findings that stand against a node, and so many bytes of what it is made of, make every change as dear as
-another run does: all of it is looked at, and announced with the change to everybody who listens."""
+"""Every change of a node checks all its standing findings and announces them, with its inventory, to all listeners. So
+many findings, or so many bytes of both, make a change cost as much as another run."""
 
 BYTES_OF_A_CHANGE = 1024
 """Bytes charged for each thing that changes: a step of the node's story, its record, its case, a decision."""
@@ -60,7 +60,7 @@ class Quotas:
         left.bytes -= stored_bytes
 
     def charge_changes(self, node: Node, things: int) -> float:
-        """Counts so many things that have changed, after `has_room`; the share of that which counts as runs."""
+        """Charges a node, for which `has_room` was called before, for changed things; returns the cost in runs."""
         if not things:
             return 0.0
         findings = node.evidence.findings

@@ -71,7 +71,7 @@ def test_without_a_file_or_without_content_there_are_no_labels(tmp_path):
         ('a="\\x"', "line 1: the value of 'a': invalid escape at line 1 column 3"),
         ('a b="c"', "line 1: "),
         ('a/b/c="d"', "'a/b/c' is not the key of a label, for example topology.kubernetes.io/rack"),
-        ('a="b c"', "label 'a' has the value 'b c': up to 63 letters"),
+        ('a="b c"', "label 'a' has the value 'b c'; use up to 63 letters"),
         (f'a="{"b" * 64}"', "up to 63 letters"),
         ('{"a": "b"', "not JSON: "),
         ("[" * 100_000, "line 1: "),
