@@ -128,7 +128,7 @@ class StoreSettings(Section):
         128.0,
         ge=1,
         le=1_000_000,
-        description="How many MB of reports are stored of a node in a day; the rest waits in the outbox of its agent",
+        description="How many MB are stored of what a node says in a day; the rest waits in the outbox of its agent",
     )
     keep_days: float = Field(
         30.0,
