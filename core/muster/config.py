@@ -128,7 +128,7 @@ class StoreSettings(Section):
         128.0,
         ge=1,
         le=1_000_000,
-        description="MB of reports stored for one node in a day; the rest waits in its agent's outbox",
+        description="MB stored for one node in a day; the rest waits in its agent's outbox",
     )
     keep_days: float = Field(
         30.0,
