@@ -51,6 +51,7 @@ from muster_coordinator.timetable_settings import timetable_of
 from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
+from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen
 
@@ -163,7 +164,14 @@ class Shell:
             surveying=self.surveying,
             unread=store.database.unread,
         )
-        api = Api(pipeline=self.pipeline, store=store, stream=self.stream, link=self.link, figures=figures)
+        api = Api(
+            pipeline=self.pipeline,
+            store=store,
+            stream=self.stream,
+            link=self.link,
+            figures=figures,
+            readiness=Readiness(store.check_writable),
+        )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying)
         return [*api.routes(), *quarantine.routes()]
 

@@ -33,6 +33,7 @@ from muster_coordinator.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.web.answers import answer, answer_large, page
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
+from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
     ExplainQuery,
     ExportQuery,
@@ -62,6 +63,7 @@ class Api:
     stream: Stream
     link: Link
     figures: Figures
+    readiness: Readiness
 
     def routes(self) -> list[web.RouteDef]:
         """Every route; the docstring of its method says what it answers."""
@@ -241,7 +243,7 @@ class Api:
         """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no connection to the broker, or not allowed to hear nodes")
-        await self.store.check_writable()
+        await self.readiness.check()
         return web.json_response({"status": "ok"})
 
     async def metrics(self, _request: web.Request) -> web.Response:
