@@ -15,10 +15,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-# What these expect of real processes has deadlines of a second or so, or they judge what nodes that share this machine
-# reach: they get the machine for themselves.
-ALONE := tests/agent tests/docs/test_guides.py tests/faults tests/hostile tests/local
-SIDE_BY_SIDE := --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Agents and fleets of real processes have deadlines of a second or so. They mostly wait, so two run at a time, but
+# nothing else beside them.
+FLEETS := tests/agent tests/faults tests/hostile
+# These judge what nodes that share this machine reach: they get the machine for themselves.
+ALONE := tests/docs/test_guides.py tests/local tests/network/test_slow_networks.py
+PYTEST := $(BIN)/python -m pytest
+SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 .PHONY: demo test lint docs constraints clean
 
@@ -26,8 +29,11 @@ demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
 test: $(VENV)/.system-packages lint
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore=%); side_by_side=$$?; \
-	$(BIN)/python -m pytest $(ALONE) && exit $$side_by_side
+	failed=0; \
+	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(FLEETS) $(ALONE)) || failed=1; \
+	$(PYTEST) $(SIDE_BY_SIDE) $(FLEETS) || failed=1; \
+	$(PYTEST) $(ALONE) || failed=1; \
+	exit $$failed
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .
