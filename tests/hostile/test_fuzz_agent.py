@@ -197,7 +197,7 @@ def test_a_message_that_finds_a_bug_is_dropped(tmp_path, monkeypatch):
     """It is counted, and the first one is logged with a traceback; the agent obeys the next message."""
     outbox, carried_out = Outbox(tmp_path / "outbox.db", 1000, "boot"), Counter[str]()
     agent = FuzzedAgent(outbox, Random(SEED), carried_out)
-    orders = [message for topic, message in itertools.islice(valid(agent, Random(SEED)), 18) if topic == COMMANDS]
+    orders = [message for topic, message in itertools.islice(valid(agent, Random(1)), 18) if topic == COMMANDS]
     with monkeypatch.context() as broken, structlog.testing.capture_logs() as logged:
         broken.setattr(agent.node, "handle", raise_bug)
         for order in orders[:2]:
