@@ -193,7 +193,8 @@ class Link:
             self._inventory_said = True
             await self._say(client, NodeTopic.INVENTORY, self._inventory, retain=True)
         self._delivery.tick(time.monotonic())
-        while report := self._next_report():
+        # The coordinator takes a run as evidence only if its node has announced the check before.
+        while self._inventory_said and (report := self._next_report()):
             self._delivery.sent(report.runs[-1].seq, time.monotonic())
             await self._say(client, NodeTopic.REPORT, report)
             if self._replies:  # ranks of other nodes wait for these

@@ -159,7 +159,8 @@ class ReportIntake:
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
-            changed = self._roster.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+            if node.checks:  # otherwise its inventory has not arrived, and nobody knows what it runs
+                changed = self._roster.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._roster.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)

@@ -86,14 +86,20 @@ class Linked:
             return await self.inbox.get()
 
 
+INVENTORY = InventoryReport(sent_at=1.0, node="n", inventory=Inventory(), checks=())
+
+
 @contextlib.asynccontextmanager
-async def linked(broker, tmp_path, password_file=None, **agent):
+async def linked(broker, tmp_path, password_file=None, inventory=INVENTORY, **agent):
+    """A link that has an inventory to announce, unless that is None."""
     at = BrokerSettings(url=broker.url, username="n" if password_file else None, password_file=password_file)
     settings = Settings(node="n", broker=at, agent=AgentSettings(**agent))
     outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), Metrics()
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     references: asyncio.Queue[Any] = asyncio.Queue()
     link = Link(settings, outbox, metrics, inbox.put_nowait, references.put_nowait)
+    if inventory is not None:
+        link.announce(inventory)
     with contextlib.closing(outbox):
         task = asyncio.create_task(link.run())
         try:
@@ -189,9 +195,7 @@ async def test_an_acknowledgement_of_another_stream_is_ignored(mosquitto, tmp_pa
 
 async def test_after_a_broker_restart_everything_is_said_again(mosquitto, tmp_path):
     """Runs that came in between are delivered, the inventory too, though the broker has forgotten all."""
-    inventory = InventoryReport(sent_at=1.0, node="n", inventory=Inventory(), checks=())
     async with linked(mosquitto, tmp_path) as node:
-        node.link.announce(inventory)
         async with coordinating(mosquitto) as coordinator:
             await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
         mosquitto.stop()
@@ -202,6 +206,19 @@ async def test_after_a_broker_restart_everything_is_said_again(mosquitto, tmp_pa
             await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
             await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
     assert b"muster_agent_reconnects_total 0.0" not in node.metrics.expose()
+
+
+async def test_no_run_is_sent_before_the_inventory(mosquitto, tmp_path):
+    """A run that ends first waits: for the coordinator it would be of a check that nobody has announced."""
+    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path, inventory=None) as node:
+        node.append(1)
+        for count in (1, 2):  # between two replies the agent sends everything else that it has
+            node.link.reply(Ready(sent_at=1.0, node="n", group="g"))
+            await coordinator.until(NodeTopic.GROUP, lambda seen, count=count: len(seen) == count)
+        assert NodeTopic.REPORT not in coordinator.heard
+        node.link.announce(INVENTORY)
+        await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
+        assert [*coordinator.heard][-2:] == [NodeTopic.INVENTORY, NodeTopic.REPORT]
 
 
 async def test_a_lost_connection_is_told_at_once(mosquitto, tmp_path, monkeypatch):

@@ -88,6 +88,13 @@ def test_runs_of_checks_that_were_not_announced_do_not_count():
     assert made.counts.not_announced == 200
 
 
+def test_a_node_whose_inventory_has_not_arrived_is_not_accused():
+    """Its runs are no evidence yet, but nobody knows which checks it has."""
+    made = Fleet(name="test", epoch=7)
+    made.handle(report(run(1)), 1.0)
+    assert (codes(made), made.counts.not_announced) == ([], 1)
+
+
 def test_runs_are_stored_of_so_many_checks_at_most():
     """The last runs of each are kept as long as the node, and read at every start; what is more is acknowledged."""
     made = fleet("a", "b")
