@@ -6,7 +6,7 @@ Each seed gives another sweep: other liars, lies, claimed places and partners.
 import itertools
 
 import pytest
-from tests.simulation.liars import PLACES, STRATEGIES, TOGETHER, Placed, sweep
+from tests.simulation.liars import PLACES, STRATEGIES, TOGETHER, Placed, at_a_leaf_of_their_own, nowhere, sweep
 
 SEEDS = 2
 STYLES = (*TOGETHER, "any")
@@ -23,6 +23,14 @@ def test_liars_convict_no_healthy_node(strategy: str, style: str) -> None:
             assert not ended.accused, case
             assert not ended.fabric_accused, case
             assert not ended.unnoticed, case
+
+
+@pytest.mark.parametrize(
+    ("seed", "nodes", "placed"), [("2001", 232, nowhere), ("2016", 232, nowhere), ("2019", 128, at_a_leaf_of_their_own)]
+)
+def test_a_liar_does_not_leave_its_last_victim_behind(seed: str, nodes: int, placed: Placed) -> None:
+    """It crashes beside a node near the end of the sweep, and passes with another liar in the last round."""
+    assert not sweep(f"more-{seed}", nodes, strategy="always", style="any", placed=placed).unnoticed
 
 
 @pytest.mark.parametrize("placed", PLACES[2:])

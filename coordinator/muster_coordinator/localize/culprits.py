@@ -19,7 +19,8 @@ the nodes of a suspected leaf do.
 
 Nodes may lie, and make others slow or crash. Therefore no node is at fault because of one partner, and no path because
 of runs of always the same node: `accusers` decides whose runs count. A node that has passed is still not cleared when
-it was bad with three other nodes or more that are bad with nobody else.
+it was bad with three other nodes or more that are bad with nobody else. Nor is it while the partner in its crash has
+not passed since and is bad with nobody else.
 
 `chance` decides how many partners or runs are several. A run that a culprit of the first three rules explains does not
 count against anybody else. No node is at fault because of the groups that it was in, or because of its rank. A node
@@ -176,9 +177,23 @@ class Judgement(OwnFaults):
         )
 
     @cached_property
+    def crash_partners(self) -> frozenset[str]:
+        """The nodes that have passed since a crash, while their partner in it has not and is bad with nobody else.
+
+        One of the two caused the crash, and nobody knows which. If the first to pass were cleared, a liar that crashes
+        others would only have to be tried first, and its victim would be left as the only suspect.
+        """
+        return frozenset(node for node in self.evidence.cleared - self.nodes.keys() if self._left_behind_by(node))
+
+    def _left_behind_by(self, node: str) -> bool:
+        crashes = (trial for trial in self.stuck.get(node, ()) if trial.crashed and node in trial.charged)
+        partners = (other for trial in crashes for other in trial.charged if other not in self.evidence.cleared)
+        return any(all(node in trial.members for trial in self.stuck.get(other, ())) for other in partners)
+
+    @cached_property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have passed with others and are no spoilers."""
-        return self.evidence.cleared - self.spoilers
+        """The nodes that have passed with others and are neither spoilers nor partners in an unexplained crash."""
+        return self.evidence.cleared - self.spoilers - self.crash_partners
 
     @cached_property
     def unexplained(self) -> Mapping[Path, list[Trial]]:
