@@ -68,7 +68,8 @@ def reside(
                 inventory = next((answer.value for answer in answers if answer.value is not None), Inventory())
                 line.say({"inventory": inventory, "failed": failed})
             case {"idleness": own, "afresh": afresh}:
-                idleness, why = sharing.idleness(frozenset(own), afresh=afresh)
+                # The daemon may not have heard yet which process this one is.
+                idleness, why = sharing.idleness(frozenset([*own, os.getpid()]), afresh=afresh)
                 line.say({"idleness": idleness, "why": why})
             case {"reserve": purpose}:
                 line.say({"problem": sharing.reserve(purpose)})

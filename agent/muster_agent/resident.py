@@ -121,12 +121,11 @@ class Resident:
         return reply.inventory
 
     async def idleness(self, own: frozenset[int], *, afresh: bool) -> IdlenessReply:
-        """What all idle probes say together, not counting the processes `own`; UNKNOWN when they do not answer.
+        """What all idle probes say together, not counting the processes `own` and the child; UNKNOWN without an answer.
 
         `afresh` asks those as well that want to be left alone for a while after they have said IDLE.
         """
-        everyone = own | {self.pid} if self.pid else own
-        question: Json = {"idleness": [*everyone], "afresh": afresh}
+        question: Json = {"idleness": [*own], "afresh": afresh}
         try:
             reply = await self._ask(question, IdlenessReply, PROBE_TIMEOUT_S)
         except Unanswered as problem:
