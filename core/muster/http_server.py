@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from muster.config import split_address
 from muster.connections import BACKLOG, WAIT_S, Connections
 
 MOST_HEADER_LINE_BYTES = 8 << 10
@@ -23,6 +24,13 @@ HANDSHAKE_S = 5.0
 NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 CONNECTIONS = web.AppKey("connections", Connections)
+
+
+def listening_socket(address: str) -> socket.socket:
+    """A socket that listens on `address` (host:port, port 0 picks a free one); OSError if that is not possible."""
+    host, port = split_address(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def application(

@@ -92,6 +92,7 @@ class Member:
     first_rank: int | None = None
     ready: bool = False
     results: tuple[RankResult, ...] | None = None
+    findings: tuple[Finding, ...] = ()
     fault: Blame | None = None
     declined: bool = False
     clock_ahead_s: float | None = None
@@ -105,11 +106,6 @@ class Member:
     def verdict(self) -> Verdict | None:
         """None until it has reported."""
         return None if self.results is None else worst([rank.verdict for rank in self.results])
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        found = (finding for rank in self.results or () for finding in rank.findings)
-        return first_within(found, MOST_FINDINGS, MOST_FINDINGS_BYTES)
 
     @property
     def released(self) -> bool:
@@ -167,6 +163,8 @@ class Member:
             self._contradict(f"it reported {figures} numbers; at most {MOST_FIGURES} are taken")
             return
         self.results = results
+        found = (finding for rank in results for finding in rank.findings)
+        self.findings = first_within(found, MOST_FINDINGS, MOST_FINDINGS_BYTES)
         if self.verdict in (Verdict.UNKNOWN, Verdict.SKIPPED):
             self.fault = self._fault_of_ranks()
 

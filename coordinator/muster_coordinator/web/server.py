@@ -7,7 +7,7 @@ from aiohttp import web
 
 from muster import http_server
 from muster.config import split_address
-from muster.connections import BACKLOG, Connections, most_connections
+from muster.connections import Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.problems import as_problems
@@ -23,10 +23,9 @@ WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (compared with, not listened on)
 
 def listen(address: str) -> tuple[socket.socket, str]:
     """The socket that listens on `address` (host:port, port 0 picks a free one) and the URL; Unavailable if taken."""
-    host, port = split_address(address)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    host, _ = split_address(address)
     try:
-        server = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        server = http_server.listening_socket(address)
     except OSError as error:
         raise Unavailable(
             f"http.listen: cannot listen on {address}: {error.strerror}; stop what listens there or set another"

@@ -7,7 +7,6 @@ signer is bounded: one request at a time for each address, and few bytes for eac
 import asyncio
 import json
 import signal
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +17,7 @@ from aiohttp import web
 
 from muster import http_server
 from muster.config import split_address
-from muster.connections import BACKLOG, Connections, most_connections
+from muster.connections import Connections, most_connections
 from muster.errors import SettingsError, Unavailable
 from muster_plugins.kubernetes.api import ApiServer, Unanswered
 from muster_plugins.kubernetes.calls import REVIEW_TOKEN
@@ -116,11 +115,10 @@ def token_review(server: ApiServer) -> Review:
 @asynccontextmanager
 async def serving(signer: Signer, listen: str, tls: Path) -> AsyncIterator[str]:
     """Serves on `listen` (host:port) with the certificate in `tls`; gives the URL. Raises what `serve` raises."""
-    host, port = split_address(listen)
+    host, _ = split_address(listen)
     context = _server_context(tls)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = http_server.listening_socket(listen)
     except OSError as error:
         raise Unavailable(f"--listen: cannot listen on {listen}: {error.strerror}; give another address") from None
     with listener:
