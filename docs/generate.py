@@ -17,7 +17,7 @@ from generator.policy import policy
 from generator.settings import settings
 
 from muster.model import Json
-from muster_plugins.kubernetes import rbac
+from muster_plugins.schedulers.kubernetes import rbac
 
 DOCS = Path(__file__).parent
 ARCHITECTURE = DOCS / "architecture.md"

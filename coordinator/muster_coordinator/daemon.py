@@ -22,33 +22,26 @@ from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
-from muster_coordinator.acceptance_settings import require_tests
-from muster_coordinator.acting import Acting
-from muster_coordinator.broker import embedded_broker
-from muster_coordinator.events import (
-    Announce,
-    LogNotBegun,
-    PublishReferences,
-    SendAck,
-    SendCommand,
-    Ticked,
-)
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.metrics import Figures
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Outgoing, Pipeline
-from muster_coordinator.policy_settings import known_checks, policy_of
-from muster_coordinator.quarantine.events import Act, Alarm
+from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.model.quarantine_events import Act, Alarm
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
+from muster_coordinator.runtime.actor_poller import Surveying
+from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.dispatch import Acting
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
+from muster_coordinator.runtime.run_notices import Notices
+from muster_coordinator.runtime.settings.acceptance import require_tests
+from muster_coordinator.runtime.settings.policy import known_checks, policy_of
+from muster_coordinator.runtime.settings.timetable import timetable_of
+from muster_coordinator.runtime.settings.topology_file import read_topology
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.retention import Thinning
+from muster_coordinator.store.store import Store
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
-from muster_coordinator.thinning import Thinning
-from muster_coordinator.timetable_settings import timetable_of
-from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness

@@ -12,10 +12,18 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import AnyGroupReply, InventoryReport, Presence
-from muster_coordinator.conduct import Misconduct
-from muster_coordinator.counts import Counts
-from muster_coordinator.events import (
+from muster.wire.messages import InventoryReport, Presence
+from muster_coordinator.evidence.places import Places
+from muster_coordinator.evidence.quotas import Quotas
+from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.report_intake import ReportIntake
+from muster_coordinator.evidence.tally import Tally, tally
+from muster_coordinator.model import quarantine_events as quarantine
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.baselines import BaselineView, FleetFinding
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.counts import Counts
+from muster_coordinator.model.events import (
     AgentMisbehaved,
     BaselineReset,
     Command,
@@ -34,27 +42,22 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.orders import Orders
-from muster_coordinator.places import Places
-from muster_coordinator.quarantine import events as quarantine
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.nodes import FleetView, Misconduct, NodeView
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.view import CaseView, QuarantineView
-from muster_coordinator.quarantining import Quarantining
-from muster_coordinator.quotas import Quotas
-from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
-from muster_coordinator.reference_book import ReferenceBook, require_use
-from muster_coordinator.report_intake import ReportIntake
-from muster_coordinator.roster import Roster
-from muster_coordinator.run_orders import order_run
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeping import Sweeping
+from muster_coordinator.quarantine.service_states import Commanded, ServiceStates
+from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.sweeps.node_tests import NodeTests
 from muster_coordinator.sweeps.recovery import AfterRestart
+from muster_coordinator.sweeps.run_orders import order_run
+from muster_coordinator.sweeps.scheduler import Sweeping
 from muster_coordinator.sweeps.timetable import Timetable
-from muster_coordinator.tally import Tally, tally
 
 
 class Fleet:
@@ -89,10 +92,11 @@ class Fleet:
             timetable=timetable or Timetable(),
         )
         machine = Quarantine(rules, policy, epoch)
-        self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
+        self._service = ServiceStates(machine, self._roster, self._orders)
+        self._tests = NodeTests(self._roster, self._orders, self._sweeping)
         self._quotas = Quotas(bytes_a_day)
         self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
-        self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, self._quotas)
+        self._reports = ReportIntake(self._roster, self._service.awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
@@ -102,7 +106,8 @@ class Fleet:
         self._reports.checks.restore(saved.runs)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeping.restore(saved.sweeps, past, now)
-        return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
+        commands += self._tests.restore(now)
+        return [*commands, *self._start_tests(self._service.restore(saved.cases, saved.actions, now), now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
@@ -112,18 +117,21 @@ class Fleet:
             case PresenceSeen(message):
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
-                commands = self._take_reply(message, now)
+                commands = [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
             case InventorySeen() | LabelsSeen() | AgentMisbehaved():
                 commands = self._learn(event, now)
             case Ticked():
                 commands = self._tick(event, now)
-            case RetentionEnded() | quarantine.NodeForgotten():
-                commands = self._do_without(event, now)
+            case RetentionEnded():
+                commands = self._erase(event, now)
+            case quarantine.NodeForgotten():
+                commands = self._forget(event, now)
             case _ if isinstance(event, quarantine.Event):
-                commands = self._quarantining.handle(event, now)
+                commands = self._start_tests(self._service.handle(event, now), now)
             case _:
                 commands = self._grant(event, now)
-        commands += self._quarantining.settle(now)
+        self._tests.note_ended_sweeps()
+        commands += self._start_tests(self._service.settle(now), now)
         if self._sweeping.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
             commands += self._sweeping.form_groups(now)
         return commands
@@ -170,28 +178,28 @@ class Fleet:
 
     def quarantine_view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
-        return self._quarantining.view()
+        return self._service.view()
 
     def cases(self) -> list[Case]:
         """What is decided about every node, and from what, by node."""
-        return [case for node, case in sorted(self._quarantining.cases.items()) if node in self._roster.nodes]
+        return [case for node, case in sorted(self._service.cases.items()) if node in self._roster.nodes]
 
     def case(self, node: str) -> CaseView | None:
         """The same for one node, as people see it; None as for `node`."""
-        return self._quarantining.case_view(node) if node in self._roster.nodes else None
+        return self._service.case_view(node) if node in self._roster.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
         """By actor, the nodes that its scheduler had when it was asked last."""
-        return self._quarantining.listed()
+        return self._service.listed()
 
     def last_action(self, node: str) -> Action | None:
         """The last transition of a node, with what came of it at each actor; None when there was none."""
-        return self._quarantining.last_action(node)
+        return self._service.last_action(node)
 
     @property
     def service_changes(self) -> Mapping[ServiceState, int]:
         """How often a node has come to each service state since the start."""
-        return self._quarantining.changes
+        return self._service.changes
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
@@ -226,6 +234,13 @@ class Fleet:
     def tally(self, now: float) -> Tally:
         """Its nodes in numbers."""
         return tally(self._roster, now)
+
+    def _start_tests(self, decided: Iterable[Commanded], now: float) -> list[Command]:
+        """The commands, with each test that the quarantine asks for replaced by what starts it."""
+        commands: list[Command] = []
+        for command in decided:
+            commands += self._tests.start(command, now) if isinstance(command, quarantine.StartTest) else [command]
+        return commands
 
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
@@ -269,14 +284,11 @@ class Fleet:
             self._quotas.charge_changes(self._roster.nodes[name], len(commands))
         return commands
 
-    def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
-        return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
-
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
-        renewed = self._renew(name, cause, now) if self._quarantining.has_left(name) else []
+        renewed = self._renew(name, cause, now) if self._service.has_left(name) else []
         self._sweeping.hear(name, now)
         heard = [*renewed, *self._roster.hear(name, cause, now), *self._equip(name, now)]
-        return [*heard, *self._quarantining.hear(name, now)]
+        return [*heard, *self._tests.hear(name, now)]
 
     def _renew(self, name: str, cause: str, now: float) -> list[Command]:
         """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
@@ -291,30 +303,27 @@ class Fleet:
             commands += self._lose(name, "its heartbeat has stopped", None, now)
         commands += self._roster.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeping.tick(event, now)
-        return [*commands, *self._quarantining.tick(now)]
+        return [*commands, *self._start_tests(self._service.tick(now), now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
-        self._quarantining.lose(name)
+        self._tests.lose(name)
         return [*self._roster.lose(name, text, cause, now), *self._sweeping.lose(name, now)]
-
-    def _do_without(self, event: RetentionEnded | quarantine.NodeForgotten, now: float) -> list[Command]:
-        return self._erase(event, now) if isinstance(event, RetentionEnded) else self._forget(event, now)
 
     def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
         """Does without a node that somebody says has left; its story stays."""
         if event.node not in self._roster.nodes:
             raise Refused(unknown("node", event.node, self.names))
         self._sweeping.require_no_part(event.node)
-        commands = self._quarantining.handle(event, now)
+        commands = self._start_tests(self._service.handle(event, now), now)
         self._sweeping.forget(event.node)
         return [*commands, *self._roster.forget(event.node, now)]
 
     def _erase(self, event: RetentionEnded, now: float) -> list[Command]:
         """Does without the nodes that need be remembered no more."""
         commands: list[Command] = []
-        gone = self._quarantining.long_gone(event) - self._sweeping.nodes()
+        gone = self._service.long_gone(event) - self._sweeping.nodes()
         for node in sorted(gone):
-            commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
+            commands += self._start_tests(self._service.handle(quarantine.NodeLongGone(node=node), now), now)
             self._sweeping.forget(node)
             commands += self._roster.erase(node)
             self._reports.forget(node)
@@ -332,13 +341,10 @@ class Fleet:
                 return self._sweeping.begin(request, now)
             case SweepAbortRequested(sweep, reason):
                 return self._sweeping.abort(sweep, reason, now)
-            case ReferenceSet() | ReferenceRemoved():
-                return self._change_references(request, now)
+            case ReferenceSet(reference):
+                require_use(reference, self._roster.nodes)
+                return self._references.set(reference, now)
+            case ReferenceRemoved(key):
+                return self._references.remove(key, now)
             case BaselineReset(baseline):
                 return self._roster.reset_baseline(baseline, self._orders.new_id(), now)
-
-    def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
-        if isinstance(event, ReferenceRemoved):
-            return self._references.remove(event.key, now)
-        require_use(event.reference, self._roster.nodes)
-        return self._references.set(event.reference, now)

@@ -4,17 +4,17 @@ from generator.markdown import NOTE, page, table
 
 from muster import plugins
 from muster.config import Config, Settings
-from muster_agent.metrics import Metrics
+from muster_agent.wire.metrics import Metrics
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.metrics import Figures
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.rows import Unread
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
-from muster_coordinator.thinning import Thinned, Thinning
+from muster_coordinator.runtime.actor_poller import Surveying
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notices import Notices
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.retention import Thinned, Thinning
+from muster_coordinator.store.rows import Unread
+from muster_coordinator.store.store import Store
 
 
 def metrics() -> str:

@@ -35,7 +35,7 @@ from muster.wire.messages import (
     Start,
 )
 from muster.wire.topics import NodeTopic, Topics
-from muster_coordinator.local_token import find_token
+from muster_coordinator.web.local_token import find_token
 
 TOPICS = Topics("default")
 COMPARED = {"tflops": Worse.LOWER}

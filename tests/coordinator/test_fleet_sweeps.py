@@ -7,10 +7,11 @@ from tests.coordinator.fleets import CHECKS, fleet, inventory, kinds, presence, 
 
 from muster.model import Health, ServiceState, Topology, Verdict
 from muster.wire.messages import Join
-from muster_coordinator.events import Command, SaveGroup, SaveNode, SendCommand, SweepAbortRequested, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import (
+from muster_coordinator.model.events import Command, SaveGroup, SaveNode, SendCommand, SweepAbortRequested, Ticked
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import (
     Ending,
     GroupRecord,
     GroupState,

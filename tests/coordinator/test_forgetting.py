@@ -9,7 +9,8 @@ from muster.errors import Refused
 from muster.model import Device, Health, Inventory, Run, ServiceState, Topology, Verdict
 from muster.transition import Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Presence, Report
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     InventorySeen,
     LabelsSeen,
     PresenceSeen,
@@ -19,10 +20,10 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
-from muster_coordinator.records import NodeView, Saved
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.newcomers import Newcomers
 from muster_coordinator.sweeps.timetable import Timetable
 

@@ -2,7 +2,7 @@
 
 from benchmarks.fleet import Fleet, install_noop_plugin
 
-from muster_coordinator.sweep_records import Ending
+from muster_coordinator.model.sweep_records import Ending
 
 NODES = tuple(f"node-{number:02}" for number in range(1, 17))
 QUIET = {"plugins": {"disabled": ["nvml", "gemm", "memory", "training"]}}

@@ -32,8 +32,8 @@ PLUGINS = Path(str(resources.files("muster_plugins")))
 CODE = re.compile(rf"({'|'.join(map(re.escape, CHECKS))})\.[a-z][a-z0-9_]*(?<!toml)(?<!json)")
 """The code of a finding; files that belong to a check are named alike."""
 
-WITHOUT_CHECKS = {"kubernetes", "reservation_file", "slurm", "webhook"}
-"""Plugins that tell whether others are at work on a node, keep them away, or act on nodes."""
+WITHOUT_CHECKS = {"notifiers", "schedulers"}
+"""Rooms of plugins that act on nodes, keep others off them, or tell somebody."""
 
 MODULES = sorted(path for path in PLUGINS.rglob("*.py") if path.relative_to(PLUGINS).parts[0] not in WITHOUT_CHECKS)
 

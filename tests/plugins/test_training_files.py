@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from muster_plugins.training.files import read_images
-from muster_plugins.training.problems import Problem
+from muster_plugins.checks.training.files import read_images
+from muster_plugins.checks.training.problems import Problem
 
 IMAGES = 13
 DICE = np.random.default_rng(7)

@@ -21,7 +21,7 @@ from muster.config import Config, Settings
 from muster.model import Action, ServiceState
 from muster.plugins import GROUP, Answer, Plugins, load
 from muster.transition import Effect, Transition
-from muster_plugins.webhook import delivery
+from muster_plugins.notifiers.webhook import delivery
 
 OUT = Transition(
     id="t1",
@@ -383,6 +383,6 @@ async def test_it_works_again_after_it_was_closed(plugin, server):
 
 def test_agents_do_not_pay_for_it():
     """They load the plugin too, but never the HTTP client."""
-    program = "import sys; import muster_plugins.webhook.plugin; print('aiohttp' in sys.modules)"
+    program = "import sys; import muster_plugins.notifiers.webhook.plugin; print('aiohttp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "False\n"

@@ -33,7 +33,8 @@ from muster.wire.messages import (
     Report,
     Start,
 )
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     Command,
     Event,
     GroupReplySeen,
@@ -50,9 +51,9 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.sweep import Sweep
 

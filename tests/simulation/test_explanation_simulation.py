@@ -8,12 +8,12 @@ import pytest
 from muster.model import Topology
 from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Site
-from muster_coordinator.reports.amounts import amounts_of
-from muster_coordinator.reports.case_file import CaseFile
-from muster_coordinator.reports.explained import Standing
-from muster_coordinator.reports.explanation import explain
-from muster_coordinator.sweep_records import Ending, SweepRecord
+from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.showing import trial_of
+from muster_coordinator.views.sweeps.amounts import amounts_of
+from muster_coordinator.views.sweeps.case_file import CaseFile
+from muster_coordinator.views.sweeps.explained import Standing
+from muster_coordinator.views.sweeps.explanation import explain
 
 Simulate = Callable[..., Any]
 

@@ -12,7 +12,7 @@ import pytest
 
 from muster.model import Verdict
 from muster_coordinator.localize.strategy import Pairing, Strategy
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.recovery import AfterRestart
 
 Simulate = Callable[..., Any]

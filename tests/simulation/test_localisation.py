@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Device, Inventory, Topology
-from muster_coordinator.events import SweepRequested
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.adaptive import Adaptive
 from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.probe import Abilities, Probe, Site
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.planning import plan_sweep
 

@@ -18,10 +18,10 @@ functions take time in proportion to the bad runs of the node, times their partn
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.chance import MISTAKES_ABOUT_PATHS, may_be_lies
 from muster_coordinator.localize.evidence import Evidence, Path
 from muster_coordinator.localize.trial import Trial
+from muster_coordinator.normal.liars import liars_among
 
 Partners = tuple[str, ...]
 

@@ -14,8 +14,8 @@ function takes time in proportion to the runs that it is given.
 import math
 from collections.abc import Iterable, Sequence
 
-from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.trial import Trial
+from muster_coordinator.normal.liars import liars_among
 
 SPOILT = 0.015
 """Share of the runs that a node spoils by chance, where one in twenty has a fault that shows in three runs of ten."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.chance import measures_beyond_lies
 from muster_coordinator.localize.level import SPREAD_ON_ONE_HOST, Level, Spread, level_of, spread_of
 from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.sides import sides_of
 from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.normal.liars import liars_among
 
 NEAR = 0.75
 """As a share of a node's best run, what its others reach by chance as long as it is well."""

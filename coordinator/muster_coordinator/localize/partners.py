@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
-from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.probe import Site
+from muster_coordinator.normal.liars import liars_among
 
 REACH = 4
 """Nodes so near to each other in topology order, which falls back on their names, usually share a leaf."""

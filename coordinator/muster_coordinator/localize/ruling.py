@@ -7,7 +7,7 @@ from muster_coordinator.localize.culprit import Part
 from muster_coordinator.localize.culprits import Judgement
 from muster_coordinator.localize.telling import Telling
 from muster_coordinator.localize.unsettled import unsettled
-from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode
+from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

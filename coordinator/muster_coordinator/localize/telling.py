@@ -12,7 +12,7 @@ from muster_coordinator.localize.hints import hints_of, in_words
 from muster_coordinator.localize.level import Level
 from muster_coordinator.localize.trial import Trial
 from muster_coordinator.localize.wording import amount, quantity
-from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode
+from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 
 OF_NODE = frozenset({Part.NODE, Part.NODE_LINK, Part.RAIL})
 

@@ -4,7 +4,7 @@ import statistics
 from collections import deque
 from collections.abc import Iterable
 
-from muster_coordinator.sweep_records import Ending, GroupRecord
+from muster_coordinator.model.sweep_records import Ending, GroupRecord
 from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task
 

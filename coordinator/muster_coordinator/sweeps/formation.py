@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from muster_coordinator.localize.probe import Probe
-from muster_coordinator.sweep_records import Blame
+from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.member import UNREACHABLE
 
 MAX_REFORMED = 2

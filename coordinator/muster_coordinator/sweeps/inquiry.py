@@ -6,7 +6,7 @@ from muster_coordinator.localize.probe import Site
 from muster_coordinator.localize.ruling import Ruling, ruling_of
 from muster_coordinator.localize.strategy import policy_of
 from muster_coordinator.localize.trial import Outcome, Trial
-from muster_coordinator.sweep_records import Blame, Ending, GroupRecord, SweepRecord
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
 from muster_coordinator.sweeps.formation import Formation, formations
 from muster_coordinator.sweeps.member import SILENT, may_be_echo
 from muster_coordinator.sweeps.plan import Plan

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from muster.model import Verdict
-from muster_coordinator.sweep_records import GroupRecord, RoundRecord, SweepRecord
+from muster_coordinator.model.sweep_records import GroupRecord, RoundRecord, SweepRecord
 from muster_coordinator.sweeps.group import Group
 from muster_coordinator.sweeps.member import verdict_of
 

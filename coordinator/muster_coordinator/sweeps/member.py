@@ -18,8 +18,8 @@ from typing import TypeGuard
 from muster.check import Scope
 from muster.model import LARGEST_NUMBER, Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
-from muster_coordinator.finding_size import first_within
-from muster_coordinator.sweep_records import Blame, Ending, GroupState, MemberRecord
+from muster_coordinator.model.finding_size import first_within
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, MemberRecord
 
 LOST = "lost"
 SILENT = "silent"

@@ -4,8 +4,8 @@ import random
 from collections.abc import Collection, Mapping
 
 from muster.model import Health
-from muster_coordinator.definitions import like_most
-from muster_coordinator.node import Node
+from muster_coordinator.evidence.definitions import like_most
+from muster_coordinator.evidence.node import Node
 
 
 def draw_partners(

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muster.check import Scope
-from muster_coordinator.definitions import usual_scope
+from muster_coordinator.evidence.definitions import usual_scope
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.strategy import Strategy
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.neighbours import can_run, draw_partners
 
 ORIGIN = "new nodes"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from muster.model import Verdict
+from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.localize.ruling import Ruling
 from muster_coordinator.localize.trial import Outcome
-from muster_coordinator.node_clock import clock_in_words
-from muster_coordinator.sweep_records import SweepState
+from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.ledger import Ledger
 

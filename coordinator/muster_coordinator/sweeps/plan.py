@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.group import Task
 
 NO_ABILITIES = Abilities(alone=False, by_rail=False)

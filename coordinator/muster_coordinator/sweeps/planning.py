@@ -10,12 +10,12 @@ from muster.check import CheckInfo, Scope
 from muster.errors import Refused, unknown
 from muster.model import Topology, format_instant
 from muster.params_schema import require_fit
-from muster_coordinator.definitions import are_alike, different, usual_check
-from muster_coordinator.events import SweepRequested
+from muster_coordinator.evidence.definitions import are_alike, different, usual_check
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.plan import Limits, Plan
 from muster_coordinator.sweeps.requests import check_limits, known

@@ -6,10 +6,10 @@ from muster.check import Scope
 from muster.errors import Refused, unknown
 from muster.model import format_instant
 from muster.params_schema import require_fit
-from muster_coordinator.events import RunRequested
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.strategy import Strategy
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.events import RunRequested
+from muster_coordinator.model.sweep_records import SweepRequest
 
 
 def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from muster.model import Metric, Severity, Verdict
 from muster_coordinator.localize.trial import Outcome, Trial
-from muster_coordinator.sweep_records import GroupRecord
+from muster_coordinator.model.sweep_records import GroupRecord
 from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
 
 SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"

@@ -12,9 +12,9 @@ any. Whoever vanished, declined or stayed silent is absent from then on, and inc
 from collections.abc import Mapping
 from functools import partial
 
-from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, Ticked
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation, form_again, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost

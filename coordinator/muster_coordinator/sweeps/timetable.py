@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.evidence.node import Node
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.newcomers import ORIGIN, Newcomers
 from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
 

@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from muster_coordinator.liars import liars_among
 from muster_coordinator.localize.accusers import accusers, accusers_missing, may_be_of_liars
 from muster_coordinator.localize.chance import MISTAKES, may_be_lies, measures_beyond_lies
 from muster_coordinator.localize.culprit import Part
@@ -14,6 +13,7 @@ from muster_coordinator.localize.evidence import Evidence
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.settling import settling
 from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.normal.liars import liars_among
 
 _numbers = itertools.count()
 

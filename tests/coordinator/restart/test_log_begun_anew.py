@@ -5,11 +5,11 @@ from tests.coordinator.restart.lives import NODES, acts, presence
 from muster.config import StoreSettings
 from muster.model import ServiceState
 from muster.transition import Effect
-from muster_coordinator.events import SaveStep, Ticked
-from muster_coordinator.quarantine.events import Beginning
+from muster_coordinator.model.events import SaveStep, Ticked
+from muster_coordinator.model.quarantine_events import Beginning
 from muster_coordinator.quarantine.replay import first_difference
-from muster_coordinator.stored_cases import read_log
-from muster_coordinator.thinning import Thinning
+from muster_coordinator.store.retention import Thinning
+from muster_coordinator.store.stored_cases import read_log
 
 DAY = 86_400.0
 

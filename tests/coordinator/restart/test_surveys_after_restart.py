@@ -13,9 +13,9 @@ from muster.plugins import Plugins
 from muster.transition import Effect, Mark, SchedulerNode, Survey
 from muster.wire.messages import PluginInfo
 from muster_coordinator.daemon import serve
-from muster_coordinator.events import Ticked
-from muster_coordinator.quarantine.events import ActionEnded
-from muster_coordinator.surveying import Surveying
+from muster_coordinator.model.events import Ticked
+from muster_coordinator.model.quarantine_events import ActionEnded
+from muster_coordinator.runtime.actor_poller import Surveying
 
 
 class Scheduler:

@@ -6,10 +6,10 @@ from typing import Any
 
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, AnyGroupReply, Declined, Finished, Ready
-from muster_coordinator.events import Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.localize.strategy import Strategy
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import GroupRecord, SweepRecord, SweepRequest
+from muster_coordinator.model.events import Command, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import Plan

@@ -8,10 +8,10 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Topology
 from muster.wire.messages import InventoryReport, Presence
-from muster_coordinator.events import InventorySeen, PresenceSeen, SweepRequested
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, SweepRequested
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.planning import plan_sweep
 
 COLLECTIVE = CheckInfo(

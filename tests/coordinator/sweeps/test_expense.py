@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState
+from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.expense import Expense
 from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task

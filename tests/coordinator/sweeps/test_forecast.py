@@ -7,12 +7,12 @@ import pytest
 
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
-from muster_coordinator.reports.forecast_text import MOST_GROUPS, forecast_text
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps import forecast as forecasting
 from muster_coordinator.sweeps.forecast import Cost, Forecast, forecast
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.plan import Limits, Plan
+from muster_coordinator.views.sweeps.forecast_text import MOST_GROUPS, forecast_text
 
 TASK = Task(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)
 

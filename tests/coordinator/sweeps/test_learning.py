@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from muster_coordinator.localize.ruling import Ruling
-from muster_coordinator.sweep_records import FailedFabric, FailedLink, FailedNode
+from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 from muster_coordinator.sweeps.learning import MOST_NAMES, learned
 
 

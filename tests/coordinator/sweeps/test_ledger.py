@@ -1,8 +1,8 @@
 """The groups of a sweep as records."""
 
 from muster.model import Verdict
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import (
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import (
     Ending,
     GroupRecord,
     GroupState,

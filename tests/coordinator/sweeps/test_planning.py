@@ -7,11 +7,11 @@ import pytest
 from muster.check import CheckInfo, Needs, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Topology
-from muster_coordinator.events import SweepRequested
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.localize.strategy import Pairing, Strategy
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest, SweepState
+from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest, SweepState
 from muster_coordinator.sweeps.plan import Limits, Plan
 from muster_coordinator.sweeps.planning import START_UP_S, plan_again, plan_sweep
 

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import Finding, Severity, Verdict
 from muster_coordinator.localize.trial import Outcome
-from muster_coordinator.sweep_records import Blame, GroupRecord, GroupState, MemberRecord
+from muster_coordinator.model.sweep_records import Blame, GroupRecord, GroupState, MemberRecord
 from muster_coordinator.sweeps.showing import trial_of
 
 PASS, WARN, FAIL, UNKNOWN = Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN

@@ -14,7 +14,7 @@ from benchmarks.kubernetes_standin.server import StandIn
 from muster import Effect
 from muster.config import Config, Settings
 from muster.errors import Unavailable
-from muster_plugins.kubernetes import connection, plugin
+from muster_plugins.schedulers.kubernetes import connection, plugin
 
 ACCOUNT = "system:serviceaccount:muster:muster-coordinator"
 

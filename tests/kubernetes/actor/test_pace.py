@@ -3,8 +3,8 @@
 import pytest
 
 from muster import Effect
-from muster_plugins.kubernetes.pace import Pace
-from muster_plugins.kubernetes.token_bucket import TokenBucket
+from muster_plugins.schedulers.kubernetes.pace import Pace
+from muster_plugins.schedulers.kubernetes.token_bucket import TokenBucket
 
 
 def test_tokens_of_a_second_are_there_at_once():

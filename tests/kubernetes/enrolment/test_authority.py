@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from muster.errors import SettingsError
-from muster_plugins.kubernetes.enrolment.authority import Authority, NoSuchKey
+from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority, NoSuchKey
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 

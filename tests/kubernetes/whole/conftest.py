@@ -23,9 +23,9 @@ from benchmarks.kubernetes_standin.server import Request, StandIn
 from tests.waiting import PATIENCE_S, wait_for
 
 from muster.errors import Refused
-from muster_coordinator.client import Client
 from muster_coordinator.local import processes
-from muster_plugins.kubernetes.rbac import coordinator_manifests
+from muster_coordinator.web.client import Client
+from muster_plugins.schedulers.kubernetes.rbac import coordinator_manifests
 
 USER = "system:serviceaccount:muster:muster-coordinator"
 ECC = {"kind": "ecc", "device": 0}
