@@ -17,7 +17,7 @@ from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.quarantine_events import NodeSurveyed
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.runtime.actor_poller import Surveying
+from muster_coordinator.runtime.actor_poller import ActorPoller
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -165,7 +165,7 @@ def seen():
         plugins = Plugins(Config(Settings()))
         info = PluginInfo(name="stand-in", distribution=None, version=None, status="loaded")
         plugins.add(info, lambda: Scheduler(nodes))
-        await Surveying(plugins, 3600.0, take).survey()
+        await ActorPoller(plugins, 3600.0, take).survey()
         return told
 
     return survey

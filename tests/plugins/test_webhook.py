@@ -208,7 +208,7 @@ async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
 
 
 async def test_what_is_still_to_be_told_to_one_target_is_not_forgotten_for_the_other(plugin, server, monkeypatch):
-    """Notices that nobody asks about any more go first, though they came later."""
+    """RunNotifier that nobody asks about any more go first, though they came later."""
     now = 100.0
     monkeypatch.setattr(delivery, "monotonic", lambda: now)
     monkeypatch.setattr(delivery, "MOST_REMEMBERED", 4)

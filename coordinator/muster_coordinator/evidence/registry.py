@@ -33,7 +33,7 @@ from muster_coordinator.normal.baselines import Baselines, Compared
 from muster_coordinator.topology.learned import LearnedLeaf, Pair
 
 
-class Roster:
+class NodeRegistry:
     """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
 
     `heartbeats` tell which nodes are lost, and `story` writes what happens to them. `domain` is the level of the

@@ -9,7 +9,7 @@ from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.intake import take
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
-from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Announce, Command, EraseStream, SendAck, StoreRuns
@@ -88,11 +88,11 @@ class ReportIntake:
     """
 
     def __init__(
-        self, roster: Roster, awaits: Callable[[str, str], bool], orders: Orders, counts: Counts, quotas: Quotas
+        self, registry: NodeRegistry, awaits: Callable[[str, str], bool], orders: Orders, counts: Counts, quotas: Quotas
     ) -> None:
         self.streams = Streams()
         self.checks = StoredChecks()
-        self._roster = roster
+        self._registry = registry
         self._awaits = awaits
         self._orders = orders
         self._counts = counts
@@ -117,9 +117,9 @@ class ReportIntake:
         self._counts.reports += 1
         if not self._quotas.has_room(node, now):
             self._counts.over_quota += 1
-            return self._roster.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
-        commands = self._roster.note_clock(report, now)
-        self._quotas.charge_changes(self._roster.nodes[node], len(commands))
+            return self._registry.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
+        commands = self._registry.note_clock(report, now)
+        self._quotas.charge_changes(self._registry.nodes[node], len(commands))
         intake = take(report, self.streams.through(node, report.stream))
         self._counts.gaps += intake.gap
         self._counts.duplicates += intake.duplicates
@@ -154,16 +154,16 @@ class ReportIntake:
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
         """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
-        node, size = self._roster.nodes[run.node], len(run.model_dump_json())
+        node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
-            self._roster.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
+            self._registry.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
         changed: list[Command] = []
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
             if node.checks:  # otherwise its inventory has not arrived, and nobody knows what it runs
-                changed = self._roster.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
-        elif changed := self._roster.add_run(dated(run, late_s, now), now):
+                changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+        elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)
         return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from muster.model import Health, ServiceState
-from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.registry import NodeRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,16 @@ class Tally:
     compared: Counter[str]
 
 
-def tally(roster: Roster, now: float) -> Tally:
-    """The nodes of `roster` as they are now; the findings of comparing by code."""
-    nodes = roster.nodes.values()
+def tally(registry: NodeRegistry, now: float) -> Tally:
+    """The nodes of `registry` as they are now; the findings of comparing by code."""
+    nodes = registry.nodes.values()
     compared = (found for node in nodes for findings in node.evidence.comparisons.values() for found in findings)
     return Tally(
         health=Counter(node.health for node in nodes),
         service=Counter(node.service for node in nodes),
         both=Counter((node.health, node.service) for node in nodes),
-        lost=tuple(sorted(node.name for node in nodes if not node.left and roster.heartbeats.is_lost(node.name, now))),
+        lost=tuple(
+            sorted(node.name for node in nodes if not node.left and registry.heartbeats.is_lost(node.name, now))
+        ),
         compared=Counter(finding.code for finding in compared),
     )

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from muster.model import ServiceState
-from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model import events as fleet
 from muster_coordinator.model.actions import Action
 from muster_coordinator.model.case import OUT, Case
@@ -41,7 +41,7 @@ class ServiceStates:
     `changes` counts by service state how often a node has come to it since the start.
     """
 
-    def __init__(self, quarantine: Quarantine, registry: Roster, orders: Orders) -> None:
+    def __init__(self, quarantine: Quarantine, registry: NodeRegistry, orders: Orders) -> None:
         self.changes: Counter[ServiceState] = Counter()
         self._quarantine = quarantine
         self._registry = registry

@@ -35,7 +35,7 @@ Seen = LabelsSeen | NodeSurveyed | NodeNotListed
 log = structlog.get_logger()
 
 
-class Surveying:
+class ActorPoller:
     """The surveys of all actors; `take` takes what they tell about nodes.
 
     `listed` says which nodes each actor had, by name, when the coordinator before this one asked it last.

@@ -11,12 +11,12 @@ from prometheus_client.registry import Collector
 from muster.model import ServiceState
 from muster.transition import Effect
 from muster_coordinator.normal.baselines import COMPARED
-from muster_coordinator.runtime.actor_poller import Surveying
+from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import Link
 from muster_coordinator.runtime.pipeline import Pipeline
-from muster_coordinator.runtime.run_notices import Notices
+from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.store.retention import Thinning
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 
 
@@ -29,17 +29,17 @@ class Figures(Collector):
         pipeline: Pipeline,
         link: Link,
         stream: Stream,
-        notices: Notices,
-        thinning: Thinning,
-        surveying: Surveying,
+        notifier: RunNotifier,
+        retention: Retention,
+        poller: ActorPoller,
         unread: Unread,
     ) -> None:
         self._pipeline = pipeline
         self._link = link
         self._stream = stream
-        self._notices = notices
-        self._thinning = thinning
-        self._surveying = surveying
+        self._notifier = notifier
+        self._retention = retention
+        self._poller = poller
         self._unread = unread
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -57,8 +57,8 @@ class Figures(Collector):
         yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
-        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notices.dropped)
-        thinned = self._thinning.counts
+        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notifier.dropped)
+        thinned = self._retention.counts
         yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
         yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
@@ -99,7 +99,7 @@ class Figures(Collector):
         yield _gauge(
             "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
         )
-        unheard = self._surveying.unheard(fleet.present)
+        unheard = self._poller.unheard(fleet.present)
         yield _gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
         )
@@ -110,7 +110,7 @@ class Figures(Collector):
             changes.add_metric([service], fleet.service_changes.get(service, 0))
         yield changes
         works = GaugeMetricFamily("muster_actor_works", "Whether an actor can act, by actor", labels=["actor"])
-        for actor in self._surveying.actors:
+        for actor in self._poller.actors:
             works.add_metric([actor.name], actor.problem is None)
         yield works
         yield self._failing()
@@ -125,7 +125,7 @@ class Figures(Collector):
         failing = GaugeMetricFamily(
             "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]
         )
-        for actor in {*failed, *(actor.name for actor in self._surveying.actors)}:
+        for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
             failing.add_metric([actor], failed[actor])
         return failing
 

@@ -10,7 +10,7 @@ AT_ONCE = 32
 """Nodes that an actor acts on side by side: with a scheduler that answers in 100 ms, 300 in a second."""
 
 
-class Agenda:
+class TransitionQueue:
     """Of each node only the latest transition waits: what it overtakes would be undone as soon as it is done."""
 
     def __init__(self) -> None:

@@ -54,14 +54,14 @@ log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Thinned:
+class RetentionCounts:
     """What was thinned since the start, for metrics."""
 
     runs: int = 0
     summaries: int = 0
 
 
-class Thinning:
+class Retention:
     """Thins the tables of one database as the settings say; `deliver` is told which nodes may be forgotten."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Thinning:
         clock: Callable[[], float],
         deliver: Callable[[RetentionEnded], object],
     ) -> None:
-        self.counts = Thinned()
+        self.counts = RetentionCounts()
         self._database = database
         self._keep = keep
         self._clock = clock
@@ -93,7 +93,7 @@ class Thinning:
 
     async def thin(self) -> None:
         """Thins all that is old enough now."""
-        now, before = self._clock(), Thinned(self.counts.runs, self.counts.summaries)
+        now, before = self._clock(), RetentionCounts(self.counts.runs, self.counts.summaries)
         if now >= self._anew_at:  # nodes say when a run began: meanwhile some may have come that are old already
             self._through.clear()
             self._anew_at = now + DAY_S

@@ -7,7 +7,7 @@ from muster.check import Scope
 from muster.errors import Refused
 from muster.model import Name, Verdict
 from muster_coordinator.evidence.definitions import are_alike, different, usual_scope
-from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.localize.strategy import Strategy
 from muster_coordinator.model.case import OUT
 from muster_coordinator.model.events import Command, RunRequested, SweepRequested
@@ -16,8 +16,8 @@ from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, StartTest
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.neighbours import draw_partners
 from muster_coordinator.sweeps.recovery import RESTARTED
+from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.run_orders import order_run
-from muster_coordinator.sweeps.scheduler import Sweeping
 
 TEST_OF = "test of "
 """How the origin of a sweep begins that tests the node named behind it."""
@@ -26,19 +26,19 @@ TEST_OF = "test of "
 class NodeTests:
     """Starts the tests of nodes and reports how they ended."""
 
-    def __init__(self, registry: Roster, orders: Orders, sweeping: Sweeping) -> None:
+    def __init__(self, registry: NodeRegistry, orders: Orders, sweeps: SweepRegistry) -> None:
         self._registry = registry
         self._orders = orders
-        self._sweeping = sweeping
-        self._sweeps: dict[str, str] = {}  # the node of each sweep that was asked for as a test
+        self._sweeps = sweeps
+        self._sweep_of_test: dict[str, str] = {}  # the node of each sweep that was asked for as a test
         self._unheard: dict[str, list[StartTest]] = {}  # tests of online nodes that were not heard since the start
 
     def restore(self, now: float) -> list[Command]:
         """Ends the sweeps that an earlier coordinator began as tests: their nodes are tested again."""
         self._unheard = {name: [] for name, node in self._registry.nodes.items() if node.online}
-        plans = [sweep.plan for sweep in self._sweeping.running.values()]
+        plans = [sweep.plan for sweep in self._sweeps.running.values()]
         old = [plan.id for plan in plans if plan.origin.startswith(TEST_OF)]
-        return [command for sweep in old for command in self._sweeping.abort(sweep, RESTARTED, now)]
+        return [command for sweep in old for command in self._sweeps.abort(sweep, RESTARTED, now)]
 
     def hear(self, node: str, now: float) -> list[Command]:
         """Starts the tests that waited for a sign of life: an order sent before the node was connected is lost."""
@@ -63,9 +63,9 @@ class NodeTests:
 
     def note_ended_sweeps(self) -> None:
         """Reports what the sweeps that have ended say about the nodes that they tested."""
-        for sweep in sorted(self._sweeps.keys() - self._sweeping.running.keys()):
-            node = self._sweeps.pop(sweep)
-            self._end(node, sweep, _verdict_on(node, self._sweeping.record(sweep)))
+        for sweep in sorted(self._sweep_of_test.keys() - self._sweeps.running.keys()):
+            node = self._sweep_of_test.pop(sweep)
+            self._end(node, sweep, _verdict_on(node, self._sweeps.record(sweep)))
 
     def _begin(self, wanted: StartTest, now: float) -> list[Command]:
         nodes = self._registry.nodes
@@ -81,8 +81,8 @@ class NodeTests:
         # Without a strategy the sweep would derive it from the check's scope, which a lone node announces itself: it
         # could choose to be tested without partners.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
-        begun = self._sweeping.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
-        self._sweeps[wanted.test] = wanted.node
+        begun = self._sweeps.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
+        self._sweep_of_test[wanted.test] = wanted.node
         return begun
 
     def _end(self, node: str, test: str, verdict: Verdict) -> None:

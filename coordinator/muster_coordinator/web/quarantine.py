@@ -20,7 +20,7 @@ from muster_coordinator.model.quarantine_events import (
     Request,
 )
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
-from muster_coordinator.runtime.actor_poller import Surveying
+from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.answers import answer, page
@@ -40,7 +40,7 @@ class QuarantineApi:
 
     pipeline: Pipeline
     store: Store
-    surveying: Surveying
+    poller: ActorPoller
 
     def routes(self) -> list[web.RouteDef]:
         """Every route; the docstring of its method says what it answers."""
@@ -116,9 +116,9 @@ class QuarantineApi:
         log.info("quarantine_request", **event.model_dump(mode="json"))
 
     def _budget(self) -> web.Response:
-        fleet, surveying = self.pipeline.fleet, self.surveying
-        unheard = surveying.unheard(fleet.present)
-        return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=surveying.actors, unheard=unheard))
+        fleet, poller = self.pipeline.fleet, self.poller
+        unheard = poller.unheard(fleet.present)
+        return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=poller.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:
         return self._known(request.match_info["node"])

@@ -26,9 +26,9 @@ DAEMON = """
     from muster.model import Inventory, Measurement
     from muster.plugins import Plugins, collect_checks
     from muster.wire.messages import PluginInfo
-    from muster_agent.launcher import launch
-    from muster_agent.resident import Resident
-    from muster_agent.runner import Order, Runner, Surroundings
+    from muster_agent.runs.launcher import launch
+    from muster_agent.runs.resident import Resident
+    from muster_agent.runs.runner import Order, Runner, Surroundings
 
     def escape():
         if os.fork() == 0:

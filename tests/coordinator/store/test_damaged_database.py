@@ -19,7 +19,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, SweepRequested
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.runtime.pipeline import Pipeline
-from muster_coordinator.store.retention import Thinning
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.store import RunFilter, Store
 
@@ -157,8 +157,8 @@ async def test_retention_keeps_unreadable_rows(healthy, tmp_path):
     change(tmp_path, "UPDATE runs SET body = 'x' WHERE id = 'n1-3'")
     store = await Store.open(Settings(data_dir=tmp_path))
     try:
-        thinning = Thinning(store.database, StoreSettings(), time.time, lambda _event: None)
-        await thinning.thin()
+        retention = Retention(store.database, StoreSettings(), time.time, lambda _event: None)
+        await retention.thin()
         async with store.database.reading() as connection:
             left = (await connection.scalars(text("SELECT id FROM runs WHERE node = 'n1'"))).all()
     finally:

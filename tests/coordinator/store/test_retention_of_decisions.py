@@ -15,8 +15,8 @@ from muster_coordinator.model.events import SaveGroup, SaveNode, SaveStep, SaveS
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.quarantine_events import FreezeLifted, Renewed, Restored, SaveAction, SaveCase, Step
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepState
-from muster_coordinator.store import retention as thinning_module
-from muster_coordinator.store.retention import Thinning
+from muster_coordinator.store import retention as retention_module
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.store.stored_cases import read_log
 from muster_coordinator.store.tables import GROUPS
@@ -38,7 +38,7 @@ async def store(tmp_path):
 
 
 async def thin(store):
-    await Thinning(store.database, KEEP, lambda: NOW, lambda _: None).thin()
+    await Retention(store.database, KEEP, lambda: NOW, lambda _: None).thin()
 
 
 async def log(store, epoch=1):
@@ -100,7 +100,7 @@ async def test_the_latest_transition_of_a_node_stays(store):
 
 async def test_stories_go_back_as_far_as_findings(store, monkeypatch):
     """Of all nodes, whatever the order in which it was written down, and however much there is."""
-    monkeypatch.setattr(thinning_module, "BATCH", 3)
+    monkeypatch.setattr(retention_module, "BATCH", 3)
     ages = (20, *range(101, 115), 99, 1)
     await store.write([Tell(StoryEntry(id="e", at=NOW - age * DAY, node="n1", kind="k", text="")) for age in ages])
     await thin(store)

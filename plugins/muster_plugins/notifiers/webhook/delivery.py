@@ -19,7 +19,7 @@ from muster_plugins.notifiers.webhook.tls import tls_of
 from muster_plugins.shared.error_words import in_words
 
 MOST_REMEMBERED = 50_000
-"""Notices, counted once for each target: room for the latest of 10,000 nodes to five targets.
+"""RunNotifier, counted once for each target: room for the latest of 10,000 nodes to five targets.
 
 Of more, those go first that nobody has asked about for longest. A target that is told one again then may know it by its
 Idempotency-Key; a chat shows it twice.

@@ -14,7 +14,7 @@ WAITING = 10_000
 log = structlog.get_logger()
 
 
-class Notices:
+class RunNotifier:
     """A queue in front of the hook."""
 
     def __init__(self, plugins: Plugins) -> None:

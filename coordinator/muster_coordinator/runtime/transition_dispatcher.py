@@ -13,7 +13,7 @@ import structlog
 from muster.plugins import Answer, Plugins
 from muster.transition import ActionOutcome, Effect, Transition
 from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
-from muster_coordinator.runtime.transition_queue import Agenda
+from muster_coordinator.runtime.transition_queue import TransitionQueue
 
 HOOK = "muster_transition"
 
@@ -37,7 +37,7 @@ OVERTAKEN = ActionOutcome(effect=Effect.LEFT, detail="was overtaken by a later t
 log = structlog.get_logger()
 
 
-class Acting:
+class TransitionDispatcher:
     """Carries out what the quarantine wants plugins to be told; `deliver` takes what they answered.
 
     `calm` returns when there is time to tell plugins, or else after the seconds that it is given.
@@ -50,7 +50,7 @@ class Acting:
         self._deliver = deliver
         self._calm = calm
         self._waiting: asyncio.Queue[Act] = asyncio.Queue()
-        self._agendas: defaultdict[str, Agenda] = defaultdict(Agenda)  # by plugin
+        self._agendas: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
         self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
 
     def act(self, act: Act) -> None:

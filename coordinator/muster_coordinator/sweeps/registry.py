@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster.wire.messages import AnyGroupReply
-from muster_coordinator.evidence.registry import Roster
+from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Command, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
@@ -27,12 +27,12 @@ ENDED_SWEEPS_KEPT = 100
 """Sweeps that have just ended are still answered from memory; older ones only by the store."""
 
 
-class Sweeping:
-    """The sweeps over the nodes of `roster`; `declared` says where the topology file places nodes."""
+class SweepRegistry:
+    """The sweeps over the nodes of `registry`; `declared` says where the topology file places nodes."""
 
     def __init__(
         self,
-        roster: Roster,
+        registry: NodeRegistry,
         orders: Orders,
         counts: Counts,
         *,
@@ -41,7 +41,7 @@ class Sweeping:
         timetable: Timetable,
     ) -> None:
         self.running: dict[str, Sweep] = {}
-        self._roster = roster
+        self._registry = registry
         self._orders = orders
         self._counts = counts
         self._declared = declared
@@ -53,13 +53,13 @@ class Sweeping:
 
     def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[Command]:
         """Goes on with the sweeps that are stored as unfinished, and with the timetable after those of the past."""
-        self._unheard.update(name for name, node in self._roster.nodes.items() if node.online)
+        self._unheard.update(name for name, node in self._registry.nodes.items() if node.online)
         self._occupancy.take(self._unheard, now)
         commands: list[Command] = []
         for record in unfinished:
             commands += release(record, self._orders, now)
             commands += self._take_up(interrupted(record, now), now)
-        self._timetable.resume(past, self._roster.nodes, now)
+        self._timetable.resume(past, self._registry.nodes, now)
         return commands
 
     def record(self, id: str) -> SweepRecord | None:
@@ -69,14 +69,14 @@ class Sweeping:
 
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
-        return forecast(plan_sweep(SweepRequested("forecast", request), self._roster.nodes, self._declared))
+        return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
 
     # What happens
 
     def hear(self, node: str, now: float) -> None:
-        """Notes a sign of life of a node, before the roster does."""
+        """Notes a sign of life of a node, before the registry does."""
         self._admit_again(node, now)
-        if node not in self._roster.nodes:
+        if node not in self._registry.nodes:
             self.note_joined(node)
 
     def note_joined(self, node: str) -> None:
@@ -131,12 +131,12 @@ class Sweeping:
         """Begins a sweep; Refused when it is not valid."""
         if event.sweep in self.running or event.sweep in self._ended:
             raise Refused(f"there is a sweep {event.sweep!r} already")
-        plan = plan_sweep(event, self._roster.nodes, self._declared)
+        plan = plan_sweep(event, self._registry.nodes, self._declared)
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         self._timetable.note_swept(plan.nodes)
         self._counts.sweeps += 1
         text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
-        told = [self._roster.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        told = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
         return [*told, *sweep.begin(now), *self._settle(sweep, now)]
 
     def abort(self, id: str, reason: str, now: float) -> list[Command]:
@@ -152,7 +152,7 @@ class Sweeping:
     def _begin_due(self, now: float) -> list[Command]:
         """Begins the sweeps whose time has come, or says why they do not begin."""
         running = {sweep.plan.origin for sweep in self.running.values()}
-        due = self._timetable.tick(self._roster.nodes, running, now)
+        due = self._timetable.tick(self._registry.nodes, running, now)
         return [command for it in due for command in self._begin_by_itself(it, now)]
 
     def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
@@ -167,7 +167,7 @@ class Sweeping:
     def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
         """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
         try:
-            plan = plan_again(record, self._roster.nodes)
+            plan = plan_again(record, self._registry.nodes)
         except Refused as refused:
             ended = aborted(record, now, f"{RESTARTED}: {refused}")
             return [*saving(ended), *self._conclude(ended, now)]
@@ -181,7 +181,7 @@ class Sweeping:
         """Plans the next round and goes without the nodes that are lost."""
         commands = sweep.begin(now)
         for node in sweep.plan.nodes:
-            if not self._roster.nodes[node].online:
+            if not self._registry.nodes[node].online:
                 commands += sweep.handle(MemberLost(node), now)
         return commands
 
@@ -200,11 +200,11 @@ class Sweeping:
             return []
         del self.running[sweep.plan.id]
         self._counts.groups += sweep.groups
-        learned = self._roster.learn_leaves(sweep.pairs(), sweep.plan.id, now)
+        learned = self._registry.learn_leaves(sweep.pairs(), sweep.plan.id, now)
         return [*learned, *self._conclude(sweep.summary(), now)]
 
     def _conclude(self, record: SweepRecord, now: float) -> list[Command]:
         self._ended[record.id] = record
         if len(self._ended) > ENDED_SWEEPS_KEPT:
             self._ended.popitem(last=False)
-        return self._roster.take_findings(record, now)
+        return self._registry.take_findings(record, now)

@@ -15,8 +15,8 @@ from muster.transition import ActionOutcome, Effect, Transition
 from muster.wire.messages import PluginInfo
 from muster_coordinator.model.actions import Action
 from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
-from muster_coordinator.runtime import dispatch as acting
-from muster_coordinator.runtime.dispatch import Acting
+from muster_coordinator.runtime import transition_dispatcher as dispatcher
+from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
 from muster_coordinator.runtime.transition_queue import AT_ONCE
 
 DONE = ActionOutcome(effect=Effect.DONE, detail="done")
@@ -57,7 +57,7 @@ def act(id, node="n1", actors=()):
 
 @pytest.fixture
 async def running():
-    """Runs an Acting with these plugins by name; gives it and the list of what it says."""
+    """Runs an TransitionDispatcher with these plugins by name; gives it and the list of what it says."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def run(calm=None, **actors):
@@ -66,7 +66,7 @@ async def running():
                 info = PluginInfo(name=name, distribution=None, version=None, status="loaded")
                 plugins.add(info, partial(_give, actor))
             said: list[Any] = []
-            telling = Acting(plugins, said.append, calm or _always_calm)
+            telling = TransitionDispatcher(plugins, said.append, calm or _always_calm)
             task = asyncio.create_task(telling.run())
             stack.push_async_callback(_ended, task)
             return telling, said
@@ -143,7 +143,7 @@ async def test_plugins_are_told_when_there_is_time_for_it(running, eventually):
     assert actor.asked == []
     calm.set()
     await all_told(eventually, said, "t1")
-    assert (actor.asked, waiting) == (["t1"], [acting.PATIENCE_S])
+    assert (actor.asked, waiting) == (["t1"], [dispatcher.PATIENCE_S])
 
 
 async def test_what_waits_is_overtaken_by_the_next_transition(running, eventually):
@@ -214,7 +214,7 @@ async def test_the_other_side_s_wish_to_wait_is_passed_on(running, eventually):
 
 async def test_an_actor_that_hangs_delays_only_itself(running, eventually, monkeypatch):
     """The others are told of all nodes meanwhile, however many; the one that hangs has failed in the end."""
-    monkeypatch.setattr(acting, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(dispatcher, "TIMEOUT_S", 0.2)
     hanging, good = Actor(), Actor()
     hanging.gate.clear()
     telling, said = await running(hanging=hanging, good=good)
