@@ -9,7 +9,7 @@ from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, NodeSurveyed
+from muster_coordinator.model.quarantine_events import DispatchTransition, ActionEnded, AllTold, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
@@ -113,10 +113,10 @@ class SimulatedFleet:
             match command:
                 case SendCommand(node, RunCheck(run=run)):
                     await self._run(node, run=run)
-                case Act():
+                case DispatchTransition():
                     await self._act(command)
 
-    async def _act(self, act: Act) -> None:
+    async def _act(self, act: DispatchTransition) -> None:
         transition = act.action.transition
         node, told = transition.node, transition.id
         detail = "cordoned and tainted" if transition.is_out else "uncordoned, and the taint taken away"

@@ -19,9 +19,7 @@ from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
 from muster_coordinator.evidence.tally import Tally, tally
 from muster_coordinator.model import quarantine_events as quarantine
-from muster_coordinator.model.actions import Action
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
-from muster_coordinator.model.case import Case
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import (
     AgentMisbehaved,
@@ -44,12 +42,14 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import FleetView, Misconduct, NodeView
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.reconciler import Reconciler
 from muster_coordinator.quarantine.service_states import Commanded, ServiceStates
 from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
@@ -91,8 +91,7 @@ class Fleet:
             after_restart=after_restart,
             timetable=timetable or Timetable(),
         )
-        machine = Quarantine(rules, policy, epoch)
-        self._service = ServiceStates(machine, self._registry, self._orders)
+        self._service = ServiceStates(Reconciler(rules, policy, epoch), self._registry)
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
         self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
@@ -107,7 +106,7 @@ class Fleet:
         commands += self._references.restore(saved.references, now)
         commands += self._sweeps.restore(saved.sweeps, past, now)
         commands += self._tests.restore(now)
-        return [*commands, *self._start_tests(self._service.restore(saved.cases, saved.actions, now), now)]
+        return [*commands, *self._start_tests(self._service.restore(saved, now), now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
@@ -180,21 +179,21 @@ class Fleet:
         """What is decided about the fleet as a whole."""
         return self._service.view()
 
-    def cases(self) -> list[Case]:
+    def quarantine_records(self) -> list[QuarantineRecord]:
         """What is decided about every node, and from what, by node."""
-        return [case for node, case in sorted(self._service.cases.items()) if node in self._registry.nodes]
+        return [record for node, record in sorted(self._service.records.items()) if node in self._registry.nodes]
 
     def case(self, node: str) -> CaseView | None:
-        """The same for one node, as people see it; None as for `node`."""
+        """What is decided about one node, as people see it; None as for `node`."""
         return self._service.case_view(node) if node in self._registry.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
         """By actor, the nodes that its scheduler had when it was asked last."""
         return self._service.listed()
 
-    def last_action(self, node: str) -> Action | None:
+    def latest_transition(self, node: str) -> TransitionRecord | None:
         """The last transition of a node, with what came of it at each actor; None when there was none."""
-        return self._service.last_action(node)
+        return self._service.latest_transition(node)
 
     @property
     def service_changes(self) -> Mapping[ServiceState, int]:
@@ -323,7 +322,7 @@ class Fleet:
         commands: list[Command] = []
         gone = self._service.long_gone(event) - self._sweeps.nodes()
         for node in sorted(gone):
-            commands += self._start_tests(self._service.handle(quarantine.NodeLongGone(node=node), now), now)
+            commands += self._start_tests(self._service.handle(quarantine.NodeErased(node=node), now), now)
             self._sweeps.forget(node)
             commands += self._registry.erase(node)
             self._reports.forget(node)

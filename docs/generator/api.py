@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from muster.model import Finding, Run
 from muster.references import Reference
 from muster.transition import Transition
-from muster_coordinator.model.actions import Action
+from muster_coordinator.model.transitions import Action
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry

@@ -21,7 +21,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
+from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.newcomers import Newcomers
@@ -101,7 +101,7 @@ class Story:
     def restart(self) -> None:
         """The next coordinator begins with what was stored."""
         nodes = {it.record.name: it.record for it in self.commands if isinstance(it, SaveNode)}
-        cases = {it.case.node: it.case for it in self.commands if isinstance(it, SaveCase)}
+        cases = {it.case.node: it.case for it in self.commands if isinstance(it, SaveRecord)}
         levels = {(it.record.baseline, it.record.node): it.record for it in self.commands if isinstance(it, SaveLevels)}
         saved = Saved(
             nodes=tuple(nodes.values()),

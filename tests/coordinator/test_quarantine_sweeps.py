@@ -32,7 +32,7 @@ from muster_coordinator.model.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveCase
+from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest, SweepState
 from muster_coordinator.quarantine.policy import Policy
@@ -72,7 +72,7 @@ class Members:
         self.busy: set[str] = set()
         self.stuck = False
         self.orders: list[SendCommand] = []
-        self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveCase: {}, SaveSweep: {}}
+        self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveRecord: {}, SaveSweep: {}}
         self._groups: dict[str, set[str]] = {}
         self._ranks: dict[str, int] = {}
         self.fleet = Fleet(
@@ -143,8 +143,8 @@ class Members:
             match command:
                 case SaveNode(record):
                     self.stored[SaveNode][record.name] = record
-                case SaveCase(case=case):
-                    self.stored[SaveCase][case.node] = case
+                case SaveRecord(case=case):
+                    self.stored[SaveRecord][case.node] = case
                 case SaveSweep(record):
                     self.stored[SaveSweep][record.id] = record
         self.orders += [command for command in commands if isinstance(command, SendCommand)]

@@ -22,7 +22,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeRecord
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, SaveAction, SaveCase, Step
+from muster_coordinator.model.quarantine_events import DispatchTransition, ActionEnded, AllTold, SaveTransition, SaveRecord, Step
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.replay import first_difference
@@ -63,9 +63,9 @@ class Stored:
         match command:
             case SaveNode(record):
                 self.nodes[record.name] = record
-            case SaveCase(case=case):
+            case SaveRecord(case=case):
                 self.cases[case.node] = case
-            case SaveAction(action=action):
+            case SaveTransition(action=action):
                 self.actions[action.transition.id] = action
             case StoreRuns(node, stream, through, runs, behind_s):
                 self.streams[node, stream] = through
@@ -161,7 +161,7 @@ class Drill:
                 case SendCommand(node, RunCheck() as order):
                     self.ordered.append((node, order))
         for command in commands:
-            if isinstance(command, Act):
+            if isinstance(command, DispatchTransition):
                 self.acts.append(command.action.transition)
                 if not self.mute:
                     self._answer(command)

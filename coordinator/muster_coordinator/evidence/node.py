@@ -111,7 +111,7 @@ class Node:
         return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
-    def patience_s(self) -> dict[str, float]:
+    def silent_after_s(self) -> dict[str, float]:
         """By check that it runs alone, how long a run that is ordered may say nothing."""
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}

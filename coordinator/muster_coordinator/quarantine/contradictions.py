@@ -8,9 +8,9 @@ from pydantic import JsonValue
 
 from muster.conditions import is_met
 from muster.errors import unknown
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MATCHED_BY_SEVERITY, Row
-from muster_coordinator.quarantine.accusing import LOST
+from muster_coordinator.quarantine.policy import LOST
 from muster_coordinator.quarantine.known_findings import Known
 
 _USUAL_EVIDENCE = ("sxid", "xid")

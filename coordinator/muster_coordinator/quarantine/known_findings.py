@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from muster.check import PLUGINS_LOADED, AnyCheck
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.normal.baselines import COMPARED
 

@@ -118,7 +118,7 @@ class Figures(Collector):
     def _failing(self) -> Metric:
         """An actor that works may still fail for some nodes."""
         fleet = self._pipeline.fleet
-        actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
+        actions = (action for node in fleet.names if (action := fleet.latest_transition(node)) is not None)
         failed = Counter(
             actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
         )

@@ -39,7 +39,13 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.database import Database, open_database
 from muster_coordinator.store.paging import Page, read_page
 from muster_coordinator.store.rows import read_row, read_rows
-from muster_coordinator.store.stored_cases import decision_rows, decisions, read_cases, read_latest_actions
+from muster_coordinator.store.stored_cases import (
+    decision_rows,
+    decisions,
+    read_fleet_state,
+    read_latest_transitions,
+    read_records,
+)
 from muster_coordinator.store.stored_sweeps import (
     group_row,
     read_sweep,
@@ -58,7 +64,6 @@ from muster_coordinator.store.tables import (
     REFERENCES,
     REQUESTS,
     RUNS,
-    STEPS,
     STORY,
     STREAMS,
     SWEEPS,
@@ -146,11 +151,11 @@ class Store:
             if forgotten:  # in the same way
                 await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
                 await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
-            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS):
+            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS, META):
                 await self._upsert(connection, table, rows[table])
             if rows[RUNS]:
                 await connection.execute(self._insert_new_runs, rows[RUNS])
-            for table in (STORY, REQUESTS, STEPS):
+            for table in (STORY, REQUESTS):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
             if streams:
@@ -169,8 +174,9 @@ class Store:
             references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
             baselines = await connection.execute(select(BASELINES.c.id, BASELINES.c.body))
             levels = await connection.execute(select(LEVELS.c.baseline, LEVELS.c.body))
-            cases = await read_cases(connection)
-            actions = await read_latest_actions(connection)
+            records = await read_records(connection)
+            transitions = await read_latest_transitions(connection)
+            fleet_state = await read_fleet_state(connection)
         return Saved(
             nodes=read_rows("nodes", nodes, read_node),
             runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
@@ -185,8 +191,9 @@ class Store:
             ),
             baselines=read_rows("baselines", baselines, BaselineRecord.model_validate_json),
             levels=read_rows("device_levels", levels, LevelsRecord.model_validate_json),
-            cases=cases,
-            actions=actions,
+            quarantine=records,
+            transitions=transitions,
+            fleet_state=fleet_state,
         )
 
     async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:

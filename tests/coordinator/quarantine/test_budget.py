@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from muster_coordinator.quarantine.budget import Budget
 
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
-from muster_coordinator.quarantine.budget import Budget
+from muster_coordinator.model.findings import Proof
 
 Of = Callable[..., list[Any]]
 
@@ -106,11 +106,11 @@ def test_a_node_is_away_until_all_have_let_it_in(quarantine: Any) -> None:
     told = quarantine(3, budget=BudgetSettings(domain_share="100%", per_minute=6000))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
-    away = [told.machine.view().away]
+    away = [told.reconciler.fleet_view().away]
     for actor, effect in (("pager", Effect.DONE), ("k8s", Effect.FAILED), ("k8s", Effect.DONE)):
         told.answer("a", effect, actor, all_told=actor == "k8s")
         told.restart()
-        away.append(told.machine.view().away)
+        away.append(told.reconciler.fleet_view().away)
     assert away == [1, 1, 1, 0]
 
 
@@ -132,9 +132,9 @@ def test_a_node_that_comes_back_and_must_wait_is_still_away(quarantine: Any) -> 
     told.release("a", untested=True)
     told.wait(1)
     told.accuse("a", "gemm.slow")
-    assert (told.state("a"), told.machine.view().away) == (ServiceState.HELD, 1)
+    assert (told.state("a"), told.reconciler.fleet_view().away) == (ServiceState.HELD, 1)
     told.answer("a", Effect.DONE)
-    assert told.machine.view().away == 0
+    assert told.reconciler.fleet_view().away == 0
 
 
 def test_that_the_budget_is_used_up_is_told_once(quarantine: Any, of: Of) -> None:

@@ -4,11 +4,11 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+from muster_coordinator.quarantine.cases import Cases
 
 from muster.model import ServiceState
 from muster.transition import Mark, SchedulerNode
-from muster_coordinator.model.case import Case
-from muster_coordinator.quarantine.cases import Cases
+from muster_coordinator.model.quarantine import Case
 
 views = st.dictionaries(
     st.sampled_from(["k8s", "slurm"]),

@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import NodeNotListed
 
 Of = Callable[..., list[Any]]
@@ -22,8 +22,8 @@ def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
     said = told.accuse("a", "nvml.gone")
     assert of("notes", said) == ["row gone asks for it to go because of nvml.gone: it is gone"]
     assert (told.states(), of("acts", told.said)) == ("III", [])
-    assert told.machine.case_view("a").held_because == "who only observes takes no node out"
-    assert told.machine.case_view("b").held_because == ""
+    assert told.reconciler.case_view("a").held_because == "who only observes takes no node out"
+    assert told.reconciler.case_view("b").held_because == ""
 
 
 def test_a_dry_run_shows_every_step(quarantine: Any, of: Of) -> None:

@@ -5,13 +5,13 @@ from itertools import product
 from typing import Any
 
 import pytest
+from muster_coordinator.quarantine.moves import MOVES, Trigger
 
 from muster.errors import Refused
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import NodeNotListed
-from muster_coordinator.quarantine.moves import MOVES, Trigger
 
 STATES = {state.name[0]: state for state in ServiceState}
 
@@ -127,7 +127,7 @@ def test_what_happens_in_which_state(quarantine: Any, state: str, happens: str, 
         return
     HAPPENS[happens][1](told)
     assert told.state("a") is STATES[expected]
-    assert told.cases["a"] == told.case("a"), "the case is stored as it is"
+    assert told.records["a"] == told.case("a"), "the case is stored as it is"
     if state != expected:
         assert (told.transition("a").before, told.transition("a").after) == (STATES[state], STATES[expected])
         assert before != told.case("a").transition

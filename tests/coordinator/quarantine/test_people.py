@@ -9,7 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import HoldRequested, ReleaseRequested, SaveRequest
 
 NOW = 1_000_000.0
@@ -115,7 +115,7 @@ def test_who_observes_tests_nothing(quarantine: Any) -> None:
     told.accuse("a", "nvml.gone")
     told.answer("a", Effect.DONE)
     told.restart(mode="observe")
-    assert told.machine.case_view("a").needs_person == "who only observes brings nothing back"
+    assert told.reconciler.case_view("a").needs_person == "who only observes brings nothing back"
     with pytest.raises(Refused, match="release a untested"):
         told.release("a")
     told.hold("a")

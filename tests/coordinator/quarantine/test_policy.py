@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Action, Severity
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
 
@@ -23,7 +23,7 @@ def charge(**said):
         "run": "r1",
         "proof": Proof.TWICE,
     }
-    return Charge(**{**usual, **said})
+    return StandingFinding(**{**usual, **said})
 
 
 def row(**said):
@@ -157,12 +157,12 @@ def test_old_evidence_must_be_found_again():
     """From `fresh_s` after it was last found on, a finding is not proven any more."""
     rows, found = row(fresh_s=100), charge(seen=NOW)
     policy = Policy((rows,))
-    assert policy.next_look([found], {}, NOW) == NOW + 100
+    assert policy.evaluate([found], {}, NOW).next_change == NOW + 100
     fresh, old = demand(rows, found, now=NOW + 99.9), demand(rows, found, now=NOW + 100)
     assert fresh is not None
     assert old is not None
     assert (fresh.unproven, old.unproven) == ((), ("gemm",))
-    assert policy.next_look([found], {}, NOW + 100) is None
+    assert policy.evaluate([found], {}, NOW + 100).next_change is None
 
 
 def test_a_finding_must_stand_as_long_as_the_row_wants():

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Action, Finding, Run, Severity, Verdict
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
 
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
 from muster_coordinator.model.quarantine_events import Note, TestEnded
-from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
 
 Of = Callable[..., list[Any]]
 

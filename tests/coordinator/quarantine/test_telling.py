@@ -200,11 +200,11 @@ def test_a_node_that_was_let_in_is_away_no_more(cordoned: Any) -> None:
     for actor in ("k8s", "slurm"):
         cordoned.survey("a", Mark.OURS, actor)
     cordoned.release("a", untested=True)
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
     cordoned.answer("a", Effect.DONE, all_told=False)
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
     cordoned.answer("a", Effect.DONE, "slurm")
-    assert cordoned.machine.view().away == 0
+    assert cordoned.reconciler.fleet_view().away == 0
 
 
 @pytest.mark.parametrize(("only_tells", "away"), [(True, 0), (False, 1)])
@@ -215,7 +215,7 @@ def test_who_only_tells_keeps_no_node_away(cordoned: Any, *, only_tells: bool, a
     about = {"node": "a", "transition": cordoned.case("a").transition, "detail": "so it was"}
     cordoned.tell(ActionEnded(**about, actor="pager", effect=Effect.FAILED, only_tells=only_tells))
     cordoned.answer("a", Effect.DONE)
-    assert cordoned.machine.view().away == away
+    assert cordoned.reconciler.fleet_view().away == away
 
 
 @pytest.mark.parametrize(("mark", "effect"), [(Mark.OURS, Effect.LEFT), (Mark.FOREIGN, Effect.DONE)])
@@ -226,7 +226,7 @@ def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect
     cordoned.release("a", untested=True)
     cordoned.answer("a", effect)
     assert cordoned.case("a").views["k8s"].mark is mark
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
 
 
 def test_what_comes_of_an_earlier_transition_says_nothing_about_now(cordoned: Any) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from muster.model import Action, ServiceState, Severity
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, QuarantineSettings
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.quarantine_events import EvidenceChanged, NodeDescribed, NodeHeard, TimePassed
-from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.reconciler import Quarantine
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES, BAD = 10_000, 1_000
@@ -20,7 +20,7 @@ NOW = 1_000_000.0
 
 def lost_device(node: int) -> EvidenceChanged:
     """A GPU that has fallen off the bus."""
-    charge = Charge(
+    charge = StandingFinding(
         check="nvml",
         code="nvml.device_lost",
         device=0,
@@ -32,7 +32,7 @@ def lost_device(node: int) -> EvidenceChanged:
         run=f"run-{node}",
         proof=Proof.TWICE,
     )
-    return EvidenceChanged(node=f"node-{node}", charges=(charge,), fit=False)
+    return EvidenceChanged(node=f"node-{node}", findings=(charge,), is_fit=False)
 
 
 def cpu_s(work: Callable[[], Any]) -> float:
@@ -51,8 +51,8 @@ def test_a_thousand_faults_are_decided_within_two_seconds(per_minute: float, tak
     for number in range(NODES):
         name = f"node-{number}"
         quarantine.handle(NodeHeard(node=name), NOW)
-        quarantine.handle(NodeDescribed(node=name, place=f"rack-{number // 32}", own_checks=()), NOW)
-        quarantine.handle(EvidenceChanged(node=name, charges=(), fit=True), NOW)
+        quarantine.handle(NodeDescribed(node=name, domain=f"rack-{number // 32}", own_checks=()), NOW)
+        quarantine.handle(EvidenceChanged(node=name, findings=(), is_fit=True), NOW)
     found = [lost_device(10 * number) for number in range(BAD)]
 
     def decide() -> None:

@@ -6,7 +6,7 @@ from muster.quarantine_settings import BudgetSettings, QuarantineSettings, Retur
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import DispatchTransition, ActionEnded, AllTold
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -85,7 +85,7 @@ class Lives:
 
 
 def acts(commands):
-    return [command for command in commands if isinstance(command, Act)]
+    return [command for command in commands if isinstance(command, DispatchTransition)]
 
 
 def ordered(commands):

@@ -6,14 +6,14 @@ from tests.coordinator.restart.lives import NODES, acts, inventory, ordered, pre
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect
 from muster_coordinator.model.events import SaveStep, Ticked
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, ReleaseRequested, SaveAction, SaveCase
+from muster_coordinator.model.quarantine_events import DispatchTransition, ActionEnded, ReleaseRequested, SaveTransition, SaveRecord
 from muster_coordinator.store.store import RUNS_TO_RESTORE
 
 
 async def test_a_fleet_that_is_well_begins_quietly(lives):
     """The log begins anew; no case is written again and nobody is told anything, also when time passes."""
     begun = [*await lives.begin(), *await lives.feed(Ticked())]
-    assert [type(it) for it in begun if isinstance(it, SaveStep | SaveCase | SaveAction | Act)] == [SaveStep]
+    assert [type(it) for it in begun if isinstance(it, SaveStep | SaveRecord | SaveTransition | DispatchTransition)] == [SaveStep]
     assert {lives.state(node) for node in NODES} == {ServiceState.IN_SERVICE}
 
 

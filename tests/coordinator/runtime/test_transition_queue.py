@@ -2,8 +2,8 @@
 
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.quarantine_events import Act
+from muster_coordinator.model.transitions import Action
+from muster_coordinator.model.quarantine_events import DispatchTransition
 from muster_coordinator.runtime.transition_queue import AT_ONCE, TransitionQueue
 
 ACCEPTING, IN_SERVICE, HELD, CORDONED = (
@@ -16,7 +16,7 @@ ACCEPTING, IN_SERVICE, HELD, CORDONED = (
 
 def act(node, before, after):
     transition = Transition(id=f"{node}-{after}", node=node, before=before, after=after, reason="so", at=1.0)
-    return Act(action=Action(transition=transition))
+    return DispatchTransition(action=Action(transition=transition))
 
 
 def begun(queue):

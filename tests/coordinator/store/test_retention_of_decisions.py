@@ -9,11 +9,11 @@ from muster.config import Settings, StoreSettings
 from muster.model import Run, ServiceState, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Transition
-from muster_coordinator.model.actions import Action
+from muster_coordinator.model.transitions import Action
 from muster_coordinator.model.case import Case
 from muster_coordinator.model.events import SaveGroup, SaveNode, SaveStep, SaveSweep, StoreRuns, Tell
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
-from muster_coordinator.model.quarantine_events import FreezeLifted, Renewed, Restored, SaveAction, SaveCase, Step
+from muster_coordinator.model.quarantine_events import FreezeLifted, Renewed, Restored, SaveTransition, SaveRecord, Step
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepState
 from muster_coordinator.store import retention as retention_module
 from muster_coordinator.store.retention import Retention
@@ -86,14 +86,14 @@ async def test_beginnings_with_which_nothing_began_go_at_once(store):
 def action(name, age_days):
     before, after = ServiceState.IN_SERVICE, ServiceState.CORDONED
     transition = Transition(id=name, node="n1", before=before, after=after, reason="bad", at=NOW - age_days * DAY)
-    return SaveAction(action=Action(transition=transition))
+    return SaveTransition(action=Action(transition=transition))
 
 
 async def test_the_latest_transition_of_a_node_stays(store):
     """However old it is: of that one actors may still have to be told. Of the others only the young ones."""
     await store.write([action("t1", 400), action("t2", 300), action("t3", 200), action("t4", 20)])
-    await store.write([SaveCase(case=Case(node="n1", since=NOW, transition="t2"))])
-    await store.write([SaveCase(case=Case(node="n2", since=NOW))])
+    await store.write([SaveRecord(case=Case(node="n1", since=NOW, transition="t2"))])
+    await store.write([SaveRecord(case=Case(node="n2", since=NOW))])
     await thin(store)
     assert [it.transition.id for it in (await store.decisions(None, 10, None)).items] == ["t4", "t2"]
 

@@ -8,7 +8,7 @@ from muster.config import Settings
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import Effect, Transition
-from muster_coordinator.model.actions import Action, Outcome
+from muster_coordinator.model.transitions import Action, Outcome
 from muster_coordinator.model.case import Case, Hold
 from muster_coordinator.model.events import SaveStep
 from muster_coordinator.model.quarantine_events import (
@@ -17,8 +17,8 @@ from muster_coordinator.model.quarantine_events import (
     HoldRequested,
     Note,
     ReleaseRequested,
-    SaveAction,
-    SaveCase,
+    SaveTransition,
+    SaveRecord,
     SaveRequest,
     Step,
 )
@@ -36,7 +36,7 @@ async def store(tmp_path):
 
 
 def case(node, **known):
-    return SaveCase(case=Case(node=node, since=START, **known))
+    return SaveRecord(case=Case(node=node, since=START, **known))
 
 
 def action(id, node="n1", at=START, **outcomes):
@@ -44,7 +44,7 @@ def action(id, node="n1", at=START, **outcomes):
         id=id, node=node, before=ServiceState.IN_SERVICE, after=ServiceState.CORDONED, reason="bad", at=at
     )
     known = {actor: Outcome(effect=effect, detail="so", at=at, tries=1) for actor, effect in outcomes.items()}
-    return SaveAction(action=Action(transition=transition, outcomes=known))
+    return SaveTransition(action=Action(transition=transition, outcomes=known))
 
 
 def step(epoch, at, text):

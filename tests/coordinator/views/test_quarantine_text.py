@@ -8,7 +8,7 @@ import pytest
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.model.actions import Action, Outcome
+from muster_coordinator.model.transitions import Action, Outcome
 from muster_coordinator.model.case import Hold, Test, Trial
 from muster_coordinator.model.demand import Demand, Prospect
 from muster_coordinator.model.nodes import NodeView

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from muster.model import Health
 from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.evidence.health import Evidence
-from muster_coordinator.model.actions import Action
+from muster_coordinator.model.transitions import Action
 from muster_coordinator.model.case import Case
-from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveAction, SaveCase
+from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveTransition, SaveRecord
 
 OWN_CHECKS = ("gemm", "kernel_log", "nvml")
 CODES = {"gemm": "gemm.slow", "kernel_log": "kernel_log.xid", "nvml": "nvml.gone", "collective": "collective.slow"}
@@ -57,11 +57,11 @@ class Store:
     def write(self, commands: Iterable[Command]) -> None:
         for command in commands:
             match command:
-                case SaveCase(case=case):
+                case SaveRecord(case=case):
                     self.cases[case.node] = case
                 case EraseNode(node=node):
                     del self.cases[node]
-                case SaveAction(action=action):
+                case SaveTransition(action=action):
                     self.actions[action.transition.id] = action
 
 

@@ -8,9 +8,9 @@ from tests.simulation.quarantine.models import Entry
 
 from muster.model import ServiceState
 from muster.transition import Mark, Transition
-from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.case import Case
-from muster_coordinator.model.quarantine_events import Act, Command, SaveAction
+from muster_coordinator.model.quarantine_events import DispatchTransition, Command, SaveTransition
 from muster_coordinator.quarantine.budget import Budget
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class Promises:
 
     def check(self, said: Iterable[Command]) -> None:
         for command in said:
-            if isinstance(command, Act):
+            if isinstance(command, DispatchTransition):
                 self._check_is_in_mode(command.action.transition)
-        transitions = [command.action.transition for command in said if isinstance(command, SaveAction)]
+        transitions = [command.action.transition for command in said if isinstance(command, SaveTransition)]
         fresh = [transition for transition in transitions if transition.id not in self._known]
         self._known |= {transition.id for transition in fresh}
         for transition in fresh:
@@ -55,7 +55,7 @@ class Promises:
     def forget(self, unstored: Iterable[Command]) -> None:
         """What was decided and neither stored nor said has never been."""
         for command in unstored:
-            if isinstance(command, SaveAction):
+            if isinstance(command, SaveTransition):
                 self._taken_out.pop(command.action.transition.id, None)
 
     def _check_is_in_mode(self, transition: Transition) -> None:
@@ -72,7 +72,7 @@ class Promises:
     def _check_has_a_reason(self, transition: Transition) -> None:
         """A node goes for what stands against it now and was found as often as it must be."""
         node = self._world.nodes[transition.node]
-        standing = {charge.code for charge in charges_of(node.evidence)}
+        standing = {charge.code for charge in standing_findings_of(node.evidence)}
         sure = {code for code in transition.codes if node.found[code] >= FINDINGS_NEEDED.get(code, 1e9)}
         assert sure & standing
 

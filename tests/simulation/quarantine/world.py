@@ -15,13 +15,13 @@ from tests.simulation.quarantine.promises import Promises
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
-from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.case import Case
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine_events import (
-    Act,
+    DispatchTransition,
     ActionEnded,
     AllTold,
     Beginning,
@@ -68,7 +68,7 @@ class World:
         self.runs = 0
         self._epoch = 0
         self._waiting: list[Command] = []
-        self.acts: defaultdict[str, deque[Act]] = defaultdict(deque)
+        self.acts: defaultdict[str, deque[DispatchTransition]] = defaultdict(deque)
         self.tests: list[StartTest] = []
         self.stale: list[Event] = []
         self.promises = Promises(self)
@@ -135,15 +135,15 @@ class World:
         """Stores what was decided, and then says it."""
         self.say(self.write())
 
-    def write(self) -> list[Act | StartTest]:
+    def write(self) -> list[DispatchTransition | StartTest]:
         """Stores what was decided; what is to be said now."""
         commands, self._waiting = self._waiting, []
         self.store.write(commands)
-        return [command for command in commands if isinstance(command, Act | StartTest)]
+        return [command for command in commands if isinstance(command, DispatchTransition | StartTest)]
 
-    def say(self, commands: Iterable[Act | StartTest]) -> None:
+    def say(self, commands: Iterable[DispatchTransition | StartTest]) -> None:
         for command in commands:
-            if isinstance(command, Act):
+            if isinstance(command, DispatchTransition):
                 self.acts[command.action.transition.node].append(command)
             else:
                 self.tests.append(command)
@@ -172,10 +172,10 @@ class World:
 
     def describe(self, node: Node) -> None:
         patience_s = dict.fromkeys(OWN_CHECKS, 100.0)
-        self.tell(NodeDescribed(node=node.name, place=node.place, own_checks=OWN_CHECKS, patience_s=patience_s))
+        self.tell(NodeDescribed(node=node.name, domain=node.place, own_checks=OWN_CHECKS, silent_after_s=patience_s))
 
     def tell_evidence(self, node: Node) -> None:
-        self.tell(EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit))
+        self.tell(EvidenceChanged(node=node.name, findings=standing_findings_of(node.evidence), is_fit=node.is_fit))
 
     def run(self, node: Node, check: str) -> Verdict:
         """Runs a check, or a sweep that tries this node, and tells what it found."""

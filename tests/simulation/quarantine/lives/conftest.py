@@ -9,7 +9,7 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Mark
-from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeLongGone, ReleaseRequested
+from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeErased, ReleaseRequested
 from muster_coordinator.quarantine.repeaters import needs_a_person
 
 CHECKS = ("collective", "gemm", "kernel_log", "nvml")
@@ -107,7 +107,7 @@ def the_freeze_is_lifted(world: Any, node: Any) -> None:
 def it_is_long_gone(world: Any, node: Any) -> None:
     case = world.machine.cases.get(node.name)
     if case is not None and case.is_long_gone(world.now, world.now):
-        world.tell(NodeLongGone(node=node.name))
+        world.tell(NodeErased(node=node.name))
 
 
 def the_log_begins_anew(world: Any, node: Any) -> None:

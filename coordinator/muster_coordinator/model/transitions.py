@@ -8,7 +8,7 @@ LONGEST_RETRY_S = 300.0
 """Each time twice as long as the time before, so that a scheduler that is down is not worn down as well."""
 
 
-class Outcome(Data):
+class ActorOutcome(Data):
     """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
 
     Until `not_before` the other side wants to be left alone. An actor that `only_tells` keeps no work off nodes.
@@ -23,12 +23,12 @@ class Outcome(Data):
     only_tells: bool = False
 
 
-class Action(Data):
+class TransitionRecord(Data):
     """A transition as it is stored, with what came of it by actor; `told` says that every actor has had it once."""
 
     transition: Transition
     told: bool = False
-    outcomes: dict[Name, Outcome] = {}
+    outcomes: dict[Name, ActorOutcome] = {}
 
     @property
     def next_try(self) -> float | None:
@@ -44,23 +44,23 @@ class Action(Data):
         outcome = self.outcomes.get(actor)
         return outcome is not None and outcome.next_try is not None and outcome.not_before <= now
 
-    def trying(self, actors: tuple[str, ...]) -> "Action":
+    def trying(self, actors: tuple[str, ...]) -> "TransitionRecord":
         """The action while these actors are being told again."""
         known = ((actor, self.outcomes[actor]) for actor in actors if actor in self.outcomes)
         under_way = {actor: outcome.model_copy(update={"next_try": None}) for actor, outcome in known}
         return self.model_copy(update={"outcomes": {**self.outcomes, **under_way}})
 
-    def without_retries(self) -> "Action":
+    def without_retries(self) -> "TransitionRecord":
         """The action when nothing of it is tried again."""
         return self.trying(tuple(self.outcomes))
 
-    def after(self, actor: str, outcome: ActionOutcome, now: float) -> "Action":
+    def after(self, actor: str, outcome: ActionOutcome, now: float) -> "TransitionRecord":
         """The action with what came of it at one actor."""
         before = self.outcomes.get(actor)
         tries = 1 if before is None else before.tries + 1
         not_before = now + (outcome.retry_after_s or 0.0)
         next_try = max(now + _backoff_s(tries), not_before) if outcome.effect is Effect.FAILED else None
-        known = Outcome(
+        known = ActorOutcome(
             effect=outcome.effect,
             detail=outcome.detail,
             at=now,

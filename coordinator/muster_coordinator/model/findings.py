@@ -7,7 +7,7 @@ from muster.model import Action, Data, Instant, Json, Name, Severity
 NUMBERS = ("xid", "sxid")
 """In the evidence, what a driver calls an error by: all of them are found under the same code."""
 
-Key = tuple[str, str, int | None, str]
+FindingKey = tuple[str, str, int | None, str]
 """What stays the same when something is found again: the check, the code, the device, and the number if it has one."""
 
 
@@ -29,7 +29,7 @@ class Proof(StrEnum):
     COMPARED = "COMPARED"
 
 
-class Charge(Data):
+class StandingFinding(Data):
     """A finding that stands against a node.
 
     `since` is when it was found first, `seen` when last, both by the start of the run, and `run` the id of that run, of
@@ -54,6 +54,6 @@ class Charge(Data):
         return " ".join(filter(None, (self.code, number_in(self.evidence))))
 
     @property
-    def key(self) -> Key:
+    def key(self) -> FindingKey:
         """What stays the same when it is found again."""
         return self.check, self.code, self.device, number_in(self.evidence)
