@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from muster_coordinator.model.demand import Prospect
-from muster_coordinator.quarantine.accusing import MOST_SIGHTINGS
 
 from muster.model import ServiceState, Severity, Verdict, format_instant
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import MOST_REPEATS, Row
+from muster_coordinator.model.quarantine import UpcomingRequirement
 from muster_coordinator.model.quarantine_events import EvidenceChanged, Note, TestEnded
+from muster_coordinator.quarantine.policy import MOST_TIMES, times_after
 
 Of = Callable[..., list[Any]]
 
@@ -45,9 +45,9 @@ def test_what_was_seen_is_bounded(quarantine: Any) -> None:
     """A node that finds ever new things loses what was seen longest ago."""
     told = quarantine()
     seen: tuple[Any, ...] = ()
-    for at in range(MOST_SIGHTINGS + 100):
+    for at in range(MOST_TIMES + 100):
         seen = times_after(seen, (told.charge(f"gemm.c{at}", seen=float(at)), told.charge("gemm.slow", seen=float(at))))
-    assert len(seen) == MOST_SIGHTINGS
+    assert len(seen) == MOST_TIMES
     assert {"gemm.slow", "gemm.c200"} <= {sighting.code for sighting in seen}
     assert min(sighting.times[-1] for sighting in seen) == 101.0
 
@@ -89,10 +89,10 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
     told = quarantine(3, rows=(late,))
     begun, text = told.now, f"row late asks for it from {format_instant(told.now + 300)} on, unless gemm.slow is over"
     for _ in range(2):
-        told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", since=begun),), fit=False))
+        told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", since=begun),), is_fit=False))
         told.wait(100)
     assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [f"{text} before"]
-    assert told.case("a").prospect == Prospect(row="late", code="gemm.slow", at=begun + 300)
+    assert told.case("a").prospect == UpcomingRequirement(row="late", code="gemm.slow", at=begun + 300)
     told.wait(100)
     assert (told.state("a"), told.case("a").prospect) == (ServiceState.CORDONED, None)
     told.accuse("b", "gemm.slow")
@@ -104,7 +104,7 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
 def test_no_error_is_no_reason(quarantine: Any, said: dict[str, Any]) -> None:
     """What could not be found out, or is only a warning."""
     told = quarantine(3)
-    told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", **said),), fit=False))
+    told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", **said),), is_fit=False))
     assert told.case("a").demand is None
 
 
@@ -168,7 +168,7 @@ def test_what_is_found_again_is_counted_anew(quarantine: Any, row: Row, proofs: 
 
     def find(proof: Proof) -> None:
         told.wait(10)
-        told.tell(EvidenceChanged(node="a", findings=(told.charge("ecc.high", proof, since=begun),), fit=False))
+        told.tell(EvidenceChanged(node="a", findings=(told.charge("ecc.high", proof, since=begun),), is_fit=False))
 
     for _ in range(MOST_REPEATS + 1):
         find(Proof.TWICE)

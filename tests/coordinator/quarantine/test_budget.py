@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from muster_coordinator.quarantine.budget import Budget
 
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
+from muster_coordinator.quarantine.admission import Limits
 
 Of = Callable[..., list[Any]]
 
@@ -26,7 +26,7 @@ Of = Callable[..., list[Any]]
 )
 def test_how_many_may_be_away(settings: dict[str, Any], limits: dict[int, int]) -> None:
     """Of few nodes one may, so that small fleets heal as well, but never the last."""
-    budget = Budget(BudgetSettings(**settings))
+    budget = Limits(BudgetSettings(**settings))
     assert {members: budget.limit(members) for members in limits} == limits
 
 

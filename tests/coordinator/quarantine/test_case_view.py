@@ -36,7 +36,7 @@ def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
         told.tell(EvidenceChanged(node="a", findings=xids, is_fit=False))
     assert told.reconciler.case_view("a").spared == spared
     told.accuse("b", "disk.slow")
-    told.tell(EvidenceChanged(node="c", findings=(told.charge("disk.slow", severity=Severity.WARNING),), fit=False))
+    told.tell(EvidenceChanged(node="c", findings=(told.charge("disk.slow", severity=Severity.WARNING),), is_fit=False))
     assert told.reconciler.case_view("c").spared == ()
     said = [note for note in of("notes", told.said) if "takes no node out" in note]
     assert said == [*spared, "disk.slow takes no node out: no row is about it"]

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from muster_coordinator.quarantine.mass_event import MassEvents
 
 from muster.errors import Refused
 from muster.model import ServiceState
@@ -22,13 +21,14 @@ def frozen(told: Any) -> list[str]:
     return [event.cause for event in told.reconciler.fleet_view().frozen]
 
 
-def test_nothing_is_remembered_of_causes_that_are_over() -> None:
+def test_nothing_is_remembered_of_causes_that_are_over(quarantine: Any) -> None:
     """However many a node makes up, such as numbers of XIDs that there are not."""
-    events = MassEvents(FIVE)
+    told = quarantine(1, rows=[Row(name="xid", codes=("*.xid",), reason="it is bad")], mode="observe")
     for number in range(100):
-        events.note("a", f"nvml.xid {number}", 1.0, 100, 1.0)
-        events.forget("a", f"nvml.xid {number}", 100)
-    assert not events._since
+        charge = told.charge("nvml.xid", evidence={"xid": number})
+        told.tell(EvidenceChanged(node="a", findings=(charge,), is_fit=False))
+    told.absolve("a")
+    assert not told.reconciler._records.nodes_by_cause
 
 
 @pytest.fixture
@@ -137,11 +137,11 @@ def test_each_error_of_a_driver_is_a_trouble_of_its_own(quarantine: Any, of: Of)
     """Three nodes with one XID and three with another have no cause in common, five with one have."""
     told = quarantine(12, mass_event=FIVE, rows=(Row(name="any", codes=("nvml.xid",), reason="it says so"),))
     for name, xid in zip("abcdef", [79, 48] * 3, strict=True):
-        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": xid}),), fit=False))
+        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": xid}),), is_fit=False))
     assert frozen(told) == []
     assert told.states() == "CCCCCCIIIIII"
     for name in "gh":
-        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": 79}),), fit=False))
+        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": 79}),), is_fit=False))
     assert frozen(told) == ["nvml.xid 79"]
     assert of("alarms", told.said) == ["5 nodes have nvml.xid 79: none is taken out"]
 

@@ -9,6 +9,7 @@ from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
+from muster_coordinator.model.quarantine import Wait
 from muster_coordinator.model.quarantine_events import NodeNotListed
 
 Of = Callable[..., list[Any]]
@@ -138,9 +139,9 @@ def test_who_only_observes_spares_nobody_for_a_mass_event(quarantine: Any) -> No
     told = quarantine(3, mass_event=MassEventSettings(nodes=2))
     told.accuse("a", "gemm.slow", proof=Proof.ONCE)
     told.accuse("b", "gemm.slow")
-    assert told.case("b").held_because != ""
+    assert told.record("b").decision.waits_for is Wait.MASS_EVENT
     told.restart(mode="observe")
-    assert told.case("b").held_because == ""
+    assert told.record("b").decision.waits_for is None
 
 
 @pytest.mark.parametrize("mode", ["observe", "dry-run"])
@@ -233,7 +234,7 @@ def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> Non
     told.accuse("a", "nvml.gone")
     assert told.state("a") is ServiceState.HELD
     told.restart(mode="observe")
-    assert (told.state("a"), told.case("a").held_because) == (IN_SERVICE, "")
+    assert (told.state("a"), told.record("a").decision.waits_for) == (IN_SERVICE, None)
 
 
 def test_what_is_out_in_earnest_is_seen_while_we_only_observe(quarantine: Any) -> None:

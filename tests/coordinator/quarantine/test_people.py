@@ -132,11 +132,11 @@ def test_who_is_out_in_earnest_can_be_let_in_while_we_only_observe(quarantine: A
     said = told.release("a", untested=True)
     assert of("acts", said) == [("a", ServiceState.IN_SERVICE, ())]
     told.answer("a", Effect.FAILED)
-    assert told.case("a").is_away
+    assert told.record("a").is_away
     assert of("acts", told.wait(1)) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
     assert of("acts", told.restart()) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
     told.answer("a", Effect.DONE)
-    assert not told.case("a").is_away
+    assert not told.record("a").is_away
     told.accuse("a", "nvml.gone")
     assert told.state("a") is ServiceState.IN_SERVICE
 

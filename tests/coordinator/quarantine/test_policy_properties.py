@@ -131,7 +131,7 @@ def test_xids_of_applications_take_nobody_out(number, severity, check, now):
         proof=Proof.TWICE,
         evidence={"xid": number},
     )
-    assert Policy(shipped_rows()).demand([found], {}, now) is None
+    assert Policy(shipped_rows()).evaluate([found], {}, now).requirement is None
 
 
 @given(st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from(STANDING), st.sampled_from(CODES)), max_size=5))
@@ -153,4 +153,4 @@ def test_what_groups_find_takes_nobody_out(found):
             )
         )
     everything = Row(name="everything", codes=("*",), severity="WARNING", proof=Proof.ONCE, reason="all of it")
-    assert Policy((everything,)).demand(standing_findings_of(evidence), {}, 10.0) is None
+    assert Policy((everything,)).evaluate(standing_findings_of(evidence), {}, 10.0).requirement is None
