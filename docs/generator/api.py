@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from muster.model import Finding, Run
 from muster.references import Reference
 from muster.transition import Transition
-from muster_coordinator.model.transitions import Action
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
@@ -22,6 +21,7 @@ from muster_coordinator.model.quarantine_events import (
 )
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView, QuarantineView
 from muster_coordinator.model.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.web.quarantine import QuarantineApi
@@ -74,7 +74,7 @@ _ANSWERED: tuple[type[BaseModel], ...] = (
     CaseView,
     BudgetView,
     QuarantineView,
-    Action,
+    TransitionRecord,
     Transition,
     Asked,
     HoldRequested,

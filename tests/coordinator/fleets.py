@@ -12,7 +12,6 @@ from muster_coordinator.model.events import (
     InventorySeen,
     PresenceSeen,
     ReportSeen,
-    SaveStep,
     SendCommand,
     SweepRequested,
     Tell,
@@ -95,7 +94,7 @@ def kinds(commands: list[Command]) -> list[str]:
     words = []
     for command in commands:
         match command:
-            case SaveRecord() | SaveTransition() | SaveStep() | Announce("case"):
+            case SaveRecord() | SaveTransition() | Announce("case"):
                 pass
             case Tell(entry):
                 words.append(f"tell {entry.kind}")

@@ -67,7 +67,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     ]
     assert commands[0] == StoreRuns("a", "s", 1, (run(1),), at=1.0)
     told = [command.entry for command in commands if isinstance(command, Tell)]
-    (action,) = (command.action for command in commands if isinstance(command, SaveTransition))
+    (action,) = (command.record for command in commands if isinstance(command, SaveTransition))
     assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")
     assert [(entry.cause, entry.text) for entry in told] == [
         ("r1", "UNKNOWN to HEALTHY: everything passes"),

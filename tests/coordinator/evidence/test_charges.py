@@ -3,8 +3,8 @@
 import pytest
 
 from muster.model import Finding, Run, Severity, Verdict
-from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 

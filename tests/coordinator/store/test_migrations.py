@@ -109,7 +109,7 @@ async def test_nodes_that_were_there_before_there_was_a_quarantine_get_their_cas
     begun = fleet.restore(await again.saved(), START + 10)
     await again.write(begun)
     await again.close()
-    assert [(case.node, case.state) for case in fleet.cases()] == [("n1", ServiceState.IN_SERVICE)]
+    assert [(record.node, record.state) for record in fleet.quarantine_records()] == [("n1", ServiceState.IN_SERVICE)]
 
 
 async def test_a_newer_schema_is_refused(settings):
