@@ -137,10 +137,10 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
 
 
 def _open_store(meeting: Rendezvous, timeout: timedelta) -> "Store":
-    """This rank's end of the store at rank 0.
+    """Connects to the store at rank 0, which rank 0 starts itself, with libuv if this torch has it.
 
-    Debian builds torch without libuv; there TCPStore must be told to do without, or it raises. Each rank asks its own
-    torch only: both kinds of store speak the same protocol, so ranks with libuv and without it can form one group.
+    Debian builds torch without libuv, and there TCPStore raises unless it is told not to use it. Each rank decides for
+    itself: both stores speak the same protocol, so a group can have ranks with libuv and ranks without it.
     """
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
@@ -159,7 +159,7 @@ def _open_store(meeting: Rendezvous, timeout: timedelta) -> "Store":
     except RuntimeError as error:
         if "without libuv" not in str(error):
             raise
-    # torch checks for libuv before it takes over the socket, so the socket of rank 0 is still ours to pass on.
+    # torch checks for libuv before it takes over the listening socket, so rank 0 can still pass it on.
     return open_store(use_libuv=False)
 
 

@@ -169,10 +169,10 @@ def lack_libuv() -> None:
 
     real = dist.TCPStore  # type: ignore[attr-defined]  # torch leaves it out of __all__
 
-    def store(*args: Any, use_libuv: bool = True, **kwargs: Any) -> Any:
-        if use_libuv:
+    def store(*args: Any, **options: Any) -> Any:
+        if options.get("use_libuv", True):
             raise RuntimeError("use_libuv was requested but PyTorch was build without libuv support")
-        return real(*args, use_libuv=False, **kwargs)
+        return real(*args, **options)
 
     setattr(dist, "TCPStore", store)  # noqa: B010  in this process only, which ends with the run
 

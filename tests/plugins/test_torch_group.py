@@ -27,20 +27,24 @@ def tcp_store(monkeypatch):
     return store
 
 
+def opened() -> object:
+    return _open_store(MEETING, timedelta(seconds=5))
+
+
 def asked_for(tcp_store) -> list[bool]:
     return [call.kwargs["use_libuv"] for call in tcp_store.call_args_list]
 
 
 def test_a_torch_with_libuv_uses_it(tcp_store):
     """The faster store is asked for, and no other."""
-    assert _open_store(MEETING, timedelta(seconds=5)) is tcp_store.return_value
+    assert opened() is tcp_store.return_value
     assert asked_for(tcp_store) == [True]
 
 
 def test_a_torch_without_libuv_is_asked_for_its_other_store(tcp_store):
     """The second call differs from the first in nothing else: it gets the socket of rank 0 as well."""
     tcp_store.side_effect = [WITHOUT, "store"]
-    assert _open_store(MEETING, timedelta(seconds=5)) == "store"
+    assert opened() == "store"
     assert asked_for(tcp_store) == [True, False]
     first, second = tcp_store.call_args_list
     assert first.args == second.args == ("127.0.0.1", 4321, 2)
@@ -52,5 +56,5 @@ def test_any_other_error_is_not_tried_around(tcp_store):
     """Rank 0 cannot be reached, say: that has nothing to do with libuv."""
     tcp_store.side_effect = RuntimeError("The client socket has timed out after 5000ms")
     with pytest.raises(RuntimeError, match="timed out"):
-        _open_store(MEETING, timedelta(seconds=5))
+        opened()
     assert asked_for(tcp_store) == [True]
