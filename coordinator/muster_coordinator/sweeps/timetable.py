@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.newcomers import ORIGIN, Newcomers
+from muster_coordinator.sweeps.new_nodes import ORIGIN, NewNodes
 from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
 
 REMEMBERED_S = 86_400.0
@@ -31,7 +31,7 @@ class PassedOver:
 class Timetable:
     """The sweeps that begin by themselves. Nothing is due before `resume`."""
 
-    def __init__(self, schedules: Iterable[Schedule] = (), newcomers: Newcomers | None = None) -> None:
+    def __init__(self, schedules: Iterable[Schedule] = (), newcomers: NewNodes | None = None) -> None:
         self._schedules = tuple(schedules)
         self._newcomers = newcomers
 
