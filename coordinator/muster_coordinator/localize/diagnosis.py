@@ -45,7 +45,7 @@ class Diagnosis:
 
     @cached_property
     def links(self) -> LinkFaults:
-        return LinkFaults(self.clearance, self.paths, self.leaves)
+        return LinkFaults(self.clearance, self.paths)
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:

@@ -21,13 +21,9 @@ from functools import cached_property
 from muster_coordinator.localize.rules.accusers import accusers_missing, disjoint
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
-from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
 from muster_coordinator.localize.significance import partners_needed, runs_agree
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-
-HEALTHY_PARTNERS = 2
-"""A node that fails with so many healthy partners, and with others, is at fault itself."""
 
 FEW_SIDES = 5
 """If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them."""
@@ -41,11 +37,10 @@ ALIKE = 1.25
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are at fault, beside these faults of paths and leaves."""
+    """The nodes whose link or rails are at fault, beside these faults of paths."""
 
     clearance: Clearance
     paths: PathFaults
-    leaves: LeafFaults
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -91,12 +86,11 @@ class LinkFaults:
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:
-        """The failing nodes that only their own fault, or an undeclared switch, explains; with their bad runs."""
-        return {
-            node: runs
-            for node, runs in self._failing_with_everyone.items()
-            if node not in self.leaves.nodes_of_suspected and not self._may_be_a_path(node)
-        }
+        """The failing nodes that only their own fault, or an undeclared switch, explains; with their bad runs.
+
+        Nodes of suspected leaves are not among them: no other node of their leaf is healthy.
+        """
+        return {node: runs for node, runs in self._failing_with_everyone.items() if not self._may_be_a_path(node)}
 
     @cached_property
     def _failing_with_everyone(self) -> Mapping[str, list[GroupRun]]:
@@ -111,14 +105,13 @@ class LinkFaults:
     def partners_missing(self, node: str) -> int:
         """How many more partners a suspect must fail with; 0 if there are enough.
 
-        Rule: enough by chance, two of them healthy, and so many drawn at random that they cannot all be liars.
-        Prevents: a fails with b and c, which have passed with no other node either. Each of the three may be the bad
-        one, and whichever was tried more often would be convicted.
+        Rule: enough by chance, and so many of them healthy and drawn at random that they cannot all be liars. That
+        is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other node
+        either. Each of the three may be the bad one, and the one that was tried most would be convicted.
         """
         partners = disjoint(run.others(node) for run in self.clearance.nodes.suspects[node])
         return max(
             self.partners_needed(node) - len(partners),
-            HEALTHY_PARTNERS - len(self._healthy_partners(node)),
             accusers_missing(self.clearance.nodes.evidence, node, self.clearance.runs_with_healthy(node)),
         )
 

@@ -40,3 +40,11 @@ def test_a_noisy_fabric_gets_more_leave() -> None:
     level = threshold_of(noisy, spread_of(noisy))
     assert level is not None
     assert level.slow_below < min(noisy)
+
+
+def test_more_than_half_is_never_noise() -> None:
+    """However gradually the values fall."""
+    values = [0.93**step for step in range(20)]
+    threshold = threshold_of(values, spread_of(values))
+    assert threshold is not None
+    assert threshold.slow_below == pytest.approx(threshold.typical / 2)
