@@ -74,10 +74,11 @@ class LeafFaults:
         return found
 
     def bad_runs_inside(self, leaf: str) -> list[GroupRun]:
-        """The unexplained bad runs among nodes of one leaf, each once."""
-        nodes = frozenset(self.clearance.nodes.evidence.fabric.leaves[leaf])
+        """The unexplained bad runs among nodes of one leaf, each once, in topology order of the nodes."""
+        nodes = self.clearance.nodes.evidence.fabric.leaves[leaf]
         runs = {run.group: run for node in nodes for run in self.clearance.nodes.suspects.get(node, ())}
-        return [run for run in runs.values() if nodes.issuperset(run.members)]
+        inside = frozenset(nodes)
+        return [run for run in runs.values() if inside.issuperset(run.members)]
 
     @cached_property
     def behind(self) -> frozenset[str]:

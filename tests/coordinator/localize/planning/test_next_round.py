@@ -75,9 +75,8 @@ def test_a_path_that_was_bad_once_is_tried_once_more_by_other_nodes() -> None:
     passed = [ran(f"n{n}", f"n{n + 64}") for n in range(64)]
     diagnosis = diagnosed(sites, *passed, ran("n0", "n32", at=0.3))
     for seed in SEEDS:
-        across = [
-            group for group in asked(diagnosis, seed=seed) if {sites[n].leaf for n in group} == {"leaf0", "leaf1"}
-        ]
+        groups = asked(diagnosis, seed=seed)
+        across = [group for group in groups if {sites[node].leaf for node in group} == {"leaf0", "leaf1"}]
         assert len(across) == 1
         assert {"n0", "n32"}.isdisjoint(across[0])
 

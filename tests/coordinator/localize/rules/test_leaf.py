@@ -71,6 +71,13 @@ def test_a_leaf_that_may_be_all_liars_is_not_convicted(*, places_itself: bool) -
     assert culprits(diagnosis) == (set() if places_itself else {(Part.LEAF, "leaf0")})
 
 
+def test_the_runs_against_a_leaf_are_told_in_the_same_order_each_time() -> None:
+    """By the order of its nodes, which is the same in every process, unlike that of a set."""
+    inside = [ran("a3", "a4", at=0.3), ran("a2", "a3", at=0.3), ran("a1", "a2", at=0.3)]
+    (culprit,) = diagnosed(THREE_LEAVES, *PASSED, *OUTSIDE, *inside, *ALONE).culprits
+    assert culprit.runs == (*reversed(inside), *OUTSIDE)
+
+
 def test_a_node_that_is_convicted_itself_is_not_behind_its_leaf() -> None:
     """Its own fault is known."""
     sites = {**THREE_LEAVES, "a5": Site("a5", "rack-a", "a")}
