@@ -22,8 +22,8 @@ FOLLOW_UP_ROUNDS = 7
 FEW = 3
 """Of so few nodes, a slow node may be in all runs that there are."""
 
-EVERY_TWO = "of three nodes every two have to meet, or there is nothing to compare"
-INSIDE = "all runs have crossed the path between leaves {} and {}, and one within a leaf tells whether it is slow"
+EVERY_TWO = "of three nodes each pair must run, or there is nothing to compare"
+INSIDE = "all runs crossed the path between leaves {} and {}; a run within a leaf shows whether that path is slow"
 
 
 def follow_up(diagnosis: Diagnosis, absent: Set[str], *, seed: str, passes: int) -> list[Probe]:

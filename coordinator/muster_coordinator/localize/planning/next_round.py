@@ -42,18 +42,18 @@ FEW = 2
 MAX_PARTNERS = 7
 """More partners tell nothing new: in a fleet of 16,384 nodes six partners cannot all be liars."""
 
-ALONE = "{} was bad with others, and its own run tells whether it is to blame"
+ALONE = "{} was bad with others; its own run tells whether it is at fault"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
-AGAIN = "{} was bad once and nobody knows why"
-CONTROL = "{} has passed, and says what others should reach"
-MEET = "{} was bad with others and meets {}, which has passed"
-MIX = "nothing is held against {} and {}, and neither has passed yet"
-STRANGERS = "{} and {} were bad with others, and nobody has passed yet"
-ALIKE = "{} and {} fail alike, and pass together if a switch before both is bad"
-FRESH = "{} meets {}, which has passed"
-ONCE_MORE = "every node that has passed once more, across other paths"
-SINCE = "{} and {} show whether what was bad between {} and {} is bad elsewhere by now"
-PATH = "between {} and {} one run was bad although its nodes are well"
+AGAIN = "{} was bad once for an unknown reason"
+CONTROL = "{} has passed and shows what a node alone should reach"
+MEET = "{} was bad with others and runs with {}, which has passed"
+MIX = "{} and {} are not suspected, and neither has passed yet"
+STRANGERS = "{} and {} were bad with others, and no node has passed yet"
+ALIKE = "{} and {} fail alike; they pass together if a switch that they share is bad"
+FRESH = "{} runs with {}, which has passed"
+ONCE_MORE = "one more pass over healthy nodes, across other paths"
+SINCE = "{} and {} show whether everything has become slower since {} and {} were bad together"
+PATH = "between {} and {} a run was bad although its nodes are healthy"
 
 
 class NextRound:

@@ -19,7 +19,7 @@ from muster_coordinator.localize.planning.probes import in_rank_order
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
-FIRST = "every node once, across as many paths as there are"
+FIRST = "every node once, across as many paths as possible"
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ four parts, one may be bad, and in fleets of 16 nodes even two or three."""
 MOST_VOID = 2
 """A group runs so often without a result."""
 
-PART = "part of the fleet, so that parts can be compared"
-HALF = "what they are part of was bad"
+PART = "part of the fleet, to compare with the other parts"
+HALF = "a larger group with these nodes was bad"
 
 Nodes = tuple[str, ...]
 

@@ -22,13 +22,13 @@ from muster_coordinator.localize.planning.probes import have_rails, in_rank_orde
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
-BY_LOT = "paired by lot"
-WITHIN = "both stand in rack {}"
-NEAREST = "{} has no other node of its rack to meet, and meets the nearest that is left"
-UNKNOWN = "nobody said in which rack {} stands, and it meets the nearest that is left"
-ACROSS = "{} and {} stand in different racks"
-ALSO_WITHIN = "{} and {} meet by lot, although both stand in rack {}"
-NOT_KNOWN = "{} and {} meet by lot, since nobody said in which racks both stand"
+AT_RANDOM = "paired at random"
+WITHIN = "both are in rack {}"
+NEAREST = "no other node is left in the rack of {}; it runs with the nearest node that is left"
+UNKNOWN = "the rack of {} is unknown; it runs with the nearest node that is left"
+ACROSS = "{} and {} are in different racks"
+ALSO_WITHIN = "{} and {} are paired at random, although both are in rack {}"
+NOT_KNOWN = "{} and {} are paired at random; the rack of one or both is unknown"
 
 
 class Pairing(StrEnum):
@@ -69,7 +69,7 @@ def at_random(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
     """Any node meets any other. Of an odd number, one waits for a healthy partner in the follow-up."""
     nodes = list(sites)
     random.Random(seed).shuffle(nodes)  # noqa: S311 - a draw of lots, not a secret
-    return [Probe(pair, BY_LOT) for pair in meetings(nodes, turn)]
+    return [Probe(pair, AT_RANDOM) for pair in meetings(nodes, turn)]
 
 
 def rail_by_rail(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:

@@ -21,7 +21,7 @@ from muster_coordinator.localize.planning.probes import in_rank_order, still_to_
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
-MEETS = "everybody meets everybody, round {} of {}"
+MEETS = "every node with every other one, round {} of {}"
 
 
 @dataclass(frozen=True)

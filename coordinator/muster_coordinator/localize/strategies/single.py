@@ -16,7 +16,7 @@ from muster_coordinator.localize.planning.probes import still_to_run
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
 EACH = "each node alone"
-AGAIN = "{} has neither passed nor failed for certain, and runs once more"
+AGAIN = "{} has neither passed nor certainly failed; it runs once more"
 
 
 @dataclass(frozen=True)

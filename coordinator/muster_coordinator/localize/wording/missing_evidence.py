@@ -25,14 +25,14 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     """What a node lacks like others of its leaf or machine type; None if others do not share it."""
     site = diagnosis.evidence.sites[node]
     if node in diagnosis.leaves.behind:
-        return f"it is behind leaf {site.leaf}, which is at fault: try it again when that is repaired"
+        return f"it is behind leaf {site.leaf}, which is at fault: sweep it again after the repair"
     if diagnosis.evidence.is_of_unproven_type(node):
         return f"no node of machine type {site.machine_type} has passed, but others have: sweep each type by itself"
     if node in diagnosis.leaves.nodes_of_suspected:
-        return f"its whole leaf {site.leaf} is suspected: nodes of other leaves have to pass first"
+        return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
     if node in diagnosis.links.alike:
         others = _names(diagnosis.links.alike - {node})
-        return f"it fails just as {others} do: say which nodes share a leaf, since their switch may be bad"
+        return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
     return None
 
 
@@ -40,7 +40,7 @@ def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
     if not diagnosis.nodes.is_suspect(node):
         return f"it needs a good run {_company(diagnosis, node)}"
     if node in diagnosis.clearance.spoilers:
-        return "it was bad with several nodes that are bad with nobody else: inspect it, or run it alone"
+        return "it was bad with several nodes that are bad with no other node: inspect it, or run it alone"
     if diagnosis.evidence.histories[node].own_failures:
         return f"it failed once by itself: run it again {_company(diagnosis, node)}"
     return f"it failed with others: {_partners_missing(diagnosis, node)}"

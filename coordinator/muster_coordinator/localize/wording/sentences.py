@@ -16,8 +16,8 @@ from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, Fai
 OF_NODE = frozenset({Part.NODE, Part.NODE_LINK, Part.RAIL})
 
 SLOW_DIRECTION = {
-    Direction.SEND: "it sends slowly and receives well",
-    Direction.RECEIVE: "it receives slowly and sends well",
+    Direction.SEND: "it sends slowly and receives at normal speed",
+    Direction.RECEIVE: "it receives slowly and sends at normal speed",
 }
 
 OFTEN_LAST = 0.8
@@ -79,14 +79,14 @@ class Sentences:
         for path, runs in diagnosis.paths.unexplained.items():
             for run in () if path in diagnosis.paths.convicted else runs:
                 if diagnosis.convicted.isdisjoint(run.members):
-                    yield f"{' and '.join(run.members)} were bad together and well otherwise"
+                    yield f"{' and '.join(run.members)} were bad together but passed with others"
         for node, history in evidence.histories.items():
             if history.own_failures and node in evidence.cleared and node not in diagnosis.convicted:
                 why = (self._run(run, node) for run in history.own_failures)
-                yield f"{node} failed by itself and was well otherwise: {'; '.join(why)}"
+                yield f"{node} failed by itself but passed with others: {'; '.join(why)}"
         for leaf in diagnosis.leaves.convicted:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
-            yield f"nothing can be said about {', '.join(hidden)} while leaf {leaf} is at fault"
+            yield f"the health of {', '.join(hidden)} is unknown while leaf {leaf} is at fault"
 
     @cached_property
     def _one_way_threshold(self) -> Threshold | None:
@@ -103,13 +103,13 @@ class Sentences:
     def _kind(self, culprit: Culprit) -> Iterable[str]:
         match culprit.part:
             case Part.NODE_LINK:
-                yield "it passes alone, so that its link is to blame"
+                yield "it passes alone, so its link is at fault"
             case Part.RAIL:
                 yield f"only rail {', '.join(map(str, culprit.rails))} is bad"
             case Part.LEAF:
-                yield f"none of the nodes of leaf {culprit.of[0]} passes with others, and those tried alone do"
+                yield f"no node of leaf {culprit.of[0]} passes with others, and those that ran alone pass"
         if culprit.intermittent:
-            yield "it comes and goes: other runs were good"
+            yield "it is intermittent: other runs were good"
 
     def _run(self, run: GroupRun, of: str | None = None) -> str:
         """What a run reached, as seen from one of its nodes, or between its nodes."""
@@ -145,7 +145,8 @@ def direction_words(ways: OneWay | None) -> Iterable[str]:
     sends, receives = statistics.median(ways.sends), statistics.median(ways.receives)
     typical, slow_below = ways.threshold.typical, ways.threshold.slow_below
     yield (
-        f"{SLOW_DIRECTION[ways.slow]}: one way at a time it sends {sends:.3g} GB/s and receives {receives:.3g} GB/s;"
+        f"{SLOW_DIRECTION[ways.slow]}: in one direction at a time,"
+        f" it sends {sends:.3g} GB/s and receives {receives:.3g} GB/s;"
         f" typical here is {typical:.3g} GB/s, and less than {slow_below:.3g} GB/s is slow"
     )
 

@@ -71,21 +71,23 @@ def test_within_racks_as_far_as_they_go() -> None:
     for turn in range(3):
         probes = within_racks(SITES, "s", turn)
         inside = [probe for probe in probes if len(racks(probe, SITES)) == 1 and probe.members[0][0] == "r"]
-        assert {probe.reason for probe in inside} == {"both stand in rack r1", "both stand in rack r2"}
+        assert {probe.reason for probe in inside} == {"both are in rack r1", "both are in rack r2"}
         assert len(inside) == 3
         odd, unknown = (probe for probe in probes if probe not in inside)
         assert odd.members[1] == "r3-0"
-        assert "has no other node of its rack to meet, and meets the nearest that is left" in odd.reason
+        assert odd.reason.startswith("no other node is left in the rack of ")
         assert unknown.members == ("x-0", "x-1")
-        assert unknown.reason == "nobody said in which rack x-0 stands, and it meets the nearest that is left"
+        assert unknown.reason == "the rack of x-0 is unknown; it runs with the nearest node that is left"
 
 
 def test_across_racks_as_far_as_they_go() -> None:
     """No pair stays within its rack while others are there."""
     sites = even(16)
     assert all(len(racks(probe, sites)) == 2 for probe in across_racks(sites, "s", 0))
-    assert all(probe.reason.endswith("stand in different racks") for probe in across_racks(sites, "s", 0))
+    assert all(probe.reason.endswith("are in different racks") for probe in across_racks(sites, "s", 0))
     same = {node: Site(node, "r1") for node in "abcd"}
-    assert all("meet by lot, although both stand in rack r1" in probe.reason for probe in across_racks(same, "s", 0))
+    assert all(
+        "are paired at random, although both are in rack r1" in probe.reason for probe in across_racks(same, "s", 0)
+    )
     unknown = {node: Site(node) for node in "abcd"}
-    assert all("nobody said in which racks" in probe.reason for probe in across_racks(unknown, "s", 0))
+    assert all("the rack of one or both is unknown" in probe.reason for probe in across_racks(unknown, "s", 0))

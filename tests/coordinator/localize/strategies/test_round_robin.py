@@ -35,7 +35,7 @@ def test_everybody_meets_everybody_exactly_once(count: int) -> None:
     pairs = [frozenset(probe.members) for probes in rounds for probe in probes]
     assert len(pairs) == len(set(pairs)) == len([*combinations(range(count), 2)])
     assert len(rounds) == count - 1 + count % 2
-    assert rounds[0][0].reason == f"everybody meets everybody, round 1 of {len(rounds)}"
+    assert rounds[0][0].reason == f"every node with every other one, round 1 of {len(rounds)}"
 
 
 @pytest.mark.parametrize("count", [16, 32, 64])

@@ -59,7 +59,7 @@ def test_a_leaf_is_told_with_the_nodes_behind_it() -> None:
     (failed,) = told.failed_fabric
     assert (failed.leaves, failed.code, told.failed_nodes) == (("a",), "collective.slow", ())
     assert told.inconclusive == ("a1", "a2", "a3", "a4")
-    assert told.observations == ("nothing can be said about a1, a2, a3, a4 while leaf a is at fault",)
+    assert told.observations == ("the health of a1, a2, a3, a4 is unknown while leaf a is at fault",)
 
 
 def test_a_path_is_told_by_its_leaves_and_a_link_by_its_nodes() -> None:
@@ -79,4 +79,4 @@ def test_what_was_bad_once_is_noted() -> None:
     """And held against nobody."""
     told = ruling(*(ran(f"a{n}", f"b{n}") for n in (1, 2, 3, 4)), ran("a1", "b2", at=0.3))
     assert not told.anything_failed
-    assert told.observations == ("a1 and b2 were bad together and well otherwise",)
+    assert told.observations == ("a1 and b2 were bad together but passed with others",)
