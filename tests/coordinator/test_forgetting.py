@@ -194,8 +194,8 @@ def test_who_is_not_known_is_not_forgotten(story: Story) -> None:
 
 def test_the_sweep_over_new_nodes_does_without_it() -> None:
     """It was new itself, and no sweep had covered it yet."""
-    newcomers = NewNodes(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
-    story = Story(timetable=Timetable(newcomers=newcomers))
+    new_nodes = NewNodes(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
+    story = Story(timetable=Timetable(new_nodes=new_nodes))
     story.leave("n1")
     story.forget("n1")
     story.feed(Ticked())

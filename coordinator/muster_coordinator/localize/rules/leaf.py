@@ -62,6 +62,9 @@ class LeafFaults:
         Without inside: the uplink of leaf a is bad. a1-a2 passes, so the switch is healthy and the paths are at fault.
         Without alone: four old nodes at leaf a are slow in themselves, and a healthy switch would be replaced.
         Without outside: no node of another leaf has passed yet, and the whole fabric may be slow.
+
+        Limit: if all three nodes of a leaf have bad links, or are bad and the check cannot run alone, that looks just
+        like a bad switch, and the leaf is convicted.
         """
         nodes, found = self.clearance.nodes, {}
         for leaf, representatives in self.suspected.items():

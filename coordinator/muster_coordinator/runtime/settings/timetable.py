@@ -35,8 +35,8 @@ def timetable_of(settings: Settings) -> Timetable:
     schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
     enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
     wanted = settings.sweeps.new_nodes
-    newcomers = None if wanted is None else _newcomers(wanted, "sweeps.new_nodes")
-    return Timetable(enabled, newcomers)
+    new_nodes = None if wanted is None else _new_nodes(wanted, "sweeps.new_nodes")
+    return Timetable(enabled, new_nodes)
 
 
 def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
@@ -54,7 +54,7 @@ def _require_selection(text: str, key: str) -> None:
         raise SettingsError(f"setting '{key}': {refused}") from None
 
 
-def _newcomers(wanted: NewNodesSettings, key: str) -> NewNodes:
+def _new_nodes(wanted: NewNodesSettings, key: str) -> NewNodes:
     return NewNodes(request=_request(wanted, key), gather_s=wanted.gather_s, partners=wanted.partners)
 
 

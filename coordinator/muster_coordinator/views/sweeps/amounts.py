@@ -29,7 +29,7 @@ class Amounts:
 def amounts_of(record: SweepRecord) -> Amounts:
     """The amounts of a complete record, typical by the same measure as the localisation's."""
     runs = tuple(group_run_of(group) for stage in record.rounds for group in stage.groups)
-    thresholds = Thresholds(0, runs)
+    thresholds = Thresholds(0, runs)  # assumes a single liar, whatever the size of the fleet
     found = (thresholds.together, thresholds.alone)
     return Amounts(record.metric, *(None if threshold is None else threshold.typical for threshold in found))
 

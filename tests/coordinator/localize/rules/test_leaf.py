@@ -71,6 +71,14 @@ def test_a_leaf_that_may_be_all_liars_is_not_convicted(*, places_itself: bool) -
     assert culprits(diagnosis) == (set() if places_itself else {(Part.LEAF, "leaf0")})
 
 
+def test_a_leaf_of_bad_nodes_looks_like_a_bad_switch() -> None:
+    """If the check tells nothing about a node alone: all three nodes of a leaf crash with everyone."""
+    sites = fleet(12, leaf_of=3)
+    passed = [ran(f"n{n}", f"n{n + 3}") for n in (3, 4, 5)] + [ran("n9", "n10"), ran("n10", "n11")]
+    bad = [failed("n0", "n3"), failed("n1", "n4"), failed("n2", "n5"), failed("n0", "n1")]
+    assert culprits(diagnosed(sites, *passed, *bad, alone=False)) == {(Part.LEAF, "leaf0")}
+
+
 def test_the_runs_against_a_leaf_are_told_in_the_same_order_each_time() -> None:
     """By the order of its nodes, which is the same in every process, unlike that of a set."""
     inside = [ran("a3", "a4", at=0.3), ran("a2", "a3", at=0.3), ran("a1", "a2", at=0.3)]
