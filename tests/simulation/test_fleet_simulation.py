@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from muster.model import Verdict
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.recovery import AfterRestart
 
