@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,20 @@ def _unit_of(nodeid: str) -> str:
     return next((directory for directory in SHARED if file.startswith(directory)), file)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
 def pytest_collection_modifyitems(items):
-    """Runs the directories that share processes first."""
+    """Runs the directories that share processes first; marks the tests that measure in a process with torch."""
+    for item in items:
+        if "torch_child" in item.fixturenames:
+            item.add_marker(pytest.mark.torch)
     items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures that need torch themselves
+def pytest_runtest_setup(item):
+    """Skips what needs torch where there is none. CI installs torch, so there the test fails; see CONTRIBUTING.md."""
+    if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no torch: pip install 'gpu-muster[torch]'")
 
 
 def pytest_configure():

@@ -20,8 +20,9 @@ def make_ca(directory: Path, name: str) -> Path:
     certificate = directory / f"{name}.pem"
     key = directory / f"{name}.key"
     openssl(
-        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", certificate
-    )
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+        "-addext", "keyUsage = critical, keyCertSign, cRLSign", "-keyout", key, "-out", certificate,
+    )  # fmt: skip
     return certificate
 
 
@@ -29,7 +30,7 @@ def make_certificate(directory: Path, ca: Path, name: str) -> tuple[Path, Path]:
     key, request, certificate = (directory / f"{name}.{suffix}" for suffix in ("key", "csr", "pem"))
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request)
     extensions = directory / "extensions"
-    extensions.write_text("subjectAltName = DNS:localhost, IP:127.0.0.1\n")
+    extensions.write_text("subjectAltName = DNS:localhost, IP:127.0.0.1\nauthorityKeyIdentifier = keyid\n")
     openssl(
         "x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca.with_suffix(".key"), "-CAcreateserial",
         "-extfile", extensions, "-out", certificate,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.torch
+
 SETTINGS = """
 [plugins]
 disabled = ["nvml", "kernel_log", "host", "fabric", "storage", "dcgm", "nccl_tests", "script", "memory"]
