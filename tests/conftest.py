@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests import brokers
+from tests.muster_process import prepared, run_muster
 from tests.waiting import wait_for
 from xdist.scheduler import LoadScopeScheduling
 
@@ -53,6 +53,11 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_unconfigure():
+    if prepared.cache_info().currsize:
+        prepared().end()
+
+
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch):
     """Keeps the settings of whoever runs the tests out of them."""
@@ -65,14 +70,7 @@ def muster() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line in a process of its own: `muster("plugin", "list", env={...})`."""
 
     def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "muster", *arguments],
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_muster(*arguments, env={**os.environ, **(env or {})})
 
     return run
 
