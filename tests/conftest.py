@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests import brokers
-from tests.muster_process import prepared, run_muster
+from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
 from xdist.scheduler import LoadScopeScheduling
 
@@ -54,8 +54,8 @@ def pytest_configure():
 
 
 def pytest_unconfigure():
-    if prepared.cache_info().currsize:
-        prepared().end()
+    for interpreter in started:
+        interpreter.end()
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import PurePosixPath
 
 import pytest
-from tests.muster_process import prepared
+from tests.muster_process import started
 
 SHOWN = 40
 
@@ -19,8 +19,7 @@ SHOWN = 40
 def processor_seconds() -> float:
     """What this process and the children that it has waited for have used so far."""
     usage = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    forked = prepared().used_s if prepared.cache_info().currsize else 0.0
-    return sum(each.ru_utime + each.ru_stime for each in usage) + forked
+    return sum(each.ru_utime + each.ru_stime for each in usage) + sum(each.used_s for each in started)
 
 
 class _Meter:

@@ -16,19 +16,26 @@ from typing import IO
 
 PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
 READ_AT_THE_START = ("PYTHON", "LANG", "LC_")
-"""Variables with these names are read while an interpreter starts; a forked one would not heed them."""
+"""Variables with these names are read while an interpreter starts; a forked one heeds only PYTHONPATH."""
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Only a process with a single thread can be forked; torch and numpy start others while they are imported."""
+
+TORCH = ("torch", "torch.distributed", "torch._dynamo")
+"""What runs with torch import, DistributedDataParallel included."""
 
 
 class Prepared:
-    """The interpreter that forks. `used_s` is the processor time of all commands that have ended."""
+    """The interpreter that forks. `used_s` is the processor time of all its commands that have ended."""
 
     used_s = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, *imports: str) -> None:
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, PROGRAM, str(theirs.fileno())],
+                [sys.executable, PROGRAM, str(theirs.fileno()), *imports],
+                env=os.environ | ONE_THREAD,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -39,11 +46,22 @@ class Prepared:
         self._process.wait()
 
 
-prepared = functools.cache(Prepared)
+@functools.cache
+def prepared(*imports: str) -> Prepared:
+    """The one that has imported muster and `imports`, once for this process and all its tests."""
+    started.append(Prepared(*imports))
+    return started[-1]
+
+
+started: list[Prepared] = []
+"""All there are: for whoever adds up what they cost, and ends them."""
 
 
 class MusterProcess:
-    """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use. Output that is not given is dropped."""
+    """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use.
+
+    Output for which there is no file is dropped. `imports` are modules that its runs would import.
+    """
 
     def __init__(
         self,
@@ -53,14 +71,16 @@ class MusterProcess:
         stdout: IO[bytes] | None = None,
         stderr: IO[bytes] | None = None,
         new_session: bool = False,
+        imports: tuple[str, ...] = (),
     ) -> None:
+        self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
         request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd()), "new_session": new_session}
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
-            socket.send_fds(prepared().requests, [json.dumps(request).encode()], [*fds, theirs])
+            socket.send_fds(self._prepared.requests, [json.dumps(request).encode()], [*fds, theirs])
         os.close(theirs)
         self.pid = int(self._read())
         self.returncode: int | None = None
@@ -77,7 +97,7 @@ class MusterProcess:
                 raise subprocess.TimeoutExpired("muster", timeout or 0)
             code, used = self._read().split()
             self.returncode = int(code)
-            prepared().used_s += float(used)
+            self._prepared.used_s += float(used)
             os.close(self._status)
         return self.returncode
 
@@ -100,39 +120,65 @@ class MusterProcess:
         return line.decode()
 
 
+class Recorded(MusterProcess):
+    """The same with its output in files, which can be read while it runs."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        imports: tuple[str, ...] = (),
+    ) -> None:
+        self._files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        stdout, stderr = self._files
+        super().__init__(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports)
+
+    @property
+    def stderr(self) -> str:
+        """What it has written so far."""
+        return _text(self._files[1])
+
+    def ended(self, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """What it came to, when it has ended; it is killed if it takes longer."""
+        try:
+            code = self.wait(timeout)
+            return subprocess.CompletedProcess(["muster"], code, *map(_text, self._files))
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Kills it if it runs, and forgets its output."""
+        self.kill()
+        self.wait()
+        for file in self._files:
+            file.close()
+
+
 def run_muster(
     *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, by a new interpreter where `env` has what is read only while one starts."""
-    if changed_at_the_start(os.environ if env is None else env):
-        return subprocess.run(
-            [sys.executable, "-m", "muster", *arguments],
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        process = MusterProcess(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr)
-        try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise
-        texts = [_text(each) for each in (stdout, stderr)]
-    return subprocess.CompletedProcess(["muster", *arguments], process.wait(), *texts)
+    if not changed_at_the_start(os.environ if env is None else env):
+        return Recorded(*arguments, env=env, cwd=cwd).ended(timeout)
+    return subprocess.run(
+        [sys.executable, "-m", "muster", *arguments],
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
 
 
 def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode().replace("\r\n", "\n")
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode().replace("\r\n", "\n")
 
 
 def changed_at_the_start(env: Mapping[str, str]) -> set[str]:
     """The variables in which `env` differs from what the prepared interpreter was started with."""
-    names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)}
+    names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
     return {name for name in names if env.get(name) != os.environ.get(name)}

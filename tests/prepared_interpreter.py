@@ -24,9 +24,9 @@ NEEDED_LATER = ("muster_coordinator.daemon",)
 """What a command imports only once it runs."""
 
 
-def prepare() -> None:
+def prepare(*imports: str) -> None:
     """Imports what commands need. A fork copies only the thread that forks, so there must be no other."""
-    for name in NEEDED_LATER:
+    for name in (*NEEDED_LATER, *imports):
         importlib.import_module(name)
     for group in GROUPS:
         for point in entry_points(group=group):
@@ -86,7 +86,7 @@ def become(request: dict[str, Any]) -> None:
     os.chdir(request["cwd"])
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path.insert(0, request["cwd"])
+    sys.path[:0] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = ["muster", *request["arguments"]]
     runpy.run_module("muster", run_name="__main__", alter_sys=True)
 
@@ -94,5 +94,5 @@ def become(request: dict[str, Any]) -> None:
 if __name__ == "__main__":
     del sys.path[0]  # the directory of this file, which holds tests
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests; this program ends with them
-    prepare()
+    prepare(*sys.argv[2:])
     become(serve(socket.socket(fileno=int(sys.argv[1]))))

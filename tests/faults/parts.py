@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.muster_process import MusterProcess
 from tests.waiting import wait_for
 
 from muster_coordinator.local import processes
@@ -41,7 +40,7 @@ class Part:
         self.past: list[dict[str, Any]] = []
         self._log = log
         self._env = env
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: MusterProcess | None = None
 
     @property
     def pid(self) -> int:
@@ -56,8 +55,7 @@ class Part:
         self.past += self.log() if self._log.exists() else []
         env = processes.environment(self.settings | {"log": {"format": "json"}}) | self._env
         with self._log.open("wb") as log:
-            argv = [sys.executable, "-m", "muster", self.command]
-            self._process = subprocess.Popen(argv, env=env, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = MusterProcess(self.command, env=env, stderr=log)
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
         """What it has logged since it was started last, or those lines that are of one event."""
