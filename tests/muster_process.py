@@ -12,11 +12,11 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
-READ_AT_THE_START = ("PYTHON", "LANG", "LC_")
-"""Variables with these names are read while an interpreter starts; a forked one heeds only PYTHONPATH."""
+READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
+"""Variables with these names are read while a program starts; a forked one heeds only PYTHONPATH."""
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Only a process with a single thread can be forked; torch and numpy start others while they are imported."""
@@ -120,6 +120,17 @@ class MusterProcess:
         return line.decode()
 
 
+AnyProcess: TypeAlias = MusterProcess | subprocess.Popen[bytes]
+
+
+def start_muster(*arguments: str, env: Mapping[str, str], stderr: IO[bytes]) -> AnyProcess:
+    """Starts a command, by a new interpreter where `env` has what is read only while one starts."""
+    if changed_at_the_start(env):
+        command = [sys.executable, "-m", "muster", *arguments]
+        return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=stderr)
+    return MusterProcess(*arguments, env=env, stderr=stderr)
+
+
 class Recorded(MusterProcess):
     """The same with its output in files, which can be read while it runs."""
 
@@ -130,8 +141,7 @@ class Recorded(MusterProcess):
         cwd: Path | None = None,
         imports: tuple[str, ...] = (),
     ) -> None:
-        self._files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        stdout, stderr = self._files
+        self._files = stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  see drop
         super().__init__(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports)
 
     @property

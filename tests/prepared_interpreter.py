@@ -1,7 +1,7 @@
 """A program that has imported all of muster and forks for each command line that it is asked to run.
 
-Most of what a short command costs is importing: a second of processor time, for which nothing is tested. A forked command is
-a process like any other: it has its own arguments, environment, streams, signals and exit code.
+Most of what a short command costs is importing: a second of processor time that tests nothing. A forked command is a
+process like any other: it has its own arguments, environment, streams, signals and exit code.
 `muster_process` is the other end of the socket.
 """
 
@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 GROUPS = ("muster", "muster.commands", "muster.config_checks")
@@ -32,7 +33,7 @@ def prepare(*imports: str) -> None:
         for point in entry_points(group=group):
             with contextlib.suppress(Exception):
                 point.load()
-    assert len(os.listdir("/proc/self/task")) == 1, "a module has started a thread while it was imported"
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a module has started a thread while it was imported"
     gc.freeze()
 
 

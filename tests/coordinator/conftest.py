@@ -59,10 +59,10 @@ class Coordinator:
         """Starts it and waits until it is ready; keeps its ports over restarts."""
         self.log.clear()
         read, write = os.pipe()
-        with open(write, "wb") as stderr:
+        with os.fdopen(write, "wb") as stderr:
             self.process = MusterProcess("coordinator", env={**os.environ, **self.settings}, stderr=stderr)
         ready = threading.Event()
-        threading.Thread(target=self._read, args=(open(read, encoding="utf-8"), ready), daemon=True).start()
+        threading.Thread(target=self._read, args=(os.fdopen(read, encoding="utf-8"), ready), daemon=True).start()
         assert ready.wait(30), self.log
         told = next((line for line in self.log if line.get("event") == "coordinator_ready"), None)
         assert told, self.log

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.muster_process import MusterProcess
+from tests.muster_process import AnyProcess, start_muster
 from tests.waiting import wait_for
 
 from muster_coordinator.local import processes
@@ -40,7 +40,7 @@ class Part:
         self.past: list[dict[str, Any]] = []
         self._log = log
         self._env = env
-        self._process: MusterProcess | None = None
+        self._process: AnyProcess | None = None
 
     @property
     def pid(self) -> int:
@@ -55,7 +55,7 @@ class Part:
         self.past += self.log() if self._log.exists() else []
         env = processes.environment(self.settings | {"log": {"format": "json"}}) | self._env
         with self._log.open("wb") as log:
-            self._process = MusterProcess(self.command, env=env, stderr=log)
+            self._process = start_muster(self.command, env=env, stderr=log)
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
         """What it has logged since it was started last, or those lines that are of one event."""
