@@ -1,8 +1,6 @@
-"""The house: who may import whom, what files are called, and how long a function may be."""
+"""The house: what files are called, and how long a function may be."""
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +10,6 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 FORBIDDEN = ("utils", "util", "helper", "helpers", "manager", "handler", "misc", "common")
 LONGEST_FUNCTION = 45
 LONGEST_FILE = 350
-
-
-def test_import_contract():
-    """Agent, coordinator and plugins import only core; core imports nobody; decisions import no I/O."""
-    lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout
 
 
 def test_every_module():
