@@ -123,12 +123,14 @@ class MusterProcess:
 AnyProcess: TypeAlias = MusterProcess | subprocess.Popen[bytes]
 
 
-def start_muster(*arguments: str, env: Mapping[str, str], stderr: IO[bytes]) -> AnyProcess:
+def start_muster(
+    *arguments: str, env: Mapping[str, str], stderr: IO[bytes], imports: tuple[str, ...] = ()
+) -> AnyProcess:
     """Starts a command, by a new interpreter where `env` has what is read only while one starts."""
     if changed_at_the_start(env):
         command = [sys.executable, "-m", "muster", *arguments]
         return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=stderr)
-    return MusterProcess(*arguments, env=env, stderr=stderr)
+    return MusterProcess(*arguments, env=env, stderr=stderr, imports=imports)
 
 
 class Recorded(MusterProcess):

@@ -34,6 +34,9 @@ def is_connected(process: psutil.Process) -> bool:
 class Part:
     """One program of the fleet, started as often as need be. Its log starts anew each time."""
 
+    imports: tuple[str, ...] = ()
+    """What its runs need not import any more."""
+
     def __init__(self, command: str, log: Path, settings: dict[str, Any], env: dict[str, str]) -> None:
         self.command = command
         self.settings = settings
@@ -55,7 +58,7 @@ class Part:
         self.past += self.log() if self._log.exists() else []
         env = processes.environment(self.settings | {"log": {"format": "json"}}) | self._env
         with self._log.open("wb") as log:
-            self._process = start_muster(self.command, env=env, stderr=log)
+            self._process = start_muster(self.command, env=env, stderr=log, imports=self.imports)
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
         """What it has logged since it was started last, or those lines that are of one event."""
