@@ -5,12 +5,12 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side
+#   WORKERS      how many tests run side by side; one more than two cores, since fleets of processes mostly wait
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 2
+WORKERS ?= 3
 
 # Without byte code each of the hundreds of processes that the tests start compiles all of muster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,9 +19,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-# Agents and fleets of real processes have deadlines of a second or so. They mostly wait, so two run at a time, but
-# nothing else beside them.
-FLEETS := tests/agent tests/faults tests/hostile
 # These judge what nodes that share this machine reach: they get the machine for themselves.
 ALONE := tests/docs/test_guides.py tests/local tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
@@ -44,8 +41,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.system-packages lint
 	failed=0; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(FLEETS) $(ALONE)) || failed=1; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(FLEETS) || failed=1; \
+	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(ALONE)) || failed=1; \
 	$(PYTEST) $(ALONE) || failed=1; \
 	exit $$failed
 
