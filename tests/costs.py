@@ -2,7 +2,7 @@
 
 Wall time says little: a test that waits costs nothing, and on a busy machine everything takes long. A child process
 counts when its parent has waited for it. What outlives a test, as an agent that a whole file shares, counts for the
-test during which it ends. What a coordinator or agent cost that was killed is known only where it was forked.
+test during which it ends.
 """
 
 import resource

@@ -31,6 +31,7 @@ class Prepared:
     used_s = 0.0
 
     def __init__(self, *imports: str) -> None:
+        self.commands: list[MusterProcess] = []
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -42,6 +43,9 @@ class Prepared:
             )
 
     def end(self) -> None:
+        """Ends it, and before it what a test has left."""
+        for command in self.commands:
+            command.kill()
         self.requests.close()
         self._process.wait()
 
@@ -70,13 +74,12 @@ class MusterProcess:
         cwd: Path | None = None,
         stdout: IO[bytes] | None = None,
         stderr: IO[bytes] | None = None,
-        new_session: bool = False,
         imports: tuple[str, ...] = (),
     ) -> None:
         self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
-        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd()), "new_session": new_session}
+        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
@@ -84,6 +87,7 @@ class MusterProcess:
         os.close(theirs)
         self.pid = int(self._read())
         self.returncode: int | None = None
+        self._prepared.commands.append(self)
 
     def poll(self) -> int | None:
         """The exit code, or the negative number of the signal that ended it; None while it runs."""

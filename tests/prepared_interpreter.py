@@ -26,9 +26,10 @@ NEEDED_LATER = ("muster_coordinator.daemon",)
 
 
 def prepare(*imports: str) -> None:
-    """Imports what commands need. A fork copies only the thread that forks, so there must be no other."""
+    """Imports what commands need and is installed. A fork copies only the thread that forks: there must be no other."""
     for name in (*NEEDED_LATER, *imports):
-        importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for group in GROUPS:
         for point in entry_points(group=group):
             with contextlib.suppress(Exception):
@@ -80,8 +81,6 @@ def _command(request: dict[str, Any], stdin: int, stdout: int, stderr: int, stat
 
 def become(request: dict[str, Any]) -> None:
     """Takes on what else a process has from its start, and runs the command."""
-    if request["new_session"]:
-        os.setsid()
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
