@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from muster.model import Run, Verdict
 from muster.wire.messages import Report
-from muster_coordinator.evidence.intake import Intake, take
+from muster_coordinator.evidence.deduplication import Intake, take
 
 
 def run(seq: int) -> Run:
