@@ -60,11 +60,8 @@ class Action(Data):
         before = self.outcomes.get(actor)
         tries = 1 if before is None else before.tries + 1
         not_before = now + (outcome.retry_after_s or 0.0)
-        next_try = (
-            max(now + backoff_s(tries, FIRST_RETRY_S, LONGEST_RETRY_S), not_before)
-            if outcome.effect is Effect.FAILED
-            else None
-        )
+        retry_at = max(now + backoff_s(tries, FIRST_RETRY_S, LONGEST_RETRY_S), not_before)
+        next_try = retry_at if outcome.effect is Effect.FAILED else None
         known = Outcome(
             effect=outcome.effect,
             detail=outcome.detail,
