@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 from muster.errors import Unavailable
-from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.processes import Part
-from muster_coordinator.records import NodeView
-from muster_coordinator.sweep_records import Ending, SweepRecord
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.sweep_records import Ending, SweepRecord
+from muster_coordinator.web.client import Client
 
 READY_WITHIN_S = 60.0
 POLL_S = 0.05

@@ -21,9 +21,9 @@ from collections.abc import Callable
 import torch
 from benchmarks.figures import Figure, arguments, median_of, publish
 
-from muster_plugins.gemm.formats import FORMATS, Dtype
-from muster_plugins.gemm.product import CACHE_BYTES, Job, Shape, multiply
-from muster_plugins.torch_device import CPU, Place, working_on
+from muster_plugins.checks.gemm.formats import FORMATS, Dtype
+from muster_plugins.checks.gemm.product import CACHE_BYTES, Job, Shape, multiply
+from muster_plugins.shared.torch_device import CPU, Place, working_on
 
 MIN_RATIO = 0.97
 

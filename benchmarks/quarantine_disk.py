@@ -26,7 +26,7 @@ from benchmarks.quarantine_fleet import SimulatedFleet
 from sqlalchemy import text
 
 from muster.config import Settings
-from muster_coordinator.store import Store
+from muster_coordinator.store.store import Store
 
 TABLES = {
     "log of decisions": "quarantine_log",

@@ -7,12 +7,12 @@ from muster.model import Finding, Inventory, Run, ServiceState, Severity, Topolo
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings
 from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Report, RunCheck
-from muster_coordinator.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import Act, ActionEnded, AllTold, NodeSurveyed
+from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
-from muster_coordinator.store import Store
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.store.store import Store
 
 DAY_S, HOUR_S, TICK_S = 86_400.0, 3_600.0, 60.0
 ACTOR = "kubernetes"

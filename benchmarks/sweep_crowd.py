@@ -17,7 +17,7 @@ from benchmarks.sweep_formation import last
 
 from muster.errors import Unavailable
 from muster.model import Verdict
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 
 MAX_BEYOND_S = 10.0
 POLL_S = 0.05

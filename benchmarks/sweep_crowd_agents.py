@@ -24,14 +24,14 @@ from muster.config import BrokerSettings, LogSettings, Settings
 from muster.model import Inventory, RankResult, Run, Verdict
 from muster.references import Reference
 from muster.wire.messages import InventoryReport, PluginInfo, new_id
-from muster_agent import events
-from muster_agent.events import Command, Event
-from muster_agent.link import Link
-from muster_agent.metrics import Metrics
-from muster_agent.node import Node
-from muster_agent.orders import Order, RanksReady, RunEnded
-from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned, announced
+from muster_agent.decide import events
+from muster_agent.decide.events import Command, Event
+from muster_agent.decide.node import Node
+from muster_agent.decide.orders import Order, RanksReady, RunEnded
+from muster_agent.decide.plan import Planned, announced
+from muster_agent.wire.link import Link
+from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.outbox import Outbox
 from muster_coordinator.local.processes import PR_SET_PDEATHSIG
 
 IN_MEMORY = Path(":memory:")

@@ -9,7 +9,7 @@ from benchmarks.fleet import Fleet
 from benchmarks.sweep_agents import fleet_of
 
 from muster.model import Metric
-from muster_coordinator.sweep_records import GroupRecord
+from muster_coordinator.model.sweep_records import GroupRecord
 
 MAX_P50_MS = 300.0
 MAX_P99_MS = 1_000.0

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests import brokers
+from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
 from xdist.scheduler import LoadScopeScheduling
 
@@ -65,6 +65,11 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_unconfigure():
+    for interpreter in started:
+        interpreter.end()
+
+
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch):
     """Keeps the settings of whoever runs the tests out of them."""
@@ -77,14 +82,7 @@ def muster() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line in a process of its own: `muster("plugin", "list", env={...})`."""
 
     def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "muster", *arguments],
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_muster(*arguments, env={**os.environ, **(env or {})})
 
     return run
 

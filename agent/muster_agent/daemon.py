@@ -27,24 +27,24 @@ from muster.reference_file import read_references
 from muster.references import Reference
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
-from muster_agent import events
-from muster_agent.endpoint import serving
-from muster_agent.errands import Errand, Errands
-from muster_agent.events import Command, Event
-from muster_agent.inventory import completed
-from muster_agent.labels import read_labels
-from muster_agent.launcher import Launcher, LauncherLost
-from muster_agent.link import Link
-from muster_agent.metrics import Metrics
-from muster_agent.node import Node
-from muster_agent.orders import Surroundings
-from muster_agent.outbox import Outbox
-from muster_agent.plan import Planned, announced, judged, watched
-from muster_agent.planning import memory_limit_bytes, resident_limit_bytes
-from muster_agent.plugins_run import plugins_run
-from muster_agent.ports import Ports, alone
-from muster_agent.resident import Resident
-from muster_agent.runner import Runner
+from muster_agent.decide import events
+from muster_agent.decide.events import Command, Event
+from muster_agent.decide.node import Node
+from muster_agent.decide.orders import Surroundings
+from muster_agent.decide.plan import Planned, announced, judged, watched
+from muster_agent.runs.errands import Errand, Errands
+from muster_agent.runs.inventory import completed
+from muster_agent.runs.labels import read_labels
+from muster_agent.runs.launcher import Launcher, LauncherLost
+from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
+from muster_agent.runs.plugins_run import plugins_run
+from muster_agent.runs.ports import Ports, alone
+from muster_agent.runs.resident import Resident
+from muster_agent.runs.runner import Runner
+from muster_agent.wire.endpoint import serving
+from muster_agent.wire.link import Link
+from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.outbox import Outbox
 
 INVENTORY_INTERVAL_S = 600.0
 INVENTORY_RETRY_S = 60.0

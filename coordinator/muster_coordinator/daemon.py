@@ -22,33 +22,26 @@ from muster.http_server import serving
 from muster.model import Run
 from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
-from muster_coordinator.acceptance_settings import require_tests
-from muster_coordinator.acting import Acting
-from muster_coordinator.broker import embedded_broker
-from muster_coordinator.events import (
-    Announce,
-    LogNotBegun,
-    PublishReferences,
-    SendAck,
-    SendCommand,
-    Ticked,
-)
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.metrics import Figures
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Outgoing, Pipeline
-from muster_coordinator.policy_settings import known_checks, policy_of
-from muster_coordinator.quarantine.events import Act, Alarm
+from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.model.quarantine_events import Act, Alarm
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.settings.acceptance import require_tests
+from muster_coordinator.runtime.settings.policy import known_checks, policy_of
+from muster_coordinator.runtime.settings.timetable import timetable_of
+from muster_coordinator.runtime.settings.topology_file import read_topology
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.store import Store
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
-from muster_coordinator.thinning import Thinning
-from muster_coordinator.timetable_settings import timetable_of
-from muster_coordinator.topology.file import read_topology
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
@@ -111,13 +104,13 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             deliver=pipeline.take,
             known=lambda: pipeline.fleet.names,
         )
-        thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
+        retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
-        acting = Acting(plugins, pipeline.feed, pipeline.calm)
-        surveying = Surveying(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
-        if settings.quarantine.mode == "enforce" and not await _ended_before(stop, surveying.require_an_actor()):
+        dispatcher = TransitionDispatcher(plugins, pipeline.feed, pipeline.calm)
+        poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
+        if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
-        shell = Shell(pipeline, link, Stream(epoch), Notices(plugins), acting, surveying, thinning)
+        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
@@ -148,10 +141,10 @@ class Shell:
     pipeline: Pipeline
     link: Link
     stream: Stream
-    notices: Notices
-    acting: Acting
-    surveying: Surveying
-    thinning: Thinning
+    notifier: RunNotifier
+    dispatcher: TransitionDispatcher
+    poller: ActorPoller
+    retention: Retention
 
     def routes(self, store: Store) -> list[web.RouteDef]:
         """The whole API."""
@@ -159,9 +152,9 @@ class Shell:
             pipeline=self.pipeline,
             link=self.link,
             stream=self.stream,
-            notices=self.notices,
-            thinning=self.thinning,
-            surveying=self.surveying,
+            notifier=self.notifier,
+            retention=self.retention,
+            poller=self.poller,
             unread=store.database.unread,
         )
         api = Api(
@@ -172,7 +165,7 @@ class Shell:
             figures=figures,
             readiness=Readiness(store.check_writable),
         )
-        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, surveying=self.surveying)
+        quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
         return [*api.routes(), *quarantine.routes()]
 
     @asynccontextmanager
@@ -180,15 +173,15 @@ class Shell:
         """Runs the parts; at the end first stops what brings events in, then stores what is left."""
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
-            notices = group.create_task(self.notices.run(), name="notices")
+            notifier = group.create_task(self.notifier.run(), name="notifier")
             leading = [
-                group.create_task(self.surveying.run(), name="surveying"),
-                group.create_task(self.acting.run(), name="acting"),
+                group.create_task(self.poller.run(), name="poller"),
+                group.create_task(self.dispatcher.run(), name="dispatcher"),
             ]
             sources = [
                 group.create_task(self._lead(leading), name="link"),
                 group.create_task(self._tick(), name="ticks"),
-                group.create_task(self.thinning.run(), name="thinning"),
+                group.create_task(self.retention.run(), name="retention"),
                 group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
                 *leading,
             ]
@@ -198,7 +191,7 @@ class Shell:
                 await _end(sources)
             await self.pipeline.submit(()).wait()
             pipeline.cancel()
-            notices.cancel()
+            notifier.cancel()
 
     def carry_out(self, command: Outgoing) -> None:
         """Does what a command says that is not for the store."""
@@ -208,9 +201,9 @@ class Shell:
             case Announce(_, payload):
                 self.stream.tell(command)
                 if isinstance(payload, Run):
-                    self.notices.tell(payload)
+                    self.notifier.tell(payload)
             case Act():
-                self.acting.act(command)
+                self.dispatcher.act(command)
             case Alarm(text=text):
                 log.error("quarantine_alarm", text=text)
             case LogNotBegun(origin, reason):

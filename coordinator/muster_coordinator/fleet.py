@@ -12,10 +12,18 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import AnyGroupReply, InventoryReport, Presence
-from muster_coordinator.conduct import Misconduct
-from muster_coordinator.counts import Counts
-from muster_coordinator.events import (
+from muster.wire.messages import InventoryReport, Presence
+from muster_coordinator.evidence.places import Places
+from muster_coordinator.evidence.quotas import Quotas
+from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.evidence.report_intake import ReportIntake
+from muster_coordinator.evidence.tally import Tally, tally
+from muster_coordinator.model import quarantine_events as quarantine
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.baselines import BaselineView, FleetFinding
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.counts import Counts
+from muster_coordinator.model.events import (
     AgentMisbehaved,
     BaselineReset,
     Command,
@@ -34,27 +42,22 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.orders import Orders
-from muster_coordinator.places import Places
-from muster_coordinator.quarantine import events as quarantine
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.nodes import FleetView, Misconduct, NodeView
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.view import CaseView, QuarantineView
-from muster_coordinator.quarantining import Quarantining
-from muster_coordinator.quotas import Quotas
-from muster_coordinator.records import BaselineView, FleetFinding, FleetView, NodeView, ReferenceRecord, Saved
-from muster_coordinator.reference_book import ReferenceBook, require_use
-from muster_coordinator.report_intake import ReportIntake
-from muster_coordinator.roster import Roster
-from muster_coordinator.run_orders import order_run
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeping import Sweeping
+from muster_coordinator.quarantine.service_states import Commanded, ServiceStates
+from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.sweeps.node_tests import NodeTests
 from muster_coordinator.sweeps.recovery import AfterRestart
+from muster_coordinator.sweeps.registry import SweepRegistry
+from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
-from muster_coordinator.tally import Tally, tally
 
 
 class Fleet:
@@ -78,10 +81,10 @@ class Fleet:
         self.epoch = epoch
         self.counts = Counts()
         self._orders = Orders(epoch)
-        self._roster = Roster(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
+        self._registry = NodeRegistry(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
-        self._sweeping = Sweeping(
-            self._roster,
+        self._sweeps = SweepRegistry(
+            self._registry,
             self._orders,
             self.counts,
             declared=declared,
@@ -89,20 +92,22 @@ class Fleet:
             timetable=timetable or Timetable(),
         )
         machine = Quarantine(rules, policy, epoch)
-        self._quarantining = Quarantining(machine, self._roster, self._orders, self._sweeping)
+        self._service = ServiceStates(machine, self._registry, self._orders)
+        self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
         self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
-        self._reports = ReportIntake(self._roster, self._quarantining, self._orders, self.counts, self._quotas)
+        self._reports = ReportIntake(self._registry, self._service.awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
-        self._roster.baselines.restore(saved.baselines, saved.levels)
-        commands = self._roster.restore(saved.nodes, saved.runs, now)
+        self._registry.baselines.restore(saved.baselines, saved.levels)
+        commands = self._registry.restore(saved.nodes, saved.runs, now)
         self._reports.streams.restore(saved.streams)
         self._reports.checks.restore(saved.runs)
         commands += self._references.restore(saved.references, now)
-        commands += self._sweeping.restore(saved.sweeps, past, now)
-        return [*commands, *self._quarantining.restore(saved.cases, saved.actions, now)]
+        commands += self._sweeps.restore(saved.sweeps, past, now)
+        commands += self._tests.restore(now)
+        return [*commands, *self._start_tests(self._service.restore(saved.cases, saved.actions, now), now)]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
@@ -112,86 +117,89 @@ class Fleet:
             case PresenceSeen(message):
                 commands = self._note_presence(message, now)
             case GroupReplySeen(message):
-                commands = self._take_reply(message, now)
+                commands = [*self._hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
             case InventorySeen() | LabelsSeen() | AgentMisbehaved():
                 commands = self._learn(event, now)
             case Ticked():
                 commands = self._tick(event, now)
-            case RetentionEnded() | quarantine.NodeForgotten():
-                commands = self._do_without(event, now)
+            case RetentionEnded():
+                commands = self._erase(event, now)
+            case quarantine.NodeForgotten():
+                commands = self._forget(event, now)
             case _ if isinstance(event, quarantine.Event):
-                commands = self._quarantining.handle(event, now)
+                commands = self._start_tests(self._service.handle(event, now), now)
             case _:
                 commands = self._grant(event, now)
-        commands += self._quarantining.settle(now)
-        if self._sweeping.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
-            commands += self._sweeping.form_groups(now)
+        self._tests.note_ended_sweeps()
+        commands += self._start_tests(self._service.settle(now), now)
+        if self._sweeps.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
+            commands += self._sweeps.form_groups(now)
         return commands
 
     @property
     def names(self) -> list[str]:
         """Every node that was heard of and has not been forgotten, by name."""
-        return sorted(self._roster.nodes)
+        return sorted(self._registry.nodes)
 
     @property
     def present(self) -> frozenset[str]:
         """The nodes that were heard of and have not left since."""
-        return frozenset(name for name, node in self._roster.nodes.items() if not node.left)
+        return frozenset(name for name, node in self._registry.nodes.items() if not node.left)
 
     def remembers(self, name: str) -> bool:
         """Whether it is a node, or was one until it was forgotten."""
-        return name in self._roster.nodes or self._roster.has_left(name)
+        return name in self._registry.nodes or self._registry.has_left(name)
 
     def node(self, name: str, now: float) -> NodeView | None:
         """One node; None when it was never heard of, or has been forgotten."""
-        node = self._roster.nodes.get(name)
-        return None if node is None else self._roster.view(node, now)
+        node = self._registry.nodes.get(name)
+        return None if node is None else self._registry.view(node, now)
 
     def places(self, names: Iterable[str]) -> dict[str, Topology]:
         """Where these nodes stand, as far as they are known."""
-        return {name: node.topology for name in names if (node := self._roster.nodes.get(name)) is not None}
+        return {name: node.topology for name in names if (node := self._registry.nodes.get(name)) is not None}
 
     @property
     def running(self) -> int:
         """How many sweeps go on."""
-        return len(self._sweeping.running)
+        return len(self._sweeps.running)
 
     def sweeps(self) -> list[SweepRecord]:
         """The sweeps that run, as they stand."""
-        return [sweep.record() for sweep in self._sweeping.running.values()]
+        return [sweep.record() for sweep in self._sweeps.running.values()]
 
     def sweep(self, id: str) -> SweepRecord | None:
         """A sweep that runs, with all its groups, or one that has ended lately, without them."""
-        return self._sweeping.record(id)
+        return self._sweeps.record(id)
 
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
-        return self._sweeping.forecast(request)
+        return self._sweeps.forecast(request)
 
     def quarantine_view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
-        return self._quarantining.view()
+        return self._service.view()
 
     def cases(self) -> list[Case]:
         """What is decided about every node, and from what, by node."""
-        return [case for node, case in sorted(self._quarantining.cases.items()) if node in self._roster.nodes]
+        return [case for node, case in sorted(self._service.cases.items()) if node in self._registry.nodes]
 
     def case(self, node: str) -> CaseView | None:
         """The same for one node, as people see it; None as for `node`."""
-        return self._quarantining.case_view(node) if node in self._roster.nodes else None
+        return self._service.case_view(node) if node in self._registry.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
         """By actor, the nodes that its scheduler had when it was asked last."""
-        return self._quarantining.listed()
+        return self._service.listed()
 
     def last_action(self, node: str) -> Action | None:
         """The last transition of a node, with what came of it at each actor; None when there was none."""
-        return self._quarantining.last_action(node)
+        return self._service.last_action(node)
 
     @property
     def service_changes(self) -> Mapping[ServiceState, int]:
         """How often a node has come to each service state since the start."""
-        return self._quarantining.changes
+        return self._service.changes
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
@@ -199,24 +207,24 @@ class Fleet:
 
     def baselines(self) -> list[BaselineView]:
         """What the fleet is compared by, by id."""
-        return self._roster.baselines.views()
+        return self._registry.baselines.views()
 
     @property
     def comparisons(self) -> int:
         """How many baselines and fingerprints there are."""
-        return len(self._roster.baselines)
+        return len(self._registry.baselines)
 
     @property
     def findings(self) -> tuple[FleetFinding, ...]:
         """What is wrong with many nodes at once."""
-        return self._roster.baselines.findings()
+        return self._registry.baselines.findings()
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""
         counted = self.tally(now)
         return FleetView(
             name=self.name,
-            nodes=len(self._roster.nodes),
+            nodes=len(self._registry.nodes),
             health=counted.health,
             service=counted.service,
             lost=counted.lost,
@@ -225,14 +233,21 @@ class Fleet:
 
     def tally(self, now: float) -> Tally:
         """Its nodes in numbers."""
-        return tally(self._roster, now)
+        return tally(self._registry, now)
+
+    def _start_tests(self, decided: Iterable[Commanded], now: float) -> list[Command]:
+        """The commands, with each test that the quarantine asks for replaced by what starts it."""
+        commands: list[Command] = []
+        for command in decided:
+            commands += self._tests.start(command, now) if isinstance(command, quarantine.StartTest) else [command]
+        return commands
 
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
             commands = self._hear(message.node, message.id, now)
-            self._roster.nodes[message.node].note_presence(message)
+            self._registry.nodes[message.node].note_presence(message)
             return commands
-        node = self._roster.nodes.get(message.node)
+        node = self._registry.nodes.get(message.node)
         if node is None or not node.online or not self._quotas.has_room(message.node, now):
             return []  # that it is gone, its silence will tell
         commands = self._lose(message.node, "its agent has gone", message.id, now)
@@ -245,9 +260,9 @@ class Fleet:
             case InventorySeen():
                 return self._note_inventory(event, now)
             case LabelsSeen():
-                return self._roster.label(event, now)
+                return self._registry.label(event, now)
             case AgentMisbehaved(node, kind, detail):
-                return self._roster.note_misconduct(node, kind, detail, self._orders.new_id(), now)
+                return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
 
     def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
@@ -255,68 +270,62 @@ class Fleet:
         self._inventories[message.node] = message
         if not event.kept:
             return self._hear(message.node, message.id, now)
-        return self._equip(message.node, now) if message.node in self._roster.nodes else []
+        return self._equip(message.node, now) if message.node in self._registry.nodes else []
 
     def _equip(self, name: str, now: float) -> list[Command]:
         """Takes what a node has said that it is made of, as soon as it may have more stored."""
         if name not in self._inventories:
             return []
         if not self._quotas.has_room(name, now):
-            return self._roster.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
+            return self._registry.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
         message = self._inventories.pop(name)
-        if commands := self._roster.equip(message, now):
+        if commands := self._registry.equip(message, now):
             self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
-            self._quotas.charge_changes(self._roster.nodes[name], len(commands))
+            self._quotas.charge_changes(self._registry.nodes[name], len(commands))
         return commands
 
-    def _take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
-        return [*self._hear(message.node, message.id, now), *self._sweeping.take_reply(message, now)]
-
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
-        renewed = self._renew(name, cause, now) if self._quarantining.has_left(name) else []
-        self._sweeping.hear(name, now)
-        heard = [*renewed, *self._roster.hear(name, cause, now), *self._equip(name, now)]
-        return [*heard, *self._quarantining.hear(name, now)]
+        renewed = self._renew(name, cause, now) if self._service.has_left(name) else []
+        self._sweeps.hear(name, now)
+        heard = [*renewed, *self._registry.hear(name, cause, now), *self._equip(name, now)]
+        return [*heard, *self._tests.hear(name, now)]
 
     def _renew(self, name: str, cause: str, now: float) -> list[Command]:
         """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
-        if name not in self._roster.nodes:
+        if name not in self._registry.nodes:
             return []
-        self._sweeping.note_joined(name)
-        return self._roster.renew(name, cause, now)
+        self._sweeps.note_joined(name)
+        return self._registry.renew(name, cause, now)
 
     def _tick(self, event: Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
-        for name in self._roster.heartbeats.overdue(now):
+        for name in self._registry.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
-        commands += self._roster.clear_misconduct(self._orders.new_id(), now)
-        commands += self._sweeping.tick(event, now)
-        return [*commands, *self._quarantining.tick(now)]
+        commands += self._registry.clear_misconduct(self._orders.new_id(), now)
+        commands += self._sweeps.tick(event, now)
+        return [*commands, *self._start_tests(self._service.tick(now), now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
-        self._quarantining.lose(name)
-        return [*self._roster.lose(name, text, cause, now), *self._sweeping.lose(name, now)]
-
-    def _do_without(self, event: RetentionEnded | quarantine.NodeForgotten, now: float) -> list[Command]:
-        return self._erase(event, now) if isinstance(event, RetentionEnded) else self._forget(event, now)
+        self._tests.lose(name)
+        return [*self._registry.lose(name, text, cause, now), *self._sweeps.lose(name, now)]
 
     def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
         """Does without a node that somebody says has left; its story stays."""
-        if event.node not in self._roster.nodes:
+        if event.node not in self._registry.nodes:
             raise Refused(unknown("node", event.node, self.names))
-        self._sweeping.require_no_part(event.node)
-        commands = self._quarantining.handle(event, now)
-        self._sweeping.forget(event.node)
-        return [*commands, *self._roster.forget(event.node, now)]
+        self._sweeps.require_no_part(event.node)
+        commands = self._start_tests(self._service.handle(event, now), now)
+        self._sweeps.forget(event.node)
+        return [*commands, *self._registry.forget(event.node, now)]
 
     def _erase(self, event: RetentionEnded, now: float) -> list[Command]:
         """Does without the nodes that need be remembered no more."""
         commands: list[Command] = []
-        gone = self._quarantining.long_gone(event) - self._sweeping.nodes()
+        gone = self._service.long_gone(event) - self._sweeps.nodes()
         for node in sorted(gone):
-            commands += self._quarantining.handle(quarantine.NodeLongGone(node=node), now)
-            self._sweeping.forget(node)
-            commands += self._roster.erase(node)
+            commands += self._start_tests(self._service.handle(quarantine.NodeLongGone(node=node), now), now)
+            self._sweeps.forget(node)
+            commands += self._registry.erase(node)
             self._reports.forget(node)
             self._quotas.forget(node)
         return commands
@@ -325,20 +334,17 @@ class Fleet:
         """Does what somebody asks for."""
         match request:
             case RunRequested(run, node):
-                commands = order_run(request, self._roster, self._orders, now)
+                commands = order_run(request, self._registry, self._orders, now)
                 self._reports.note_ordered(run, node)
                 return commands
             case SweepRequested():
-                return self._sweeping.begin(request, now)
+                return self._sweeps.begin(request, now)
             case SweepAbortRequested(sweep, reason):
-                return self._sweeping.abort(sweep, reason, now)
-            case ReferenceSet() | ReferenceRemoved():
-                return self._change_references(request, now)
+                return self._sweeps.abort(sweep, reason, now)
+            case ReferenceSet(reference):
+                require_use(reference, self._registry.nodes)
+                return self._references.set(reference, now)
+            case ReferenceRemoved(key):
+                return self._references.remove(key, now)
             case BaselineReset(baseline):
-                return self._roster.reset_baseline(baseline, self._orders.new_id(), now)
-
-    def _change_references(self, event: ReferenceSet | ReferenceRemoved, now: float) -> list[Command]:
-        if isinstance(event, ReferenceRemoved):
-            return self._references.remove(event.key, now)
-        require_use(event.reference, self._roster.nodes)
-        return self._references.set(event.reference, now)
+                return self._registry.reset_baseline(baseline, self._orders.new_id(), now)

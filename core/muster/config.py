@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from muster.addresses import is_loopback, possible_host, split_address
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.home_path import HomePath
@@ -37,34 +38,6 @@ ENVIRONMENT_PREFIX = "MUSTER_"
 CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL", "MUSTER_RUN"})
 """Not settings: the first two are options of the command line, the last marks the processes of a run."""
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """`host:port` as a pair; ValueError when it is not one. IPv6 hosts stand in brackets."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080")
-    return possible_host(host.strip("[]")), int(port)
-
-
-def possible_host(host: str) -> str:
-    """The host unchanged; ValueError when it cannot be the name or address of a host."""
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        is_possible = False
-    else:
-        is_possible = not set(host) & set("/@?#")
-    if not is_possible:
-        raise ValueError(f"{host!r} is neither the name nor the address of a host")
-    return host
-
-
-def is_loopback(address: str) -> bool:
-    """Whether `host:port` can be reached from this machine only."""
-    return split_address(address)[0] in LOOPBACK
-
 
 class BrokerSettings(Section):
     """The MQTT broker. Without a `url`, the coordinator embeds one that listens on `listen`, on loopback only."""
@@ -76,6 +49,11 @@ class BrokerSettings(Section):
     ca_file: HomePath | None = Field(None, description="CA certificates that the broker's certificate must come from")
     cert_file: HomePath | None = Field(None, description="Client certificate")
     key_file: HomePath | None = Field(None, description="Key of the client certificate")
+
+    @property
+    def agent_url(self) -> str:
+        """Where agents find the broker: `url`, else the embedded broker."""
+        return self.url or f"mqtt://{self.listen}"
 
     @field_validator("url")
     @classmethod

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 
 import structlog
 
+from muster.addresses import is_loopback_host
 from muster.log_limit import LogLimit
-from muster.loopback import is_loopback_host
 
 WAIT_S = 15.0
 """A request over a slow line takes a second. Probes and scrapers return every 10 to 60 s, and may connect anew."""

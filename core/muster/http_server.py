@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from muster.config import split_address
+from muster.addresses import split_address
 from muster.connections import BACKLOG, WAIT_S, Connections
 
 MOST_HEADER_LINE_BYTES = 8 << 10

@@ -9,14 +9,21 @@ from pydantic import BaseModel
 from muster.model import Finding, Run
 from muster.references import Reference
 from muster.transition import Transition
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.events import Asked, FreezeLifted, HoldRequested, NodeForgotten, ReleaseRequested
-from muster_coordinator.quarantine.view import CaseView, QuarantineView
-from muster_coordinator.quarantine_views import BudgetView
-from muster_coordinator.records import BaselineView, FleetView, HistoryPoint, NodeView, StoryEntry
-from muster_coordinator.reports.explained import Explanation
-from muster_coordinator.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.baselines import BaselineView
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
+from muster_coordinator.model.quarantine_events import (
+    Asked,
+    FreezeLifted,
+    HoldRequested,
+    NodeForgotten,
+    ReleaseRequested,
+)
+from muster_coordinator.model.quarantine_views import BudgetView, CaseView, QuarantineView
+from muster_coordinator.model.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
     Decision,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from muster_agent import session
-from muster_coordinator import health
+from muster_agent.decide import session
+from muster_coordinator.evidence import health
 from muster_coordinator.quarantine import moves
 from muster_coordinator.sweeps import group
 

@@ -4,34 +4,34 @@ from generator.markdown import NOTE, page, table
 
 from muster import plugins
 from muster.config import Config, Settings
-from muster_agent.metrics import Metrics
+from muster_agent.wire.metrics import Metrics
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.metrics import Figures
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.rows import Unread
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
-from muster_coordinator.thinning import Thinned, Thinning
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.retention import Retention, RetentionCounts
+from muster_coordinator.store.rows import Unread
+from muster_coordinator.store.store import Store
 
 
 def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
     link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple)
-    thinning = object.__new__(Thinning)  # only its counts are asked for
-    thinning.counts = Thinned()
+    retention = object.__new__(Retention)  # only its counts are asked for
+    retention.counts = RetentionCounts()
     none = plugins.Plugins(Config(Settings()))
-    surveying = Surveying(none, 3600.0, pipeline.take)
+    poller = ActorPoller(none, 3600.0, pipeline.take)
     figures = Figures(
         pipeline=pipeline,
         link=link,
         stream=Stream(1),
-        notices=Notices(none),
-        thinning=thinning,
-        surveying=surveying,
+        notifier=RunNotifier(none),
+        retention=retention,
+        poller=poller,
         unread=Unread(),
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]

@@ -2,8 +2,9 @@
 
 from generator.markdown import NOTE, fields, page, table
 
-from muster_coordinator.quarantine import policy_file, policy_text
-from muster_coordinator.quarantine.policy import Row
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.quarantine import policy_text
+from muster_coordinator.runtime.settings import policy_file
 
 
 def policy() -> str:

@@ -18,9 +18,18 @@ from muster.hookspecs import hookimpl
 from muster.model import Measurement
 from muster.plugins import Plugins, collect_checks
 from muster.wire.messages import PluginInfo
-from muster_agent.launcher import Launcher, launch
-from muster_agent.resident import Resident
-from muster_agent.runner import Order, Place, RanksReady, RunEnded, Runner, RunnerEvent, RunProgressed, Surroundings
+from muster_agent.runs.launcher import Launcher, launch
+from muster_agent.runs.resident import Resident
+from muster_agent.runs.runner import (
+    Order,
+    Place,
+    RanksReady,
+    RunEnded,
+    Runner,
+    RunnerEvent,
+    RunProgressed,
+    Surroundings,
+)
 
 Measure = Callable[[Any, Any], Measurement]
 

@@ -2,7 +2,7 @@
 
 from muster.check import AnyCheck, Check, Needs, Params, Scope
 from muster.model import Measurement
-from muster_agent.plan import Planned
+from muster_agent.decide.plan import Planned
 
 
 def planned(

@@ -209,7 +209,7 @@ def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
     asked = tmp_path / "asked"
     (tmp_path / "sitecustomize.py").write_text(
         "import pathlib, time\n"
-        "from muster_agent import child, process\n"
+        "from muster_agent.runs import child, process\n"
         "process.kill = lambda _pids: None\n"
         f"child._contributed = lambda *_: (pathlib.Path({str(asked)!r}).touch(), time.sleep(600))\n"
     )
@@ -223,7 +223,7 @@ def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
 def test_a_bug_is_the_end_of_the_agent(started, tmp_path):
     """A callback that raises ends it with an error; nobody would do what that should have done."""
     (tmp_path / "sitecustomize.py").write_text(
-        "from muster_agent.node import Node\n"
+        "from muster_agent.decide.node import Node\n"
         "tick = Node._tick\n"
         "Node._tick = lambda node, event, now: tick(node, event, now) / 0\n"
     )

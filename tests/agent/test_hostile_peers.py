@@ -12,8 +12,8 @@ from tests.hostile.liar import Gone, Greeting, Guest, Lie, LyingStore, close_at_
 from muster.check import Scope
 from muster.config import Config, Settings
 from muster.model import Measurement
-from muster_agent.orders import Place
-from muster_plugins.collective import check as collective
+from muster_agent.decide.orders import Place
+from muster_plugins.checks.collective import check as collective
 
 pytestmark = pytest.mark.torch
 

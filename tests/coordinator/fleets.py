@@ -5,7 +5,8 @@ from typing import Any
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Action, Finding, Inventory, Run, Severity, Topology, Verdict
 from muster.wire.messages import InventoryReport, Presence, Report
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     Announce,
     Command,
     InventorySeen,
@@ -16,10 +17,9 @@ from muster_coordinator.events import (
     SweepRequested,
     Tell,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import SaveAction, SaveCase
-from muster_coordinator.records import NodeView
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.quarantine_events import SaveAction, SaveCase
+from muster_coordinator.model.sweep_records import SweepRequest
 
 
 def check(name: str, scope: Scope, **params: Any) -> CheckInfo:

@@ -13,7 +13,7 @@ import pytest
 from muster.config import Config, Settings
 from muster.plugins import Plugins
 from muster_coordinator import daemon
-from muster_coordinator.link import Link
+from muster_coordinator.runtime.link import Link
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 

@@ -5,9 +5,9 @@ from tests.coordinator.fleets import check, fleet, head, inventory, kinds, prese
 from muster.check import Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
-from muster_coordinator.events import InventorySeen, SendAck, StoreRuns, Tell, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import SaveAction
+from muster_coordinator.model.events import InventorySeen, SendAck, StoreRuns, Tell, Ticked
+from muster_coordinator.model.quarantine_events import SaveAction
 
 
 def test_a_new_node_joins() -> None:

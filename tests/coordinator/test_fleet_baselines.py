@@ -9,9 +9,17 @@ from muster.check import Scope, Worse
 from muster.errors import Refused
 from muster.model import Health, Inventory, Run, ServiceState
 from muster.wire.messages import InventoryReport
-from muster_coordinator.events import BaselineReset, Command, InventorySeen, SaveBaseline, SaveNode, StoreRuns, Tell
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import Saved
+from muster_coordinator.model.events import (
+    BaselineReset,
+    Command,
+    InventorySeen,
+    SaveBaseline,
+    SaveNode,
+    StoreRuns,
+    Tell,
+)
+from muster_coordinator.model.saved import Saved
 
 
 def speeds(node: str, seq: int, value: float, **more: Any) -> Run:

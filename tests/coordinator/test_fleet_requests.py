@@ -9,8 +9,8 @@ from muster.check import Scope
 from muster.errors import Refused
 from muster.model import Inventory
 from muster.wire.messages import InventoryReport
-from muster_coordinator.events import InventorySeen, RunRequested, SendCommand, SweepAbortRequested
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import InventorySeen, RunRequested, SendCommand, SweepAbortRequested
 
 
 def test_a_run_is_ordered_under_the_id_that_was_asked_for() -> None:

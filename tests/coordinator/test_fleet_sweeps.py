@@ -7,10 +7,11 @@ from tests.coordinator.fleets import CHECKS, fleet, inventory, kinds, presence, 
 
 from muster.model import Health, ServiceState, Topology, Verdict
 from muster.wire.messages import Join
-from muster_coordinator.events import Command, SaveGroup, SaveNode, SendCommand, SweepAbortRequested, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import (
+from muster_coordinator.model.events import Command, SaveGroup, SaveNode, SendCommand, SweepAbortRequested, Ticked
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import (
     Ending,
     GroupRecord,
     GroupState,
@@ -60,11 +61,11 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
         Pair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
         for one, other in itertools.combinations(range(8), 2)
     ]
-    commands = made._roster.learn_leaves(pairs, "s", 1.0)
+    commands = made._registry.learn_leaves(pairs, "s", 1.0)
     assert kinds(commands) == ["tell place", "SaveNode", "announce node"] * 8
     leaves = {view.name: view.topology.leaf for view in views(made, 1.0)}
     assert leaves["n0"] == leaves["n3"] != leaves["n4"] == leaves["n7"]
-    assert made._roster.learn_leaves(pairs, "t", 2.0) == []
+    assert made._registry.learn_leaves(pairs, "t", 2.0) == []
     again = Fleet(name="test", epoch=8)
     again.restore(Saved(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
     assert {view.name: view.topology.leaf for view in views(again, 3.0)} == leaves

@@ -9,7 +9,8 @@ from muster.errors import Refused
 from muster.model import Device, Health, Inventory, Run, ServiceState, Topology, Verdict
 from muster.transition import Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Presence, Report
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     InventorySeen,
     LabelsSeen,
     PresenceSeen,
@@ -19,11 +20,11 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
-from muster_coordinator.records import NodeView, Saved
-from muster_coordinator.sweep_records import SweepRequest
-from muster_coordinator.sweeps.newcomers import Newcomers
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRequest
+from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.timetable import Timetable
 
 NODES = tuple(f"n{number}" for number in range(8))
@@ -193,8 +194,8 @@ def test_who_is_not_known_is_not_forgotten(story: Story) -> None:
 
 def test_the_sweep_over_new_nodes_does_without_it() -> None:
     """It was new itself, and no sweep had covered it yet."""
-    newcomers = Newcomers(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
-    story = Story(timetable=Timetable(newcomers=newcomers))
+    new_nodes = NewNodes(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
+    story = Story(timetable=Timetable(new_nodes=new_nodes))
     story.leave("n1")
     story.forget("n1")
     story.feed(Ticked())

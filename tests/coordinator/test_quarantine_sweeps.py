@@ -19,7 +19,8 @@ from muster.wire.messages import (
     Report,
     Start,
 )
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     Command,
     GroupReplySeen,
     InventorySeen,
@@ -31,12 +32,11 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import ReleaseRequested, SaveCase
+from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveCase
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRequest, SweepState
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
-from muster_coordinator.records import Saved
-from muster_coordinator.sweep_records import SweepRequest, SweepState
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 SLOW = "n1"

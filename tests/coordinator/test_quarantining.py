@@ -8,7 +8,8 @@ from muster.model import Finding, Inventory, Run, ServiceState, Severity, Topolo
 from muster.quarantine_settings import AcceptanceTest, BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.transition import Effect
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     InventorySeen,
     PresenceSeen,
     ReportSeen,
@@ -20,12 +21,12 @@ from muster_coordinator.events import (
     Tell,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import Act, ActionEnded, AllTold, SaveAction, SaveCase, Step
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, SaveAction, SaveCase, Step
+from muster_coordinator.model.saved import Saved
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
 from muster_coordinator.quarantine.replay import first_difference
-from muster_coordinator.records import NodeRecord, Saved
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 START = 1_800_000_000.0
 NODES = ("n1", "n2", "n3")

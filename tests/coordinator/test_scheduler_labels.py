@@ -11,12 +11,13 @@ from muster.plugins import Plugins
 from muster.topology_labels import TopologyLabels
 from muster.transition import Mark, SchedulerNode, Survey
 from muster.wire.messages import InventoryReport, PluginInfo
-from muster_coordinator.events import Announce, InventorySeen, LabelsSeen, SaveNode, SweepRequested
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import NodeSurveyed
-from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.surveying import Surveying
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.events import Announce, InventorySeen, LabelsSeen, SaveNode, SweepRequested
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.quarantine_events import NodeSurveyed
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRequest
+from muster_coordinator.runtime.actor_poller import ActorPoller
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -164,7 +165,7 @@ def seen():
         plugins = Plugins(Config(Settings()))
         info = PluginInfo(name="stand-in", distribution=None, version=None, status="loaded")
         plugins.add(info, lambda: Scheduler(nodes))
-        await Surveying(plugins, 3600.0, take).survey()
+        await ActorPoller(plugins, 3600.0, take).survey()
         return told
 
     return survey

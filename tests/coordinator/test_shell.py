@@ -34,10 +34,10 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
         pipeline=pipeline,
         link=link,
         stream=part,
-        notices=part,
-        acting=part,
-        surveying=part,
-        thinning=part,
+        notifier=part,
+        dispatcher=part,
+        poller=part,
+        retention=part,
     )
     with pytest.raises(ExceptionGroup) as failed:
         async with asyncio.timeout(10), shell.running():
@@ -69,7 +69,7 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
 
     pipeline = part("pipeline")
     pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
-    names = ("notices", "acting", "surveying", "thinning")
+    names = ("notifier", "dispatcher", "poller", "retention")
     monkeypatch.setattr("muster_coordinator.daemon.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})
@@ -77,5 +77,5 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
         while len(ended) < 2:
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
-        assert sorted(ended) == ["acting", "surveying"]
-    assert {"thinning", "pipeline", "notices", "watchdog"} <= set(ended)
+        assert sorted(ended) == ["dispatcher", "poller"]
+    assert {"retention", "pipeline", "notifier", "watchdog"} <= set(ended)

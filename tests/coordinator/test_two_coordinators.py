@@ -16,7 +16,7 @@ from tests.waiting import wait_for
 from muster.config import BrokerSettings, Settings
 from muster.wire.codec import COORDINATOR, decode
 from muster.wire.topics import Topics
-from muster_coordinator.link import Link
+from muster_coordinator.runtime.link import Link
 
 TOPIC = Topics("default").coordinator
 OLDER, NEWER = 7, 8
@@ -61,7 +61,7 @@ async def started(broker: BrokerSettings) -> AsyncIterator[list[Coordinator]]:
 
 @pytest.fixture(autouse=True)
 def quick_heartbeats(monkeypatch):
-    monkeypatch.setattr("muster_coordinator.link.HEARTBEAT_S", 0.2)
+    monkeypatch.setattr("muster_coordinator.runtime.link.HEARTBEAT_S", 0.2)
 
 
 async def eventually(condition) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
+from muster.addresses import is_loopback, split_address
 from muster.config import (
     AgentSettings,
     BrokerSettings,
@@ -16,10 +17,8 @@ from muster.config import (
     PluginsSettings,
     Settings,
     StoreSettings,
-    is_loopback,
     load,
     read_secret,
-    split_address,
 )
 from muster.errors import SettingsError
 from muster.section import Section

@@ -8,9 +8,9 @@ import pytest
 from muster.config import Config, load
 from muster.errors import MusterError, SettingsError
 from muster.secrecy import without_secrets
-from muster_coordinator.client import Client
-from muster_coordinator.database import open_database
-from muster_plugins.webhook.settings import WebhookSettings
+from muster_coordinator.store.database import open_database
+from muster_coordinator.web.client import Client
+from muster_plugins.notifiers.webhook.settings import WebhookSettings
 
 SECRET = "hunter2"
 

@@ -81,7 +81,7 @@ def test_a_document_is_changed_for_terminals_only(monkeypatch, is_terminal, show
 
 
 PACKAGES = ("core/muster", "agent/muster_agent", "coordinator/muster_coordinator", "plugins/muster_plugins")
-ALLOWED = {"core/muster/terminal.py", "coordinator/muster_coordinator/reports/progress.py"}
+ALLOWED = {"core/muster/terminal.py", "coordinator/muster_coordinator/views/sweeps/progress.py"}
 """The second moves the cursor itself; it passes text from outside through `in_one_line`."""
 
 

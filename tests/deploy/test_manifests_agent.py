@@ -4,8 +4,9 @@ import tomllib
 
 import pytest
 
-from muster.config import Settings, split_address
-from muster_agent.planning import RESIDENT_BYTES
+from muster.addresses import split_address
+from muster.config import Settings
+from muster_agent.runs.plan_settings import RESIDENT_BYTES
 
 OURS = ("muster.dev/quarantine", "muster.dev/accepting", "muster.dev/testing")
 OTHERS = ("nvidia.com/gpu", "node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready", "example.com/team")

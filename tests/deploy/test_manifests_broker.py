@@ -19,7 +19,7 @@ from tests.deploy.test_manifests import SECRETS
 from muster.config import BrokerSettings
 from muster.mqtt import connection_options
 from muster.wire.topics import FROM_NODE, TO_NODE, NodeTopic, Topics
-from muster_plugins.kubernetes.enrolment.authority import Authority, utc_now
+from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority, utc_now
 
 TOPICS = Topics("default")
 

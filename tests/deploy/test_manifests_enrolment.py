@@ -7,8 +7,8 @@ import pytest
 from typer.main import get_command
 
 from muster import cli
-from muster_plugins.kubernetes import commands
-from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
+from muster_plugins.schedulers.kubernetes import commands
+from muster_plugins.schedulers.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from muster.config import Config, load
-from muster_plugins.webhook.settings import NAME, WebhookSettings
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")

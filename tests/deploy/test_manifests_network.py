@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from muster.config import split_address
+from muster.addresses import split_address
 
 
 @pytest.fixture

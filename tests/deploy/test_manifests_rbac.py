@@ -2,7 +2,12 @@
 
 import pytest
 
-from muster_plugins.kubernetes.calls import OF_AN_AGENT, OF_AN_AGENT_THAT_RESERVES, OF_THE_COORDINATOR, OF_THE_SIGNER
+from muster_plugins.schedulers.kubernetes.calls import (
+    OF_AN_AGENT,
+    OF_AN_AGENT_THAT_RESERVES,
+    OF_THE_COORDINATOR,
+    OF_THE_SIGNER,
+)
 
 ACTING = ("dry-run", "enforce", "everything")
 RESERVING = ("reservations", "everything")

@@ -19,10 +19,10 @@ from muster import plugins
 from muster.check import judged_metrics
 from muster.config import Config, Settings
 from muster.reference_file import read_references
-from muster_coordinator.client import Client
 from muster_coordinator.local.processes import environment
-from muster_coordinator.local_token import find_token
-from muster_plugins.script.output import read_output
+from muster_coordinator.web.client import Client
+from muster_coordinator.web.local_token import find_token
+from muster_plugins.checks.script.output import read_output
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
@@ -33,12 +33,12 @@ NODES = tuple(RACKS)
 ELSEWHERE = {
     "kubectl": "tests/deploy/test_examples.py",
     "make": "test_commands.py",
-    "muster baseline reset": "tests/coordinator/test_baseline_command.py",
+    "muster baseline reset": "tests/coordinator/cli/test_baseline.py",
     "muster agent": "tests/agent/test_agent_daemon.py",
     "muster check run script.": "tests/plugins/test_script.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
-    "muster node forget": "tests/coordinator/test_quarantine_command.py",
-    "muster quarantine release NODE --untested": "tests/coordinator/test_quarantine_command.py",
+    "muster node forget": "tests/coordinator/cli/test_quarantine.py",
+    "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine unfreeze": "tests/coordinator/quarantine_api/test_deciding.py",
     "muster up": "tests/local/test_up.py",
     "sbatch": "tests/slurm/test_acceptance.py",

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from tests.faults.parts import Agent, Part, counter
 from tests.waiting import wait_for
 
-from muster_coordinator.client import Client
-from muster_coordinator.local_token import find_token
+from muster_coordinator.web.client import Client
+from muster_coordinator.web.local_token import find_token
 
 NODES = ("n1", "n2", "n3", "n4")
 TIGHT = "n4"
@@ -26,7 +26,7 @@ class Fleet:
     """Mosquitto, a coordinator and agents, each a real process; the agents run a check every `background_s`."""
 
     def __init__(
-        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 0.5
+        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 2.0
     ) -> None:
         self.broker = broker
         self._directory = directory

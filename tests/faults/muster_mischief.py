@@ -256,8 +256,8 @@ class ReunionParams(Params):
 
 def reunion(params: ReunionParams, context: Context) -> Measurement:
     """All ranks meet with torch, as in muster's own group checks; nothing is measured."""
-    from muster_plugins.torch_device import Place  # noqa: PLC0415
-    from muster_plugins.torch_group import joined  # noqa: PLC0415
+    from muster_plugins.shared.torch_device import Place  # noqa: PLC0415
+    from muster_plugins.shared.torch_group import joined  # noqa: PLC0415
 
     place = context.rendezvous()
     with joined(context, place, Place(None, "cpu", "the CPU"), params.timeout_s) as group:

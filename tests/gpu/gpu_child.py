@@ -13,15 +13,15 @@ from typing import Any
 
 import torch
 
-from muster_plugins.collective.operations import Desk, Exercise
-from muster_plugins.collective.peers import everyone
-from muster_plugins.gemm import product as gemm_product
-from muster_plugins.gemm.formats import FORMATS, why_not
-from muster_plugins.memory import pattern as memory_pattern
-from muster_plugins.torch_device import Place, working_on
-from muster_plugins.training import data as training_data
-from muster_plugins.training import loop as training_loop
-from muster_plugins.training.task import TaskParams, planned
+from muster_plugins.checks.collective.operations import Desk, Exercise
+from muster_plugins.checks.collective.peers import everyone
+from muster_plugins.checks.gemm import product as gemm_product
+from muster_plugins.checks.gemm.formats import FORMATS, why_not
+from muster_plugins.checks.memory import pattern as memory_pattern
+from muster_plugins.checks.training import data as training_data
+from muster_plugins.checks.training import loop as training_loop
+from muster_plugins.checks.training.task import TaskParams, planned
+from muster_plugins.shared.torch_device import Place, working_on
 
 PLACE = Place(0, "cuda:0", torch.cuda.get_device_name(0))
 

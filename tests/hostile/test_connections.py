@@ -16,7 +16,7 @@ from tests.coordinator.conftest import Coordinator
 from tests.waiting import wait_for
 
 from muster.connections import WAIT_S
-from muster_coordinator.stream import MOST_LISTENERS
+from muster_coordinator.runtime.stream import MOST_LISTENERS
 
 IDLE = 1_000
 FILES = 600

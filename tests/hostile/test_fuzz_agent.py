@@ -26,12 +26,12 @@ from muster.references import applicable
 from muster.wire import codec
 from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start, new_id
 from muster.wire.topics import NodeTopic, Topics
-from muster_agent import events
-from muster_agent.link import Link
-from muster_agent.metrics import Metrics
-from muster_agent.node import Node
-from muster_agent.orders import Order, RanksReady, RunEnded, RunProgressed
-from muster_agent.outbox import Outbox
+from muster_agent.decide import events
+from muster_agent.decide.node import Node
+from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgressed
+from muster_agent.wire.link import Link
+from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.outbox import Outbox
 
 MESSAGES = int(os.environ.get("MUSTER_FUZZ", "20000"))
 SEED = int(os.environ.get("MUSTER_FUZZ_SEED", "1"))

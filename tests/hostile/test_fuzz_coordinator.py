@@ -25,20 +25,12 @@ from muster.quarantine_settings import QuarantineSettings
 from muster.wire.codec import GROUP_REPLY, INVENTORY, PRESENCE, REPORT
 from muster.wire.messages import InventoryReport, Presence
 from muster.wire.topics import FROM_NODE, NodeTopic
-from muster_coordinator.events import (
-    Announce,
-    Command,
-    Event,
-    InventorySeen,
-    PresenceSeen,
-    SendCommand,
-    Ticked,
-)
+from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.node_events import event_of
+from muster_coordinator.model.events import Announce, Command, Event, InventorySeen, PresenceSeen, SendCommand, Ticked
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
-from muster_coordinator.store import Store
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.store.store import Store
 
 COUNT = int(os.environ.get("MUSTER_FUZZ", "4000"))
 SEED = int(os.environ.get("MUSTER_FUZZ_SEED", "20261123"))

@@ -6,11 +6,11 @@ import pytest
 from benchmarks.kubernetes_standin.faults import Fault
 
 from muster.config import Config, Settings
-from muster_plugins.kubernetes import rbac
-from muster_plugins.kubernetes.api import Unanswered
-from muster_plugins.kubernetes.calls import OF_AN_AGENT_THAT_RESERVES
-from muster_plugins.kubernetes.plugin import muster_reservations
-from muster_plugins.kubernetes.reservation import Taken
+from muster_plugins.schedulers.kubernetes import rbac
+from muster_plugins.schedulers.kubernetes.api import Unanswered
+from muster_plugins.schedulers.kubernetes.calls import OF_AN_AGENT_THAT_RESERVES
+from muster_plugins.schedulers.kubernetes.plugin import muster_reservations
+from muster_plugins.schedulers.kubernetes.reservation import Taken
 
 ACCOUNT = "system:serviceaccount:muster:muster-agent"
 OURS = {"key": "muster.dev/testing", "effect": "NoSchedule", "value": "east"}

@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import Verdict
 from muster_coordinator.local.demo import DEADLINE_S
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.model.sweep_records import SweepRecord
 
 
 def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):

@@ -19,8 +19,8 @@ from muster_coordinator.local.demo_plan import (
     plan,
 )
 from muster_coordinator.local.processes import environment
-from muster_coordinator.records import NodeFinding, NodeView
-from muster_coordinator.sweep_records import FailedNode, SweepRecord, SweepState
+from muster_coordinator.model.nodes import NodeFinding, NodeView
+from muster_coordinator.model.sweep_records import FailedNode, SweepRecord, SweepState
 
 ADDRESSES = Addresses(broker="127.0.0.1:1", http="127.0.0.1:2")
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from muster_coordinator.client import Client
-from muster_coordinator.local_token import find_token
+from muster_coordinator.web.client import Client
+from muster_coordinator.web.local_token import find_token
 
 
 def is_known(url):

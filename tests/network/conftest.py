@@ -27,7 +27,7 @@ import pytest
 from tests.waiting import PATIENCE_S, wait_for
 
 from muster_coordinator.local import processes
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.model.sweep_records import SweepRecord
 
 HERE = Path(__file__).parent
 

@@ -1,7 +1,7 @@
 """A host that is cut off: the record tells from whom, and when in the life of a group it happened."""
 
 from muster.model import Verdict
-from muster_coordinator.sweep_records import Ending
+from muster_coordinator.model.sweep_records import Ending
 
 
 def groups_of(sweep, node):

@@ -1,7 +1,7 @@
 """Hosts on a healthy network with whom something else is wrong."""
 
 from muster.model import Verdict
-from muster_coordinator.sweep_records import Ending
+from muster_coordinator.model.sweep_records import Ending
 
 HOUR_S = 3600
 

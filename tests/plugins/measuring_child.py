@@ -135,7 +135,7 @@ def disturb(rank: int, corrupt: dict[str, Any] | None = None, late: dict[str, An
     """Puts a fault of one rank under the collectives: an element of what it sends is flipped, or it is late."""
     if (corrupt or late or {}).get("rank") != rank:
         return
-    from muster_plugins.collective.operations import Exercise  # noqa: PLC0415  only some tests need it
+    from muster_plugins.checks.collective.operations import Exercise  # noqa: PLC0415  only some tests need it
 
     refill = Exercise.refill
 

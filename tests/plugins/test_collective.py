@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from muster import Measurement, Reference, Severity
 from muster.model import Json
 from muster.references import applicable, shipped
-from muster_plugins.collective.check import GroupParams, judge
-from muster_plugins.nccl_tests.output import parse_json, parse_text
+from muster_plugins.checks.collective.check import GroupParams, judge
+from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
 FACTS: Json = {
     "collective": "all_reduce",

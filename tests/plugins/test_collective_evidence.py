@@ -4,9 +4,9 @@ import pytest
 
 from muster.config import Config, Settings
 from muster.plugins import collect_checks, load
-from muster_plugins.collective.direction import two_sides
-from muster_plugins.collective.rails import rails_of
-from muster_plugins.unmeasured import Unmeasured
+from muster_plugins.checks.collective.direction import two_sides
+from muster_plugins.checks.collective.rails import rails_of
+from muster_plugins.shared.unmeasured import Unmeasured
 
 QUICK = {"size_bytes": 1 << 18, "iterations": 3, "warmup": 1}
 

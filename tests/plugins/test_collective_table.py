@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from muster_plugins.collective.table import Row, curves, expected_peak, facts, metrics, peaks, report, text_table
-from muster_plugins.nccl_tests.output import parse_json, parse_text
+from muster_plugins.checks.collective.table import Row, curves, expected_peak, facts, metrics, peaks, report, text_table
+from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
 GIB = 1 << 30
 

@@ -9,8 +9,8 @@ import pytest
 
 from muster import Config, Measurement, Skip
 from muster.config import Settings
-from muster_plugins.dcgm import check as dcgm
-from muster_plugins.dcgm.report import MOST_RESULTS, Garbage, read_report
+from muster_plugins.checks.dcgm import check as dcgm
+from muster_plugins.checks.dcgm.report import MOST_RESULTS, Garbage, read_report
 
 RECORDED = Path(__file__).parent / "recorded" / "dcgm"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.dcgm.advice import UNLISTED, advice
+from muster_plugins.checks.dcgm.advice import UNLISTED, advice
 
 
 @pytest.mark.parametrize(

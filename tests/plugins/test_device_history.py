@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster_plugins.devices.history import MOST_LOOKS, History, Look, look_at, over_time, risen, slowed_down_s
-from muster_plugins.devices.reading import DeviceReading
+from muster_plugins.shared.devices.history import MOST_LOOKS, History, Look, look_at, over_time, risen, slowed_down_s
+from muster_plugins.shared.devices.reading import DeviceReading
 
 CRC = "nvlink_crc_errors"
 LIMITS = {"sm_clock_max_mhz": 2000.0, "pcie_generation_max": 5.0, "pcie_width_max": 16.0}

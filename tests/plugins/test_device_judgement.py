@@ -4,8 +4,8 @@ import pytest
 
 from muster import Measurement, Reference
 from muster.references import applicable, shipped
-from muster_plugins.devices.judgement import FINDS, JUDGED, UNUSABLE, judge
-from muster_plugins.devices.reading import NUMBERS, DeviceReading, NodeReading, StandingXid
+from muster_plugins.shared.devices.judgement import FINDS, JUDGED, UNUSABLE, judge
+from muster_plugins.shared.devices.reading import NUMBERS, DeviceReading, NodeReading, StandingXid
 
 ADDRESSES = ("0000:10:00.0", "0000:11:00.0")
 

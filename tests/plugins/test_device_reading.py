@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.devices.reading import DeviceReading, NodeReading
+from muster_plugins.shared.devices.reading import DeviceReading, NodeReading
 
 
 def measured(*devices: DeviceReading):

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from muster_plugins.error_words import in_words
+from muster_plugins.shared.error_words import in_words
 
 
 def caused(error: Exception, by: Exception) -> Exception:

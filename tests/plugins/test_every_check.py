@@ -35,7 +35,7 @@ CODE = re.compile(rf"({'|'.join(map(re.escape, CHECKS))})\.[a-z][a-z0-9_]*(?<!to
 WITHOUT_CHECKS = {"kubernetes", "reservation_file", "slurm", "webhook"}
 """Plugins that tell whether others are at work on a node, keep them away, or act on nodes."""
 
-MODULES = sorted(path for path in PLUGINS.rglob("*.py") if path.relative_to(PLUGINS).parts[0] not in WITHOUT_CHECKS)
+MODULES = sorted(path for room in ("checks", "shared") for path in (PLUGINS / room).rglob("*.py"))
 
 WORD = re.compile(r"\.[a-z][a-z0-9_]*")
 """What stands behind the check's name in a code."""
@@ -183,6 +183,6 @@ def test_no_code_is_kept_secret(module):
 
 def test_codes_are_recognised_in_a_source():
     """In either form; or else the test above would find nothing."""
-    assert "training.results_differ" in codes_in(PLUGINS / "training/check.py")
-    assert ".wrong_elements" in ends_in(PLUGINS / "collective/judgement.py")
-    assert ".wrong_transport" in ends_in(PLUGINS / "nccl/transport.py")
+    assert "training.results_differ" in codes_in(PLUGINS / "checks/training/check.py")
+    assert ".wrong_elements" in ends_in(PLUGINS / "checks/collective/judgement.py")
+    assert ".wrong_transport" in ends_in(PLUGINS / "shared/nccl/transport.py")

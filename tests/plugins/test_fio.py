@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins.programs import Completed
-from muster_plugins.storage import fio
-from muster_plugins.unmeasured import Unmeasured
+from muster_plugins.checks.storage import fio
+from muster_plugins.shared.programs import Completed
+from muster_plugins.shared.unmeasured import Unmeasured
 
 RECORDED = Path(__file__).parent / "recorded" / "fio"
 

@@ -7,7 +7,7 @@ from muster.check import valid_params
 from muster.config import Config, Settings
 from muster.errors import Refused
 from muster.model import Json
-from muster_plugins.gemm.check import judge, muster_checks
+from muster_plugins.checks.gemm.check import judge, muster_checks
 
 (GEMM,) = muster_checks(Config(Settings()))
 

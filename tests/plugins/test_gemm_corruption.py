@@ -4,7 +4,7 @@ import pytest
 
 from muster import Measurement
 from muster.model import Json, Metric
-from muster_plugins.gemm.corruption import FINDS, corrupt, deviating
+from muster_plugins.checks.gemm.corruption import FINDS, corrupt, deviating
 
 DTYPES = ("fp32", "bf16")
 

@@ -15,8 +15,8 @@ from muster.config import Settings
 from muster.errors import SettingsError
 from muster.model import parse_instant
 from muster.references import applicable, shipped
-from muster_plugins.kernel_log.check import muster_checks
-from muster_plugins.kernel_log.source import Unavailable
+from muster_plugins.checks.kernel_log.check import muster_checks
+from muster_plugins.checks.kernel_log.source import Unavailable
 
 LOST_GPU = "NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus."
 ECC = "NVRM: Xid (PCI:0000:66:00): 48, pid=1234, DBE"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from muster import Action
-from muster_plugins.kernel_log.records import Record
-from muster_plugins.kernel_log.rules import End, normal_address, recognise, rules
+from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.rules import End, normal_address, recognise, rules
 
 REAL = [
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from muster_plugins.kernel_log.source import Kmsg, Unavailable, read_journal
+from muster_plugins.checks.kernel_log.source import Kmsg, Unavailable, read_journal
 
 LINES = b"6,1,1000000,-;one\n6,2,2000000,-;two\n"
 
@@ -45,7 +45,7 @@ def test_lines_overwritten_while_they_are_read_are_passed_over(tmp_path, monkeyp
             raise errors.pop()
         return read(descriptor, size)
 
-    monkeypatch.setattr("muster_plugins.kernel_log.source.os.read", overwritten)
+    monkeypatch.setattr("muster_plugins.checks.kernel_log.source.os.read", overwritten)
     assert texts(Kmsg(tmp_path / "kmsg")) == ["one", "two"]
 
 

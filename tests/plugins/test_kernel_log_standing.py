@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from muster_plugins.kernel_log.records import Record
-from muster_plugins.kernel_log.standing import MOST_KINDS, Standing, Windows, fold
+from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.standing import MOST_KINDS, Standing, Windows, fold
 
 LOST_GPU = "NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus."
 ECC = "NVRM: Xid (PCI:0000:66:00): 48, pid=1234, DBE"

@@ -17,8 +17,8 @@ import pytest
 from muster.check import Idleness, IdleProbe
 from muster.config import Config, Settings
 from muster.errors import SettingsError
-from muster_plugins.kubernetes.api import MOST_BYTES, Unanswered
-from muster_plugins.kubernetes.plugin import muster_configure, muster_idle_probes
+from muster_plugins.schedulers.kubernetes.api import MOST_BYTES, Unanswered
+from muster_plugins.schedulers.kubernetes.plugin import muster_configure, muster_idle_probes
 
 IDLE, BUSY = Idleness.IDLE, Idleness.BUSY
 OWN: frozenset[int] = frozenset()

@@ -9,9 +9,9 @@ from muster.check import valid_params
 from muster.config import Config, Settings
 from muster.errors import Refused
 from muster.model import Json
-from muster_plugins.memory.bandwidth import cpus_next_to
-from muster_plugins.memory.check import judge, muster_checks
-from muster_plugins.memory.pairs import of_each
+from muster_plugins.checks.memory.bandwidth import cpus_next_to
+from muster_plugins.checks.memory.check import judge, muster_checks
+from muster_plugins.checks.memory.pairs import of_each
 
 (MEMORY,) = muster_checks(Config(Settings()))
 

@@ -5,7 +5,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from muster.errors import Refused
 from muster.params_schema import flatten, require_fit
-from muster_plugins.collective.message_sizes import MessageSize, series
+from muster_plugins.checks.collective.message_sizes import MessageSize, series
 
 SIZE = TypeAdapter(MessageSize)
 

@@ -8,7 +8,7 @@ from muster import Config
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.plugins import load
-from muster_plugins.nccl.environment import (
+from muster_plugins.shared.nccl.environment import (
     REMOVED,
     NcclSettings,
     ProfileName,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins.nccl_tests.output import parse_json, parse_text
+from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
 RECORDED = Path(__file__).parent / "recorded" / "nccl_tests"
 

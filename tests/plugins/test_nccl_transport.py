@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from muster_plugins.nccl.transport import connections, count, facts, judge_transport
+from muster_plugins.shared.nccl.transport import connections, count, facts, judge_transport
 
 LOG = """\
 node-a:101:201 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>

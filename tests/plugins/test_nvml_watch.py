@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins.nvml.session import WAIT_S
+from muster_plugins.checks.nvml.session import WAIT_S
 
 HERE = Path(__file__).parent
 

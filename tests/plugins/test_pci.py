@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.pci import nvidia_gpus
+from muster_plugins.shared.pci import nvidia_gpus
 
 
 @pytest.mark.parametrize(

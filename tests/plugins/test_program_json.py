@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.program_json import json_in
+from muster_plugins.shared.program_json import json_in
 
 
 @pytest.mark.parametrize("said", ['{"a": 1}', 'fio: a note\n{"a": 1}', '{"a": 1}\nbye {"b": 2}\n'])

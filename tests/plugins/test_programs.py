@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins import programs
-from muster_plugins.programs import NotRun, TimedOut, find_program, run_program
+from muster_plugins.shared import programs
+from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
 
 
 @pytest.fixture

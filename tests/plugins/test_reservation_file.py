@@ -12,8 +12,8 @@ import pytest
 
 from muster import Idleness, Reservation
 from muster.config import Config, Settings
-from muster_plugins.reservation_file.mark import Mark, Taken
-from muster_plugins.reservation_file.plugin import muster_idle_probes, muster_reservations
+from muster_plugins.schedulers.reservation_file.mark import Mark, Taken
+from muster_plugins.schedulers.reservation_file.plugin import muster_idle_probes, muster_reservations
 
 OURS = "muster on node n1 of fleet blue"
 

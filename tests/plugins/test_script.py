@@ -8,7 +8,7 @@ from muster import Config, Needs, Reference
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.plugins import GROUP, collect_checks, load
-from muster_agent.planning import make_plan
+from muster_agent.runs.plan_settings import make_plan
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from muster.errors import SettingsError
 from muster.model import ServiceState
 from muster.plugins import GROUP, Answer, load
 from muster.transition import Effect, Transition
-from muster_plugins.transition_document import transition_document
+from muster_plugins.shared.transition_document import transition_document
 
 OUT = Transition(
     id="t1",

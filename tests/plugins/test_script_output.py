@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muster_plugins.script.output import MOST_METRICS, Garbage, read_output
+from muster_plugins.checks.script.output import MOST_METRICS, Garbage, read_output
 
 FINDING = {
     "code": "loose",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins.script.trust import distrust
+from muster_plugins.checks.script.trust import distrust
 
 
 @pytest.fixture

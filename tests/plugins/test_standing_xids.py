@@ -1,6 +1,6 @@
 """How long XIDs stand."""
 
-from muster_plugins.nvml.standing_xids import MOST_STANDING, StandingXids
+from muster_plugins.checks.nvml.standing_xids import MOST_STANDING, StandingXids
 
 FATAL, APPLICATION = 79, 13
 

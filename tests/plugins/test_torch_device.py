@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from muster import Device, Measurement, Skip
-from muster_plugins.metric_judgement import hidden_devices, missing_devices
-from muster_plugins.torch_device import CPU, Place, facts, place_of_rank, whole_devices
+from muster_plugins.shared.metric_judgement import hidden_devices, missing_devices
+from muster_plugins.shared.torch_device import CPU, Place, facts, place_of_rank, whole_devices
 
 
 class Node:

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from muster import Rendezvous
-from muster_plugins.torch_group import _open_store
+from muster_plugins.shared.torch_group import _open_store
 
 MEETING = Rendezvous(rank=0, local_rank=0, world_size=2, master_addr="127.0.0.1", master_port=4321, listen_fd=7)
 WITHOUT = RuntimeError("use_libuv was requested but PyTorch was build without libuv support")

@@ -10,7 +10,7 @@ from muster.config import Config, Settings
 from muster.errors import Refused
 from muster.model import Json
 from muster.references import applicable, shipped
-from muster_plugins.training.check import judge, muster_checks
+from muster_plugins.checks.training.check import judge, muster_checks
 
 FACTS: Json = {
     "devices": [0, 1, 2],

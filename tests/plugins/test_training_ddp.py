@@ -5,7 +5,7 @@ import pytest
 from muster import Measurement
 from muster.model import Json
 from muster.references import applicable, shipped
-from muster_plugins.training.ddp import judge
+from muster_plugins.checks.training.ddp import judge
 
 
 def reported(**differing):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from muster_plugins.training.figures import loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import loss_figures, odd_ones, time_figures
 
 
 @pytest.mark.parametrize(

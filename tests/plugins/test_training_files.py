@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from muster_plugins.training.problems import Problem
+from muster_plugins.checks.training.problems import Problem
 
 np = pytest.importorskip("numpy")  # comes with torch
 
 from PIL import Image  # noqa: E402 (see above)
 
-from muster_plugins.training.files import read_images  # noqa: E402 (see above)
+from muster_plugins.checks.training.files import read_images  # noqa: E402 (see above)
 
 pytestmark = pytest.mark.torch
 

@@ -21,7 +21,7 @@ from muster.config import Config, Settings
 from muster.model import Action, ServiceState
 from muster.plugins import GROUP, Answer, Plugins, load
 from muster.transition import Effect, Transition
-from muster_plugins.webhook import delivery
+from muster_plugins.notifiers.webhook import delivery
 
 OUT = Transition(
     id="t1",
@@ -208,7 +208,7 @@ async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
 
 
 async def test_what_is_still_to_be_told_to_one_target_is_not_forgotten_for_the_other(plugin, server, monkeypatch):
-    """Notices that nobody asks about any more go first, though they came later."""
+    """RunNotifier that nobody asks about any more go first, though they came later."""
     now = 100.0
     monkeypatch.setattr(delivery, "monotonic", lambda: now)
     monkeypatch.setattr(delivery, "MOST_REMEMBERED", 4)
@@ -383,6 +383,6 @@ async def test_it_works_again_after_it_was_closed(plugin, server):
 
 def test_agents_do_not_pay_for_it():
     """They load the plugin too, but never the HTTP client."""
-    program = "import sys; import muster_plugins.webhook.plugin; print('aiohttp' in sys.modules)"
+    program = "import sys; import muster_plugins.notifiers.webhook.plugin; print('aiohttp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "False\n"

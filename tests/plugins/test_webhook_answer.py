@@ -3,7 +3,7 @@
 import pytest
 
 from muster.transition import ActionOutcome, Effect
-from muster_plugins.webhook.answer import combine, judge_answer
+from muster_plugins.notifiers.webhook.answer import combine, judge_answer
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 

@@ -6,11 +6,11 @@ import pytest
 
 from muster.model import Action, ServiceState
 from muster.transition import Transition
-from muster_plugins.transition_document import transition_document
-from muster_plugins.webhook.alertmanager import alertmanager_alerts
-from muster_plugins.webhook.notice import Notice, cut
-from muster_plugins.webhook.pagerduty import pagerduty_event
-from muster_plugins.webhook.slack import slack_message
+from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alerts
+from muster_plugins.notifiers.webhook.notice import Notice, cut
+from muster_plugins.notifiers.webhook.pagerduty import pagerduty_event
+from muster_plugins.notifiers.webhook.slack import slack_message
+from muster_plugins.shared.transition_document import transition_document
 
 OUT = Transition(
     id="t1",

@@ -11,10 +11,10 @@ from typing import Any
 from muster.config import Config, Settings, load
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_plugins.script.plugin import ScriptSettings
-from muster_plugins.transition_document import transition_document
-from muster_plugins.webhook.settings import WebhookSettings
-from muster_plugins.webhook.signature import key_of, signature_headers
+from muster_plugins.checks.script.plugin import ScriptSettings
+from muster_plugins.notifiers.webhook.settings import WebhookSettings
+from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
+from muster_plugins.shared.transition_document import transition_document
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
 BODY = b'{"node": "gpu-0042"}'

@@ -6,7 +6,7 @@ from muster.config import Config, Settings
 from muster.errors import SettingsError
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_plugins.webhook.settings import Target, WebhookSettings
+from muster_plugins.notifiers.webhook.settings import Target, WebhookSettings
 
 SECRET_URL = "https://hooks.slack.com/services/T0/B0/do-not-show"
 

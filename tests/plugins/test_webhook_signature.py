@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from muster_plugins.webhook.signature import key_of, signature_headers
+from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
 
 BODY = b'{"node": "gpu-0042"}'
 KEY = bytes(range(32))

@@ -5,13 +5,13 @@ from importlib import resources
 
 import pytest
 
-from muster_plugins.xids import catalogue, meaning, switch_catalogue, switch_meaning
+from muster_plugins.shared.xids import catalogue, meaning, switch_catalogue, switch_meaning
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("xid", catalogue()), ("sxid", switch_catalogue())])
 def test_every_code_has_one_row(kind, rows):
     """A second row for a code would silently replace the first."""
-    written = tomllib.loads(resources.files("muster_plugins").joinpath(f"{kind}s.toml").read_text())[kind]
+    written = tomllib.loads(resources.files("muster_plugins.shared").joinpath(f"{kind}s.toml").read_text())[kind]
     assert [row["code"] for row in written] == list(rows)
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from threading import Lock, Thread
 
-from muster_plugins.nvml.session import Session, Unusable
+from muster_plugins.checks.nvml.session import Session, Unusable
 
 session = Session()
 speaking = Lock()

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from muster.model import Inventory, Topology
-from muster_coordinator.node import Node
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.sweeps.planning import in_topology_order
-from muster_plugins.collective.check import GroupParams
-from muster_plugins.collective.table import Row, metrics
-from muster_plugins.nccl import transport as nccl_transport
-from muster_plugins.nccl.environment import profiles
+from muster_plugins.checks.collective.check import GroupParams
+from muster_plugins.checks.collective.table import Row, metrics
+from muster_plugins.shared.nccl import transport as nccl_transport
+from muster_plugins.shared.nccl.environment import profiles
 
 SECRET = "hf_do_not_tell_anybody"
 

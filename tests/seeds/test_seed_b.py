@@ -12,9 +12,9 @@ from PIL import Image
 
 from muster.references import Reference, shipped
 from muster_agent.acceptance.job import detect
-from muster_plugins.collective.check import GroupParams
-from muster_plugins.nccl.environment import profiles
-from muster_plugins.training.task import TaskParams, planned
+from muster_plugins.checks.collective.check import GroupParams
+from muster_plugins.checks.training.task import TaskParams, planned
+from muster_plugins.shared.nccl.environment import profiles
 
 DICE = np.random.default_rng(7)
 

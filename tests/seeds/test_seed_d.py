@@ -9,9 +9,9 @@ import pytest
 from tests.waiting import wait_for
 
 from muster.errors import Unavailable
-from muster_coordinator.client import Client
-from muster_plugins.nccl import transport as nccl_transport
-from muster_plugins.nccl.environment import profiles
+from muster_coordinator.web.client import Client
+from muster_plugins.shared.nccl import transport as nccl_transport
+from muster_plugins.shared.nccl.environment import profiles
 
 QUIET = {"disabled": ["nvml", "kernel_log", "host", "fabric"]}
 """What would look at the machine that the tests run on."""

@@ -33,7 +33,8 @@ from muster.wire.messages import (
     Report,
     Start,
 )
-from muster_coordinator.events import (
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
     Command,
     Event,
     GroupReplySeen,
@@ -50,9 +51,9 @@ from muster_coordinator.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import NodeRecord, Saved
-from muster_coordinator.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.sweep import Sweep
 
@@ -294,14 +295,14 @@ class Promises:
         """What a message about a group that has ended must not change; None for any other."""
         if not isinstance(event, GroupReplySeen) or event.message.group not in self._ended_groups:
             return None
-        was_missing = event.message.node in fleet._sweeping._unheard  # then groups can be formed because it is back
+        was_missing = event.message.node in fleet._sweeps._unheard  # then groups can be formed because it is back
         return None if was_missing else fleet.sweep(event.message.group.rpartition("-")[0])
 
     def check(self, fleet: Fleet, commands: list[Command]) -> None:
         """After a step of the fleet."""
         self._steps += 1
         new = self._formed(commands)
-        sweeps = list(fleet._sweeping.running.values())
+        sweeps = list(fleet._sweeps.running.values())
         taking_part = Counter(node for sweep in sweeps for group in sweep.live.values() for node in group.members)
         assert all(count == 1 for count in taking_part.values()), "a node is in two groups"
         for sweep in sweeps:
@@ -470,7 +471,7 @@ class Agent:
 
     def _members(self, group: str) -> tuple[str, ...]:
         """What the ranks know from their rendezvous."""
-        for sweep in self.world.coordinator.fleet._sweeping.running.values():
+        for sweep in self.world.coordinator.fleet._sweeps.running.values():
             if group in sweep.live:
                 return sweep.live[group].members
         return (self.name,)

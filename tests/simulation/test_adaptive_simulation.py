@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model import Verdict
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 
 Simulate = Callable[..., Any]
 

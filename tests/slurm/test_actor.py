@@ -6,7 +6,7 @@ import pytest
 
 from muster import Effect, Transition
 from muster.config import Config, Settings
-from muster_plugins.slurm.plugin import muster_survey, muster_transition
+from muster_plugins.schedulers.slurm.plugin import muster_survey, muster_transition
 
 
 def config(**settings):

@@ -5,11 +5,11 @@ import pytest
 from muster import Effect, Mark, Transition
 from muster.labels import valid_labels
 from muster.model import ServiceState
-from muster_plugins.slurm.decision import decide
-from muster_plugins.slurm.marks import Hold, hold
-from muster_plugins.slurm.names import Names
-from muster_plugins.slurm.nodes import SlurmNode
-from muster_plugins.slurm.survey import scheduler_node
+from muster_plugins.schedulers.slurm.decision import decide
+from muster_plugins.schedulers.slurm.marks import Hold, hold
+from muster_plugins.schedulers.slurm.names import Names
+from muster_plugins.schedulers.slurm.nodes import SlurmNode
+from muster_plugins.schedulers.slurm.survey import scheduler_node
 
 OURS = "muster:1-7 cordoned: gpu.ecc"
 TEST = "muster-test: collective in group 5f1c"

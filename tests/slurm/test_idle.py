@@ -8,9 +8,9 @@ import pytest
 
 from muster.check import Idleness, IdleProbe
 from muster.config import Config, Settings
-from muster_plugins.programs import NotRun
-from muster_plugins.slurm.idle import Unanswered
-from muster_plugins.slurm.plugin import muster_idle_probes
+from muster_plugins.schedulers.slurm.idle import Unanswered
+from muster_plugins.schedulers.slurm.plugin import muster_idle_probes
+from muster_plugins.shared.programs import NotRun
 
 IDLE, BUSY = Idleness.IDLE, Idleness.BUSY
 OWN: frozenset[int] = frozenset()

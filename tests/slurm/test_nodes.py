@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.slurm.nodes import SlurmNode, read_nodes
+from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 
 HEAD = (
     "NodeName={name} Arch=x86_64 CoresPerSocket=1  CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=3.45 "

@@ -9,11 +9,11 @@ import pytest
 
 from muster import Transition
 from muster.config import Config, Settings
-from muster_agent.resident import RESERVATION_TIMEOUT_S
-from muster_plugins.slurm import plugin
-from muster_plugins.slurm.plugin import muster_reservations, muster_transition
-from muster_plugins.slurm.reservation import Taken
-from muster_plugins.slurm.scontrol import Failed
+from muster_agent.runs.resident import RESERVATION_TIMEOUT_S
+from muster_plugins.schedulers.slurm import plugin
+from muster_plugins.schedulers.slurm.plugin import muster_reservations, muster_transition
+from muster_plugins.schedulers.slurm.reservation import Taken
+from muster_plugins.schedulers.slurm.scontrol import Failed
 
 TEST = "muster-test: collective in group 5f1c"
 

@@ -10,8 +10,8 @@ import pytest
 from muster import Effect, Survey, Transition
 from muster.config import Config, Settings
 from muster.errors import SettingsError, Unavailable
-from muster_plugins.slurm.plugin import muster_configure, muster_survey, muster_transition
-from muster_plugins.slurm.scontrol import Failed, Scontrol
+from muster_plugins.schedulers.slurm.plugin import muster_configure, muster_survey, muster_transition
+from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
 
 CORDON = {"id": "1-7", "node": "gpu1", "before": "IN_SERVICE", "after": "CORDONED", "reason": "r", "at": 1.0}
 

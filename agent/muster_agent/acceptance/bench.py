@@ -11,15 +11,15 @@ from muster.config import Settings
 from muster.model import Inventory, Run
 from muster.references import Reference
 from muster.wire.messages import new_id
-from muster_agent.inventory import completed
-from muster_agent.labels import read_labels
-from muster_agent.launcher import Launcher
-from muster_agent.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
-from muster_agent.planning import memory_limit_bytes, resident_limit_bytes
-from muster_agent.ports import alone
-from muster_agent.resident import Resident
-from muster_agent.runner import Runner
-from muster_agent.selection import Selected
+from muster_agent.acceptance.selection import Selected
+from muster_agent.decide.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
+from muster_agent.runs.inventory import completed
+from muster_agent.runs.labels import read_labels
+from muster_agent.runs.launcher import Launcher
+from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
+from muster_agent.runs.ports import alone
+from muster_agent.runs.resident import Resident
+from muster_agent.runs.runner import Runner
 
 Say = Callable[[str, str], None]
 """Is told the name of a check and how far its run has come."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.config import possible_host
+from muster.addresses import possible_host
 from muster.errors import Refused
 
 SLURM_PORTS = (20_000, 10_000)

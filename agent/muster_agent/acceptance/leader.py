@@ -18,7 +18,6 @@ from muster.connections import BACKLOG, Connections
 from muster.errors import Refused, Unavailable
 from muster.model import Inventory, Run, Verdict
 from muster.wire.messages import new_id
-from muster_agent import findings
 from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
     Abort,
@@ -32,7 +31,8 @@ from muster_agent.acceptance.exchange import (
     Message,
     Ready,
 )
-from muster_agent.selection import Selected
+from muster_agent.acceptance.selection import Selected
+from muster_agent.decide import findings
 
 GRACE_S = 30.0
 """How long after the deadline of a run its member may still speak: the run itself ends by its deadline."""

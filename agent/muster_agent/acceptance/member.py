@@ -21,8 +21,8 @@ from muster_agent.acceptance.exchange import (
     Ready,
 )
 from muster_agent.acceptance.job import Job
-from muster_agent.orders import Place
-from muster_agent.selection import Selected
+from muster_agent.acceptance.selection import Selected
+from muster_agent.decide.orders import Place
 
 _PAUSE_S = 0.2
 

@@ -17,7 +17,7 @@ from muster_agent.acceptance.member import Member
 from muster_agent.acceptance.report import Report, StepReport, report, step_report
 from muster_agent.acceptance.suites import Plan, Step
 from muster_agent.acceptance.terminal import Audience
-from muster_agent.plugins_run import plugins_run
+from muster_agent.runs.plugins_run import plugins_run
 
 _LAST_WORDS_S = 5.0
 

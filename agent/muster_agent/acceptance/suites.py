@@ -13,7 +13,7 @@ from muster.errors import Refused, unknown
 from muster.model import Json
 from muster.toml import shipped_table
 from muster.wire.messages import PluginInfo
-from muster_agent.selection import Selected, find, select_all, select_named
+from muster_agent.acceptance.selection import Selected, find, select_all, select_named
 
 _SUITES = TypeAdapter(dict[str, SuiteSettings])
 

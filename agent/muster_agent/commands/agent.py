@@ -5,8 +5,8 @@ from muster.commands.options import ConfigOption
 from muster.config import Config
 from muster.extras import require_extras
 from muster.plugins import collect_checks, load
-from muster_agent.launcher import launch
-from muster_agent.planning import make_plan
+from muster_agent.runs.launcher import launch
+from muster_agent.runs.plan_settings import make_plan
 
 
 def agent(config_file: ConfigOption = None) -> None:

@@ -28,11 +28,11 @@ from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
 from muster_agent.acceptance.procedure import Accepted, accept
 from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.selection import find
 from muster_agent.acceptance.suites import Asked, Plan, plan_of
 from muster_agent.acceptance.terminal import Audience, Terminal, print_result, print_runs
-from muster_agent.launcher import launch
-from muster_agent.planning import make_plan
-from muster_agent.selection import find
+from muster_agent.runs.launcher import launch
+from muster_agent.runs.plan_settings import make_plan
 
 app = typer.Typer(help="Checks of this machine; no broker or coordinator is needed.", no_args_is_help=True)
 

@@ -1,4 +1,4 @@
-"""A fleet on one host: the parts of muster as child processes, for `muster up` and `muster demo`.
+"""A fleet on one host: `muster demo` and `muster up`.
 
-The parts are started by their command lines and spoken to over HTTP, so nothing here imports the agent.
+Start with `demo.py` and `up.py`; `processes.py` starts and ends what both need.
 """

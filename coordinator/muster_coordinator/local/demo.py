@@ -17,7 +17,6 @@ from typing import Any, TextIO
 
 from muster.errors import Unavailable
 from muster.terminal import say
-from muster_coordinator.client import Client
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
     BACKGROUND_CHECKS,
@@ -32,12 +31,13 @@ from muster_coordinator.local.demo_plan import (
     coordinator_settings,
     named,
 )
-from muster_coordinator.local_token import find_token
-from muster_coordinator.records import NodeView
-from muster_coordinator.reports.progress import News
-from muster_coordinator.reports.result import sweep_report
-from muster_coordinator.sweep_records import SweepRecord
-from muster_coordinator.text import node_table
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.progress import News
+from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.text import node_table
+from muster_coordinator.web.client import Client
+from muster_coordinator.web.local_token import find_token
 
 DEADLINE_S = 240.0
 """On two ordinary cores it takes 40 s; a host that is slow or busy may need several times as long."""

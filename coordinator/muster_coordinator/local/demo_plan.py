@@ -6,8 +6,8 @@ from typing import Any
 
 from muster.errors import Refused
 from muster.model import Health, Json, Severity
-from muster_coordinator.records import NodeView
-from muster_coordinator.sweep_records import SweepRecord
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.sweep_records import SweepRecord
 
 LEAST_NODES = 2
 LEAST_NODES_WITH_FAULTS = 6

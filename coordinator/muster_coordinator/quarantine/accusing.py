@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from muster.model import Action, Severity
-from muster_coordinator.quarantine.case import Case, Sighting
-from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.demand import Demand, Prospect
-from muster_coordinator.quarantine.policy import MOST_REPEATS, Policy
+from muster_coordinator.model.case import Case, Sighting
+from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.demand import Demand, Prospect
+from muster_coordinator.model.policy_row import MOST_REPEATS
+from muster_coordinator.quarantine.policy import Policy
 
 LOST = "node.lost"
 """The finding that stands against a node that is silent; it is the coordinator's own, so its check is `node`."""

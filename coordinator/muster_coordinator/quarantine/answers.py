@@ -3,11 +3,11 @@
 from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import OUT, Case, Hold
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import OUT, Case, Hold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, Answer, NodeNotListed, NodeSurveyed
 from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.drift import Drift, drift
-from muster_coordinator.quarantine.events import ActionEnded, AllTold, Answer, NodeNotListed, NodeSurveyed
 from muster_coordinator.quarantine.moves import Trigger
 
 

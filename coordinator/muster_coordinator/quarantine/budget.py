@@ -4,7 +4,7 @@ Whatever keeps a node away counts, also what we have not done: the budget protec
 """
 
 from muster.quarantine_settings import BudgetSettings
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 from muster_coordinator.quarantine.census import Census
 
 SECONDS_OF_BURST = 1.0

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from muster.errors import Refused, unknown
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 from muster_coordinator.quarantine.census import Census
 
 Rank = tuple[int, float, str]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 
 
 class Census:

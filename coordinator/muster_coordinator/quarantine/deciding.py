@@ -4,13 +4,13 @@ from muster.model import Action as Advice
 from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Transition
+from muster_coordinator.model.case import OUT, Case
+from muster_coordinator.model.demand import Demand, Prospect
+from muster_coordinator.model.quarantine_events import Command, EraseNode, Renewed, SaveCase
 from muster_coordinator.quarantine import repeaters
 from muster_coordinator.quarantine.accusing import accused_of
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.cases import Cases
-from muster_coordinator.quarantine.demand import Demand, Prospect
-from muster_coordinator.quarantine.events import Command, EraseNode, Renewed, SaveCase
 from muster_coordinator.quarantine.mass_event import MassEvents
 from muster_coordinator.quarantine.moves import MOVES, Trigger
 from muster_coordinator.quarantine.policy import Policy

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Effect, Mark, SchedulerNode
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import Case
 
 
 class Drift(StrEnum):

@@ -5,9 +5,9 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from muster.check import PLUGINS_LOADED, AnyCheck
-from muster_coordinator.baselines import COMPARED
-from muster_coordinator.conduct import Misconduct
-from muster_coordinator.quarantine.charge import Proof
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.normal.baselines import COMPARED
 
 _OF_ANY_RUN = (
     "plugins.failed",

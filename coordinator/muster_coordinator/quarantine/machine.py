@@ -9,15 +9,10 @@ from typing import Any
 
 from muster.model import Name, ServiceState, Verdict, format_instant, parse_instant
 from muster.quarantine_settings import QuarantineSettings
-from muster_coordinator.quarantine import trials
-from muster_coordinator.quarantine.accusing import charges_against, sighted
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.answers import Answers
-from muster_coordinator.quarantine.case import OUT, Case
-from muster_coordinator.quarantine.cases import waits
-from muster_coordinator.quarantine.charge import Charge
-from muster_coordinator.quarantine.deciding import Deciding
-from muster_coordinator.quarantine.events import (
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import OUT, Case
+from muster_coordinator.model.charge import Charge
+from muster_coordinator.model.quarantine_events import (
     Beginning,
     Command,
     Event,
@@ -35,11 +30,17 @@ from muster_coordinator.quarantine.events import (
     TestEnded,
     TimePassed,
 )
+from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
+from muster_coordinator.quarantine import trials
+from muster_coordinator.quarantine.accusing import charges_against, sighted
+from muster_coordinator.quarantine.answers import Answers
+from muster_coordinator.quarantine.cases import waits
+from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.moves import Trigger
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.requests import Requests
 from muster_coordinator.quarantine.switching import state_in_mode
-from muster_coordinator.quarantine.view import CaseView, QuarantineView, case_view, view_of
+from muster_coordinator.quarantine.view import case_view, view_of
 
 
 class Quarantine:

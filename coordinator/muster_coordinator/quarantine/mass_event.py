@@ -8,17 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from operator import itemgetter
 
-from muster.model import Data, Instant
 from muster.quarantine_settings import MassEventSettings
+from muster_coordinator.model.quarantine_events import MassEvent
 from muster_coordinator.quarantine.budget import share_of
-
-
-class MassEvent(Data):
-    """A cause that many nodes share: a finding's code, how many have it, and since when that is too many."""
-
-    cause: str
-    nodes: int
-    since: Instant
 
 
 class MassEvents:

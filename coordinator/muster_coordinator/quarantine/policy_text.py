@@ -6,8 +6,9 @@ from types import MappingProxyType
 from muster.conditions import in_words
 from muster.model import format_instant
 from muster.table import table
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.policy import Policy, Row
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.rehearsal import Rehearsal
 
 MOST_LISTED = 50

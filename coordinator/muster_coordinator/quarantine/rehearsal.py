@@ -7,14 +7,14 @@ was silent, and budgets, holds and freezes are not: each of them hangs on other 
 from dataclasses import dataclass, field
 
 from muster.model import Run, Severity
-from muster_coordinator.health import Evidence
+from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.model.case import Sighting
+from muster_coordinator.model.charge import Charge
+from muster_coordinator.model.demand import Demand
+from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.quarantine.accusing import sighted
-from muster_coordinator.quarantine.case import Sighting
-from muster_coordinator.quarantine.charge import Charge
-from muster_coordinator.quarantine.charges import charges_of
-from muster_coordinator.quarantine.demand import Demand
 from muster_coordinator.quarantine.policy import Policy, why_spared
-from muster_coordinator.records import NodeFinding
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import ReturnSettings
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 
 DAY_S = 86_400.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.quarantine.events import Beginning, Renewed, Step, step_of
+from muster_coordinator.model.quarantine_events import Beginning, Renewed, Step, step_of
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
 

@@ -2,9 +2,8 @@
 
 from muster.errors import Refused
 from muster.model import ServiceState
-from muster_coordinator.quarantine.case import Case, Hold
-from muster_coordinator.quarantine.deciding import Deciding
-from muster_coordinator.quarantine.events import (
+from muster_coordinator.model.case import Case, Hold
+from muster_coordinator.model.quarantine_events import (
     Asked,
     FreezeLifted,
     HoldRequested,
@@ -13,6 +12,7 @@ from muster_coordinator.quarantine.events import (
     Request,
     SaveRequest,
 )
+from muster_coordinator.quarantine.deciding import Deciding
 from muster_coordinator.quarantine.moves import MOVES, Trigger
 
 

@@ -1,7 +1,7 @@
 """What is to be done about an event, as it gathers while the event is taken in."""
 
 from muster.model import Json
-from muster_coordinator.quarantine.events import Alarm, Command, Note
+from muster_coordinator.model.quarantine_events import Alarm, Command, Note
 
 
 class Saying:

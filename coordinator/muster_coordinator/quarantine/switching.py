@@ -1,7 +1,7 @@
 """What becomes of decisions that were made in another mode."""
 
 from muster.model import ServiceState
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 
 PRETENDED = frozenset({ServiceState.HELD, ServiceState.CORDONED, ServiceState.PROBATION})
 """The states of a dry run that count no more when it is over."""

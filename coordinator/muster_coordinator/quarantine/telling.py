@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from muster.model import ServiceState
 from muster.transition import ActionOutcome, Effect, Transition
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.events import Act, ActionEnded, Command, SaveAction
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, Command, SaveAction
 
 
 class Telling:

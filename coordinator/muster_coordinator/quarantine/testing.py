@@ -2,15 +2,12 @@
 
 from muster.model import Json, ServiceState, Verdict
 from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.model.case import Case, Trial
+from muster_coordinator.model.demand import Demand
+from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, StartTest
 from muster_coordinator.quarantine import trials
-from muster_coordinator.quarantine.case import Case, Trial
 from muster_coordinator.quarantine.cases import Cases
-from muster_coordinator.quarantine.demand import Demand
-from muster_coordinator.quarantine.events import StartTest
 from muster_coordinator.quarantine.saying import Saying
-
-LEAST_PARTNERS = 3
-"""What is slow shows in comparison only: beside a node and its partner, another pair must take part in a sweep."""
 
 
 class Testing:

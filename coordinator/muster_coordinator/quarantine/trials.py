@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from muster.model import Name, Verdict
 from muster.quarantine_settings import AcceptanceTest
-from muster_coordinator.quarantine.case import Case, Question, Test, Trial
+from muster_coordinator.model.case import Case, Question, Test, Trial
 
 LONGEST_PAUSE_S = 3600.0
 """Rounds that bring a node no further come ever more rarely: it may work for hours still, or wait for its repair."""

@@ -1,55 +1,17 @@
 """What is decided about the nodes and about the fleet as a whole, for people to see."""
 
 from collections.abc import Iterable
-from typing import Literal
 
-from muster.model import Data, Instant, Name, ServiceState
+from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import OUT, Case
+from muster_coordinator.model.quarantine_events import MassEvent
+from muster_coordinator.model.quarantine_views import CaseView, DomainView, QuarantineView
 from muster_coordinator.quarantine import repeaters
-from muster_coordinator.quarantine.actions import Action, Outcome
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.case import OUT, Case
 from muster_coordinator.quarantine.census import Census
-from muster_coordinator.quarantine.mass_event import MassEvent
 from muster_coordinator.quarantine.policy import Policy
-
-
-class CaseView(Case):
-    """A node's case, what came of its last transition at each actor, and what must be before it is back.
-
-    - `rounds`: so many rounds of tests it must pass in a row
-    - `back_at`: a node that is CORDONED is not tested before; None where it is in another state
-    - `spared`: which errors take it not out, and why
-    - `needs_person`: why it comes back only when somebody releases it; empty when it comes back by itself
-    """
-
-    outcomes: dict[Name, Outcome] = {}
-    rounds: int
-    back_at: Instant | None = None
-    spared: tuple[str, ...] = ()
-    needs_person: str = ""
-
-
-class DomainView(Data):
-    """A failure domain of which nodes are away: how many it has, how many are away, how many may be."""
-
-    name: str
-    nodes: int
-    away: int
-    limit: int
-
-
-class QuarantineView(Data):
-    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service."""
-
-    mode: Literal["observe", "dry-run", "enforce"]
-    nodes: int
-    away: int
-    limit: int
-    per_minute: float
-    held: tuple[Name, ...]
-    frozen: tuple[MassEvent, ...]
-    domains: tuple[DomainView, ...]
 
 
 def case_view(

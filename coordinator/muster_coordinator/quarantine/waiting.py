@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import takewhile
 
+from muster_coordinator.model.case import Case
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.case import Case
 from muster_coordinator.quarantine.cases import Cases, rank, waits
 from muster_coordinator.quarantine.mass_event import MassEvents
 

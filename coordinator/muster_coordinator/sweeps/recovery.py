@@ -4,9 +4,9 @@ from enum import StrEnum
 
 from muster.model import Verdict
 from muster.wire.messages import Abort
-from muster_coordinator.events import Announce, Command, SaveGroup, SaveSweep, SendCommand
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, SendCommand
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
 from muster_coordinator.sweeps.group import RELEASE_TTL_S
 from muster_coordinator.sweeps.member import verdict_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from muster_coordinator.sweep_records import GroupState
+from muster_coordinator.model.sweep_records import GroupState
 from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import Group
 

@@ -8,7 +8,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.cron import Cron
 
 GRACE_S = 600.0

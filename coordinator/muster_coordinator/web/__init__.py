@@ -1,1 +1,4 @@
-"""The HTTP API: a thin layer over the fleet, the store and the pipeline. Decides nothing about nodes or sweeps."""
+"""The HTTP API: a thin layer over the fleet, the store and the pipeline, and the client that commands use.
+
+Decides nothing about nodes or sweeps. Start with `routes.py`; `guard.py` says who may use the API.
+"""

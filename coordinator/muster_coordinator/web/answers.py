@@ -9,7 +9,7 @@ from typing import TypeVar
 from aiohttp import web
 from pydantic import BaseModel
 
-from muster_coordinator.paging import Page, make_cursor, read_cursor
+from muster_coordinator.store.paging import Page, make_cursor, read_cursor
 from muster_coordinator.web.requests import PageQuery
 
 Item = TypeVar("Item")

@@ -23,9 +23,10 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
-from muster.config import LOOPBACK, HttpSettings, Settings, read_secret
+from muster.addresses import LOOPBACK
+from muster.config import HttpSettings, Settings, read_secret
 from muster.errors import SettingsError
-from muster_coordinator import local_token
+from muster_coordinator.web import local_token
 from muster_coordinator.web.problems import Problem
 
 OPEN = frozenset({"/healthz", "/readyz"})

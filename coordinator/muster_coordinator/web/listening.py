@@ -9,7 +9,7 @@ import socket
 
 from aiohttp import web
 
-from muster_coordinator.stream import Listener, Stream
+from muster_coordinator.runtime.stream import Listener, Stream
 
 QUIET_S = 15.0
 """A comment is sent after this much silence, so that both ends notice when the other is gone."""

@@ -10,20 +10,19 @@ from aiohttp import web
 from muster.errors import unknown
 from muster.model import ServiceState
 from muster.transition import Effect
-from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.events import (
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
     HoldRequested,
     NodeForgotten,
     ReleaseRequested,
     Request,
 )
-from muster_coordinator.quarantine.view import CaseView
-from muster_coordinator.quarantine_views import BudgetView
-from muster_coordinator.store import Store
-from muster_coordinator.surveying import Surveying
+from muster_coordinator.model.quarantine_views import BudgetView, CaseView
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.store.store import Store
 from muster_coordinator.web.answers import answer, page
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
@@ -41,7 +40,7 @@ class QuarantineApi:
 
     pipeline: Pipeline
     store: Store
-    surveying: Surveying
+    poller: ActorPoller
 
     def routes(self) -> list[web.RouteDef]:
         """Every route; the docstring of its method says what it answers."""
@@ -117,9 +116,9 @@ class QuarantineApi:
         log.info("quarantine_request", **event.model_dump(mode="json"))
 
     def _budget(self) -> web.Response:
-        fleet, surveying = self.pipeline.fleet, self.surveying
-        unheard = surveying.unheard(fleet.present)
-        return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=surveying.actors, unheard=unheard))
+        fleet, poller = self.pipeline.fleet, self.poller
+        unheard = poller.unheard(fleet.present)
+        return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=poller.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:
         return self._known(request.match_info["node"])

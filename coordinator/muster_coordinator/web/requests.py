@@ -12,10 +12,10 @@ from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
-from muster_coordinator.history import HistoryFilter
-from muster_coordinator.reports.exports import Format
-from muster_coordinator.store import RunFilter
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
+from muster_coordinator.store.history import HistoryFilter
+from muster_coordinator.store.store import RunFilter
+from muster_coordinator.views.sweeps.exports import Format
 from muster_coordinator.web.problems import Problem, validated
 
 MAX_ITEMS = 1_000

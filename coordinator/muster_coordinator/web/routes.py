@@ -11,7 +11,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from muster.errors import unknown
 from muster.references import shipped
 from muster.wire.messages import new_id
-from muster_coordinator.events import (
+from muster_coordinator.model.baselines import BaselineView
+from muster_coordinator.model.events import (
     BaselineReset,
     Event,
     ReferenceRemoved,
@@ -20,16 +21,17 @@ from muster_coordinator.events import (
     SweepAbortRequested,
     SweepRequested,
 )
-from muster_coordinator.history import history
-from muster_coordinator.link import Link
-from muster_coordinator.metrics import Figures
-from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.records import BaselineView, NodeView, ReferenceRecord
-from muster_coordinator.reports.explanation import explain
-from muster_coordinator.reports.exports import FORMS
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.history import history
+from muster_coordinator.store.store import Store
+from muster_coordinator.views.sweeps.explanation import explain
+from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import answer, answer_large, page
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from muster import http_server
-from muster.config import split_address
+from muster.addresses import split_address
 from muster.connections import Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard

@@ -16,7 +16,7 @@ from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance import leader as leader_module
 from muster_agent.acceptance.exchange import Connection, Done, Hello, Join, Measure, Message
 from muster_agent.acceptance.leader import Leader
-from muster_agent.selection import Selected
+from muster_agent.acceptance.selection import Selected
 
 ALONE, TOGETHER = 0, 1
 """The numbers of the steps."""

@@ -9,10 +9,11 @@ from muster.model import Action as Advice
 from muster.model import ServiceState, Severity, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, QuarantineSettings, ReturnSettings
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.events import (
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.model.quarantine_events import (
     Act,
     ActionEnded,
     Alarm,
@@ -36,7 +37,7 @@ from muster_coordinator.quarantine.events import (
     TimePassed,
 )
 from muster_coordinator.quarantine.machine import Quarantine
-from muster_coordinator.quarantine.policy import Policy, Row
+from muster_coordinator.quarantine.policy import Policy
 
 NOW = 1_000_000.0
 

@@ -8,11 +8,11 @@ import pytest
 from muster.model import ServiceState, Severity, Verdict, format_instant
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.demand import Prospect
+from muster_coordinator.model.policy_row import MOST_REPEATS, Row
+from muster_coordinator.model.quarantine_events import EvidenceChanged, Note, TestEnded
 from muster_coordinator.quarantine.accusing import MOST_SIGHTINGS, sighted
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.demand import Prospect
-from muster_coordinator.quarantine.events import EvidenceChanged, Note, TestEnded
-from muster_coordinator.quarantine.policy import MOST_REPEATS, Row
 
 Of = Callable[..., list[Any]]
 

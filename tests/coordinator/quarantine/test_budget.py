@@ -8,8 +8,8 @@ import pytest
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Effect, Mark
+from muster_coordinator.model.charge import Proof
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.charge import Proof
 
 Of = Callable[..., list[Any]]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.model import ServiceState, Severity, Verdict
 from muster.quarantine_settings import ReturnSettings
-from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.model.quarantine_events import EvidenceChanged
 
 Of = Callable[..., list[Any]]
 

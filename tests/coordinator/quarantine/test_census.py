@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from muster.model import ServiceState
 from muster.transition import Mark, SchedulerNode
-from muster_coordinator.quarantine.case import Case
+from muster_coordinator.model.case import Case
 from muster_coordinator.quarantine.cases import Cases
 
 views = st.dictionaries(

@@ -9,7 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.charge import Proof
+from muster_coordinator.model.charge import Proof
 
 Of = Callable[..., list[Any]]
 

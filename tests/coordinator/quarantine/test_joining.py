@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, BudgetSettings, ReturnSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.events import EvidenceChanged, NodeNotListed
+from muster_coordinator.model.quarantine_events import EvidenceChanged, NodeNotListed
 
 Of = Callable[..., list[Any]]
 

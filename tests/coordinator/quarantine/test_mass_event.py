@@ -8,10 +8,10 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.events import EvidenceChanged
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.model.quarantine_events import EvidenceChanged
 from muster_coordinator.quarantine.mass_event import MassEvents
-from muster_coordinator.quarantine.policy import Row
 
 Of = Callable[..., list[Any]]
 

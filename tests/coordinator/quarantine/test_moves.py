@@ -9,8 +9,8 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.events import NodeNotListed
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.quarantine_events import NodeNotListed
 from muster_coordinator.quarantine.moves import MOVES, Trigger
 
 STATES = {state.name[0]: state for state in ServiceState}

@@ -9,8 +9,8 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.events import HoldRequested, ReleaseRequested, SaveRequest
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.quarantine_events import HoldRequested, ReleaseRequested, SaveRequest
 
 NOW = 1_000_000.0
 

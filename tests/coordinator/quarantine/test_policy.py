@@ -3,8 +3,9 @@
 import pytest
 
 from muster.model import Action, Severity
-from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.policy import Policy, Row
+from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.quarantine.policy import Policy
 
 NOW = 10_000.0
 

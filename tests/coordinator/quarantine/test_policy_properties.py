@@ -4,11 +4,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from muster.model import Action, Finding, Run, Severity, Verdict
-from muster_coordinator.health import Evidence
-from muster_coordinator.quarantine.charge import Charge, Proof
-from muster_coordinator.quarantine.charges import charges_of
-from muster_coordinator.quarantine.policy import Policy, Row
-from muster_coordinator.quarantine.policy_file import shipped_rows
+from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 CHECKS = ("gemm", "nvml")
 CODES = ("gemm.slow", "gemm.corrupt", "nvml.xid", "nvml.too_hot")

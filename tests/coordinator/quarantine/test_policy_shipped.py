@@ -9,12 +9,13 @@ import pytest
 from muster import plugins
 from muster.config import Config, Settings
 from muster.model import Action, Severity
-from muster_coordinator.quarantine.charge import Charge, Proof
+from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.contradictions import pointless_rows
 from muster_coordinator.quarantine.known_findings import known_findings
-from muster_coordinator.quarantine.policy import Policy, Row
-from muster_coordinator.quarantine.policy_file import shipped_rows
-from muster_plugins import xids
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_plugins.shared import xids
 
 AGENT = Path(__file__).parents[3] / "agent" / "muster_agent"
 POLICY = Policy(shipped_rows())

@@ -9,7 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import ReturnSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.events import NodeNotListed
+from muster_coordinator.model.quarantine_events import NodeNotListed
 
 Of = Callable[..., list[Any]]
 

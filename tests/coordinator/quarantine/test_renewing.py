@@ -8,8 +8,8 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.events import ActionEnded, AllTold, Renewed, SaveAction
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, Renewed, SaveAction
 
 Of = Callable[..., list[Any]]
 

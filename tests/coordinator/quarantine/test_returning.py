@@ -8,7 +8,7 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
-from muster_coordinator.quarantine.events import Note, TestEnded
+from muster_coordinator.model.quarantine_events import Note, TestEnded
 from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
 
 Of = Callable[..., list[Any]]

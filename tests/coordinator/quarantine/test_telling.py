@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import ServiceState
 from muster.transition import Effect, Mark
-from muster_coordinator.quarantine.events import ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold
 
 Of = Callable[..., list[Any]]
 

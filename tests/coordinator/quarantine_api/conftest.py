@@ -14,19 +14,19 @@ from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings
 from muster.transition import ActionOutcome, Effect, Survey
 from muster.wire.messages import InventoryReport, PluginInfo, Presence, Report
-from muster_coordinator.acting import Acting
 from muster_coordinator.daemon import Shell
-from muster_coordinator.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Pipeline
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
-from muster_coordinator.thinning import Thinning
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.store import Store
 from muster_coordinator.web.guard import Access, Right
 from muster_coordinator.web.server import application, listen
 
@@ -163,10 +163,10 @@ async def api(tmp_path, rules):
         pipeline,
         link,
         Stream(3),
-        Notices(plugins),
-        Acting(plugins, pipeline.feed, pipeline.calm),
-        Surveying(plugins, 3600.0, pipeline.take),
-        Thinning(store.database, settings.store, pipeline.clock, pipeline.feed),
+        RunNotifier(plugins),
+        TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
+        ActorPoller(plugins, 3600.0, pipeline.take),
+        Retention(store.database, settings.store, pipeline.clock, pipeline.feed),
     )
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), Access("any", Right.CHANGE, "")), listener):

@@ -5,7 +5,7 @@ from tests.coordinator.restart.lives import NODES, Lives, acts, inventory
 
 from muster.config import Settings
 from muster.transition import Effect
-from muster_coordinator.store import Store
+from muster_coordinator.store.store import Store
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.model import Finding, Inventory, Run, Severity, Verdict
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
-from muster_coordinator.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.quarantine.events import Act, ActionEnded, AllTold
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_file import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES = ("n1", "n2", "n3", "n4")
 CHECK = CheckInfo(

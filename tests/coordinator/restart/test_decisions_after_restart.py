@@ -5,9 +5,9 @@ from tests.coordinator.restart.lives import NODES, acts, inventory, ordered, pre
 
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect
-from muster_coordinator.events import SaveStep, Ticked
-from muster_coordinator.quarantine.events import Act, ActionEnded, ReleaseRequested, SaveAction, SaveCase
-from muster_coordinator.store import RUNS_TO_RESTORE
+from muster_coordinator.model.events import SaveStep, Ticked
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, ReleaseRequested, SaveAction, SaveCase
+from muster_coordinator.store.store import RUNS_TO_RESTORE
 
 
 async def test_a_fleet_that_is_well_begins_quietly(lives):

@@ -5,11 +5,11 @@ from tests.coordinator.restart.lives import NODES, acts, presence
 from muster.config import StoreSettings
 from muster.model import ServiceState
 from muster.transition import Effect
-from muster_coordinator.events import SaveStep, Ticked
-from muster_coordinator.quarantine.events import Beginning
+from muster_coordinator.model.events import SaveStep, Ticked
+from muster_coordinator.model.quarantine_events import Beginning
 from muster_coordinator.quarantine.replay import first_difference
-from muster_coordinator.stored_cases import read_log
-from muster_coordinator.thinning import Thinning
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.stored_cases import read_log
 
 DAY = 86_400.0
 
@@ -47,7 +47,7 @@ async def test_what_is_left_when_the_old_part_has_gone_can_be_gone_through(lives
     await live_for_days(lives, 3)
     whole = await stored_log(lives)
     keep = StoreSettings(keep_days=1.5)
-    await Thinning(lives.store.database, keep, lambda: lives.now, lambda _: None).thin()
+    await Retention(lives.store.database, keep, lambda: lives.now, lambda _: None).thin()
     left = await stored_log(lives)
     assert left == whole[-len(left) :]
     assert len(left) < len(whole)

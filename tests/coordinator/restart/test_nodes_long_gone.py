@@ -7,12 +7,12 @@ from tests.coordinator.restart.lives import inventory, presence
 from muster.config import StoreSettings
 from muster.model import ServiceState
 from muster.transition import Effect, Mark, SchedulerNode
-from muster_coordinator.events import RetentionEnded
-from muster_coordinator.quarantine.events import HoldRequested, NodeNotListed, NodeSurveyed
+from muster_coordinator.model.events import RetentionEnded
+from muster_coordinator.model.quarantine_events import HoldRequested, NodeNotListed, NodeSurveyed
 from muster_coordinator.quarantine.replay import first_difference
-from muster_coordinator.stored_cases import read_log
-from muster_coordinator.tables import CASES, LEVELS, NODES, RUNS, STREAMS
-from muster_coordinator.thinning import Thinning
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.stored_cases import read_log
+from muster_coordinator.store.tables import CASES, LEVELS, NODES, RUNS, STREAMS
 
 DAY = 86_400.0
 KEEP = StoreSettings(keep_days=10, keep_findings_days=100)
@@ -21,9 +21,9 @@ KEEP = StoreSettings(keep_days=10, keep_findings_days=100)
 async def thin(lives):
     """Thins as the coordinator does, which is told what to remember no more."""
     ended: list[RetentionEnded] = []
-    await Thinning(lives.store.database, KEEP, lambda: lives.now, ended.append).thin()
+    await Retention(lives.store.database, KEEP, lambda: lives.now, ended.append).thin()
     await lives.feed(*ended)
-    await Thinning(lives.store.database, KEEP, lambda: lives.now, ended.append).thin()
+    await Retention(lives.store.database, KEEP, lambda: lives.now, ended.append).thin()
 
 
 async def list_nodes(lives, *nodes, actor="kubernetes"):

@@ -13,9 +13,9 @@ from muster.plugins import Plugins
 from muster.transition import Effect, Mark, SchedulerNode, Survey
 from muster.wire.messages import PluginInfo
 from muster_coordinator.daemon import serve
-from muster_coordinator.events import Ticked
-from muster_coordinator.quarantine.events import ActionEnded
-from muster_coordinator.surveying import Surveying
+from muster_coordinator.model.events import Ticked
+from muster_coordinator.model.quarantine_events import ActionEnded
+from muster_coordinator.runtime.actor_poller import ActorPoller
 
 
 class Scheduler:
@@ -64,7 +64,7 @@ async def take_surveys(lives, **answers):
         await lives.feed(*seen)
 
     schedulers = {name: Scheduler(answer) for name, answer in answers.items()}
-    await Surveying(plugins(Settings(), **schedulers), 60.0, take, lives.fleet.listed()).survey()
+    await ActorPoller(plugins(Settings(), **schedulers), 60.0, take, lives.fleet.listed()).survey()
 
 
 async def test_who_has_left_in_between_has_left(lives):

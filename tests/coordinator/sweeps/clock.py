@@ -6,10 +6,10 @@ from typing import Any
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings
-from muster_coordinator.node import Node
-from muster_coordinator.sweep_records import SweepRecord, SweepState
+from muster_coordinator.evidence.node import Node
+from muster_coordinator.model.sweep_records import SweepRecord, SweepState
+from muster_coordinator.runtime.settings.timetable import timetable_of
 from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
-from muster_coordinator.timetable_settings import timetable_of
 
 HOUR, DAY = 3600.0, 86_400.0
 START = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()

@@ -6,10 +6,18 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings
 from muster.model import Inventory
 from muster.wire.messages import InventoryReport, Join
-from muster_coordinator.events import Command, InventorySeen, LogNotBegun, SaveNode, SaveSweep, SendCommand, Ticked
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.records import Saved
-from muster_coordinator.timetable_settings import timetable_of
+from muster_coordinator.model.events import (
+    Command,
+    InventorySeen,
+    LogNotBegun,
+    SaveNode,
+    SaveSweep,
+    SendCommand,
+    Ticked,
+)
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.runtime.settings.timetable import timetable_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 NOTHING = Saved()

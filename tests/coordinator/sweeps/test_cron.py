@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from muster.errors import SettingsError
-from muster_coordinator.timetable_settings import read_cron
+from muster_coordinator.runtime.settings.timetable import read_cron
 
 BERLIN = "Europe/Berlin"
 

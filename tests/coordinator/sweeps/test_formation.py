@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster_coordinator.localize.probe import Probe
-from muster_coordinator.sweep_records import Blame
+from muster_coordinator.model.probes import Probe
+from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.formation import MAX_REFORMED, Formation, form_again, formations, without
 
 TRIO = Formation(("a", "b", "c"), "by lot", by_rail=True)

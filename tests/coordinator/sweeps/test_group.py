@@ -8,9 +8,9 @@ import pytest
 from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress, Ready
-from muster_coordinator.events import Command, SendCommand, Ticked
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import Ending, GroupState
+from muster_coordinator.model.events import Command, SendCommand, Ticked
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import Ending, GroupState
 from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     FORMING_S,

@@ -2,9 +2,9 @@
 
 from muster.model import Verdict
 from muster.wire.messages import Abort
-from muster_coordinator.events import Announce, SaveGroup, SaveSweep
-from muster_coordinator.orders import Orders
-from muster_coordinator.sweep_records import (
+from muster_coordinator.model.events import Announce, SaveGroup, SaveSweep
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import (
     Ending,
     FailedNode,
     GroupRecord,

@@ -1,6 +1,6 @@
 """One round while it goes on."""
 
-from muster_coordinator.orders import Orders
+from muster_coordinator.model.orders import Orders
 from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import Group, MemberLost, Task
 from muster_coordinator.sweeps.round import Round

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.coordinator.sweeps.clock import DAY, HOUR, NIGHTLY, START, Clock, past, scheduled, timetable
 
-from muster_coordinator.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.schedule import GRACE_S
 from muster_coordinator.sweeps.timetable import Due, PassedOver
 

@@ -15,17 +15,17 @@ from muster.http_server import serving
 from muster.model import Inventory
 from muster.plugins import Plugins
 from muster.wire.messages import InventoryReport, Presence, Report
-from muster_coordinator.acting import Acting
 from muster_coordinator.daemon import Shell
-from muster_coordinator.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.link import Link
-from muster_coordinator.notices import Notices
-from muster_coordinator.pipeline import Pipeline
-from muster_coordinator.store import Store
-from muster_coordinator.stream import Stream
-from muster_coordinator.surveying import Surveying
-from muster_coordinator.thinning import Thinning
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.store import Store
 from muster_coordinator.web.guard import Access, Right
 from muster_coordinator.web.server import application, listen
 
@@ -75,10 +75,13 @@ async def api(tmp_path, access):
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
-    thinning = Thinning(store.database, settings.store, pipeline.clock, pipeline.feed)
+    retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
-    acting, surveying = Acting(plugins, pipeline.feed, pipeline.calm), Surveying(plugins, 3600.0, pipeline.take)
-    shell = Shell(pipeline, link, Stream(3), Notices(plugins), acting, surveying, thinning)
+    dispatcher, poller = (
+        TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
+        ActorPoller(plugins, 3600.0, pipeline.take),
+    )
+    shell = Shell(pipeline, link, Stream(3), RunNotifier(plugins), dispatcher, poller, retention)
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), access), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:

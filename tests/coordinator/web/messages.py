@@ -5,7 +5,7 @@ import time
 from muster.check import CheckInfo, Needs
 from muster.model import Json, Run, Verdict
 from muster.wire.messages import Report
-from muster_coordinator.events import ReportSeen
+from muster_coordinator.model.events import ReportSeen
 
 
 def check_info(name, scope, objective=None):

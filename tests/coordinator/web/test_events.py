@@ -9,8 +9,8 @@ import pytest
 from tests.coordinator.web.messages import report
 
 from muster.model import Run, Verdict
-from muster_coordinator.events import Announce
-from muster_coordinator.stream import CATCH_UP_S, CHUNK_BYTES, MOST_LISTENERS, REMEMBERED, Stream
+from muster_coordinator.model.events import Announce
+from muster_coordinator.runtime.stream import CATCH_UP_S, CHUNK_BYTES, MOST_LISTENERS, REMEMBERED, Stream
 
 
 async def read_events(response, count):
@@ -91,7 +91,7 @@ async def test_a_listener_that_is_too_slow_is_cut_off():
 
 async def test_the_log_of_events_is_bounded_in_bytes(monkeypatch):
     """Large events replace earlier ones; the last event is kept at any size."""
-    monkeypatch.setattr("muster_coordinator.stream.REMEMBERED_BYTES", 10_000)
+    monkeypatch.setattr("muster_coordinator.runtime.stream.REMEMBERED_BYTES", 10_000)
     stream = Stream(1)
     with stream.listen(None, lambda: None) as listener:
         for number in range(100):

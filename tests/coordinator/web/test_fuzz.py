@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from yarl import URL
 
-from muster_coordinator.paging import make_cursor
+from muster_coordinator.store.paging import make_cursor
 
 ROUNDS = 3
 """How often each query and each field of a body gets a random odd value."""

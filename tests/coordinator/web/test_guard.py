@@ -9,8 +9,8 @@ from aiohttp import web
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
 from muster.quarantine_settings import QuarantineSettings
-from muster_coordinator.local_token import NAME, find_token
 from muster_coordinator.web.guard import Access, Right, access_of, guard
+from muster_coordinator.web.local_token import NAME, find_token
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.server import listen
 
@@ -194,7 +194,7 @@ def test_a_taken_port_is_named():
 async def test_the_liveness_probe_fails_while_storing_hangs(api, monkeypatch):
     """It passes again when storing continues."""
     goes_on = asyncio.Event()
-    monkeypatch.setattr("muster_coordinator.pipeline.STUCK_S", 0.3)
+    monkeypatch.setattr("muster_coordinator.runtime.pipeline.STUCK_S", 0.3)
     monkeypatch.setattr(api.store, "write", lambda _commands: goes_on.wait())
     async with asyncio.timeout(20):
         while (await api.ask("GET", "/healthz"))[0].status == 200:

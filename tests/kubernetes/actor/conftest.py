@@ -6,9 +6,9 @@ import pytest
 
 from muster import ActionOutcome, SchedulerNode, Survey, Transition
 from muster.config import Config, Settings
-from muster_plugins.kubernetes import plugin
-from muster_plugins.kubernetes.node import Node
-from muster_plugins.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes import plugin
+from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 AT = 1_800_000_000.0
 """2027-01-15T08:00:00Z"""

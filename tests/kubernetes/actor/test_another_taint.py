@@ -3,8 +3,8 @@
 import pytest
 
 from muster import Effect, Mark
-from muster_plugins.kubernetes.api_error import ApiError
-from muster_plugins.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.api_error import ApiError
+from muster_plugins.schedulers.kubernetes.client import Client
 
 PATCHES = ("no old taint", "the mark with the new one", "the new taint", "the condition")
 

@@ -14,7 +14,7 @@ from benchmarks.kubernetes_standin.server import StandIn
 from muster import Effect
 from muster.config import Config, Settings
 from muster.errors import Unavailable
-from muster_plugins.kubernetes import connection, plugin
+from muster_plugins.schedulers.kubernetes import connection, plugin
 
 ACCOUNT = "system:serviceaccount:muster:muster-coordinator"
 
@@ -258,7 +258,7 @@ WITHOUT_THE_CLIENT = """
 import asyncio, sys
 sys.modules["kubernetes_asyncio"] = None
 from muster.config import Config, Settings
-from muster_plugins.kubernetes import plugin
+from muster_plugins.schedulers.kubernetes import plugin
 table = {"plugins": {"kubernetes": {"enabled": True, "actor": {"enabled": len(sys.argv) > 1}}}}
 config = Config(Settings.model_validate(table))
 print(len(plugin.muster_idle_probes(config)), asyncio.run(plugin.muster_survey(config)))

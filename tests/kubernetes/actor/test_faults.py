@@ -6,7 +6,7 @@ from benchmarks.kubernetes_standin.resources import EVENTS
 
 from muster import Effect, Mark
 from muster.errors import Unavailable
-from muster_plugins.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.client import Client
 
 STEPS = {
     "read": ("get", "/api/v1/nodes/read"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster_plugins.kubernetes.marks import OurMark
-from muster_plugins.kubernetes.patches import Form, patches
+from muster_plugins.schedulers.kubernetes.marks import OurMark
+from muster_plugins.schedulers.kubernetes.patches import Form, patches
 
 OURS = {"key": "muster.dev/quarantine", "effect": "NoSchedule"}
 OTHERS = {"key": "example.com/slow", "effect": "PreferNoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from muster import Effect
-from muster_plugins.kubernetes.proxy import proxy_for
+from muster_plugins.schedulers.kubernetes.proxy import proxy_for
 
 
 class Proxy:

@@ -6,8 +6,8 @@ import yaml
 
 from muster import Effect
 from muster.errors import Unavailable
-from muster_plugins.kubernetes import rbac
-from muster_plugins.kubernetes.calls import (
+from muster_plugins.schedulers.kubernetes import rbac
+from muster_plugins.schedulers.kubernetes.calls import (
     CREATE_EVENT,
     LIST_NODES,
     OF_THE_COORDINATOR,

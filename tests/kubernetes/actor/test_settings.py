@@ -4,7 +4,7 @@ import pytest
 
 from muster.config import Config, Settings
 from muster.errors import SettingsError
-from muster_plugins.kubernetes.plugin import muster_configure
+from muster_plugins.schedulers.kubernetes.plugin import muster_configure
 
 WRONG = {
     "an effect that evicts": ({"taint": "a:NoExecute"}, "taint", "others evict pods"),

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from benchmarks.kubernetes_standin import credentials
 
-from muster_plugins.kubernetes import rbac
-from muster_plugins.kubernetes.api import ApiServer, ServiceAccount
-from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
-from muster_plugins.kubernetes.enrolment.authority import Authority
-from muster_plugins.kubernetes.enrolment.enrolling import Enrolment
-from muster_plugins.kubernetes.enrolment.signer import Signer, serving, token_review
+from muster_plugins.schedulers.kubernetes import rbac
+from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount
+from muster_plugins.schedulers.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
+from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority
+from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment
+from muster_plugins.schedulers.kubernetes.enrolment.signer import Signer, serving, token_review
 
 SIGNER = "system:serviceaccount:muster:muster-signer"
 

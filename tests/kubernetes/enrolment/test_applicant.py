@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE, NODE_KEY, NotEntitled, node_of
+from muster_plugins.schedulers.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE, NODE_KEY, NotEntitled, node_of
 
 
 def review(**changes) -> bytes:

@@ -15,10 +15,10 @@ import pytest
 from cryptography import x509
 from tests.waiting import wait_for
 
-from muster_plugins.kubernetes.enrolment import enrolling
-from muster_plugins.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
-from muster_plugins.kubernetes.enrolment.authority import LIFETIME, utc_now
-from muster_plugins.kubernetes.enrolment.enrolling import Enrolment, NotEnrolled, keep_enrolled
+from muster_plugins.schedulers.kubernetes.enrolment import enrolling
+from muster_plugins.schedulers.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE
+from muster_plugins.schedulers.kubernetes.enrolment.authority import LIFETIME, utc_now
+from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, NotEnrolled, keep_enrolled
 
 
 class Enough(Exception):

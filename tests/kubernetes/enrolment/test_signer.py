@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from muster_plugins.kubernetes.enrolment.applicant import AUDIENCE
-from muster_plugins.kubernetes.enrolment.authority import utc_now
-from muster_plugins.kubernetes.enrolment.enrolling import NotEnrolled, enrol
-from muster_plugins.kubernetes.enrolment.signer import MOST_BYTES, PATH, Signer, serving
+from muster_plugins.schedulers.kubernetes.enrolment.applicant import AUDIENCE
+from muster_plugins.schedulers.kubernetes.enrolment.authority import utc_now
+from muster_plugins.schedulers.kubernetes.enrolment.enrolling import NotEnrolled, enrol
+from muster_plugins.schedulers.kubernetes.enrolment.signer import MOST_BYTES, PATH, Signer, serving
 
 KEY = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
@@ -109,7 +109,7 @@ async def test_large_requests_are_refused(standin, ask):
 
 async def test_a_slow_request_occupies_no_place(signer, authority_files, ask, monkeypatch):
     """A request that does not end is refused in time, and other requests of that address are answered then."""
-    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.ANSWERED_WITHIN_S", 0.2)
+    monkeypatch.setattr("muster_plugins.schedulers.kubernetes.enrolment.signer.ANSWERED_WITHIN_S", 0.2)
     context = ssl.create_default_context(cafile=authority_files / "tls.crt")
     port = int(signer.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
@@ -122,7 +122,7 @@ async def test_a_slow_request_occupies_no_place(signer, authority_files, ask, mo
 
 async def test_silent_connections_keep_nobody_out(authority, authority_files, signer_tls, monkeypatch):
     """Without a certificate each day, a fleet loses its broker: whoever reaches the signer may open what it likes."""
-    monkeypatch.setattr("muster_plugins.kubernetes.enrolment.signer.MOST_CONNECTIONS", 10)
+    monkeypatch.setattr("muster_plugins.schedulers.kubernetes.enrolment.signer.MOST_CONNECTIONS", 10)
     monkeypatch.setattr("muster.http_server.HANDSHAKE_S", 0.2)
     context = ssl.create_default_context(cafile=authority_files / "tls.crt")
     async with serving(Signer(authority, lambda _token: b""), "127.0.0.1:0", signer_tls) as url:

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.errors import EX_UNAVAILABLE
-from muster_plugins.kubernetes.calls import ASK_RIGHTS
+from muster_plugins.schedulers.kubernetes.calls import ASK_RIGHTS
 
 LOOK = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}
 

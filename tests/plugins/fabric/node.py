@@ -8,10 +8,10 @@ from typing import cast
 from muster import Config, Context, Device, Measurement
 from muster.config import Settings
 from muster.references import applicable, shipped
-from muster_plugins.fabric import check as fabric
-from muster_plugins.fabric.check import judge
-from muster_plugins.fabric.counters import COUNTERS
-from muster_plugins.no_params import NoParams
+from muster_plugins.checks.fabric import check as fabric
+from muster_plugins.checks.fabric.check import judge
+from muster_plugins.checks.fabric.counters import COUNTERS
+from muster_plugins.shared.no_params import NoParams
 
 GPU = Device(index=0, uuid="GPU-0", model="NVIDIA H200")
 

@@ -9,9 +9,9 @@ from muster import Config, Measurement, Skip
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
-from muster_plugins.fabric import check as fabric
-from muster_plugins.fabric.check import FabricSettings, judge
-from muster_plugins.fabric.reading import FabricReading
+from muster_plugins.checks.fabric import check as fabric
+from muster_plugins.checks.fabric.check import FabricSettings, judge
+from muster_plugins.checks.fabric.reading import FabricReading
 
 
 def test_nothing_there_and_nothing_expected_is_skipped(node):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_plugins.fabric.counters import COUNTERS
+from muster_plugins.checks.fabric.counters import COUNTERS
 
 
 @pytest.mark.parametrize(

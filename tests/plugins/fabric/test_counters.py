@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_plugins.fabric.counters import COUNTERS, HOUR_S, LastHour, saturated
+from muster_plugins.checks.fabric.counters import COUNTERS, HOUR_S, LastHour, saturated
 
 NAME = "out_of_sequence"
 

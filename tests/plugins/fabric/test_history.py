@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster_plugins.fabric.history import FLAP_WINDOW_S, FabricHistory, PortHistory
-from muster_plugins.fabric.sysfs import Port
+from muster_plugins.checks.fabric.history import FLAP_WINDOW_S, FabricHistory, PortHistory
+from muster_plugins.checks.fabric.sysfs import Port
 
 UP = Port(device="mlx5_0", number=1, state="ACTIVE", phys_state="LinkUp", rate_gbitps=400)
 DOWN = UP.model_copy(update={"state": "DOWN", "phys_state": "Polling", "rate_gbitps": 10})

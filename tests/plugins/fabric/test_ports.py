@@ -3,7 +3,7 @@
 import pytest
 from tests.plugins.fabric.node import bring_up, take_down
 
-from muster_plugins.fabric import sysfs as fabric_sysfs
+from muster_plugins.checks.fabric import sysfs as fabric_sysfs
 
 
 def test_a_port_that_was_active_has_four_minutes_to_come_back(tree, node):

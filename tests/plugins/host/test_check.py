@@ -12,10 +12,10 @@ from muster import Config, Context, Device, Measurement, Skip
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.references import applicable, shipped
-from muster_plugins.host import check as host
-from muster_plugins.host.check import judge, measure
-from muster_plugins.host.look import CannotTell, Look, NotHere
-from muster_plugins.no_params import NoParams
+from muster_plugins.checks.host import check as host
+from muster_plugins.checks.host.check import judge, measure
+from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.shared.no_params import NoParams
 
 
 def here(*devices: Device, expected_gpus: int | None = None) -> Context:
@@ -116,8 +116,8 @@ def test_an_agent_that_is_not_root_can_look():
         "from types import SimpleNamespace\n"
         "from muster import Config\n"
         "from muster.config import Settings\n"
-        "from muster_plugins.host import check as host\n"
-        "from muster_plugins.no_params import NoParams\n"
+        "from muster_plugins.checks.host import check as host\n"
+        "from muster_plugins.shared.no_params import NoParams\n"
         "(check,) = host.muster_checks(Config(Settings()))\n"
         "here = SimpleNamespace(devices=(), expected_gpus=None)\n"
         "check.measure(NoParams(), here)  # what Python loads late may be out of reach afterwards\n"

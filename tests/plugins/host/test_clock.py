@@ -6,7 +6,7 @@ import pytest
 from tests.plugins.host.looking import NONE, judged
 
 from muster import Measurement
-from muster_plugins.host import clock as host_clock
+from muster_plugins.checks.host import clock as host_clock
 
 
 def test_the_clock_of_this_machine_can_be_read():

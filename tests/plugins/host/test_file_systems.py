@@ -9,8 +9,8 @@ from tests.plugins.host.looking import NONE, judged, write
 
 from muster import Measurement
 from muster.references import applicable, shipped
-from muster_plugins.host import file_systems as host_file_systems
-from muster_plugins.host.file_systems import FileSystems, FileSystemsReading, Mount, mounts, writable_by_fstab
+from muster_plugins.checks.host import file_systems as host_file_systems
+from muster_plugins.checks.host.file_systems import FileSystems, FileSystemsReading, Mount, mounts, writable_by_fstab
 
 
 class Disks:

@@ -3,8 +3,8 @@
 import pytest
 from tests.plugins.host.looking import GPUS, NONE, here, judged, write
 
-from muster_plugins.host import kernel as host_kernel
-from muster_plugins.host.look import CannotTell, NotHere
+from muster_plugins.checks.host import kernel as host_kernel
+from muster_plugins.checks.host.look import CannotTell, NotHere
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from tests.plugins.host.looking import GPUS, NONE, judged, write
 
 from muster import Measurement
-from muster_plugins.host import memory as host_memory
-from muster_plugins.host.look import CannotTell, NotHere
+from muster_plugins.checks.host import memory as host_memory
+from muster_plugins.checks.host.look import CannotTell, NotHere
 
 
 @pytest.mark.parametrize(

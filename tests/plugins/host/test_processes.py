@@ -6,9 +6,9 @@ import pytest
 from tests.plugins.host.looking import NONE, judged, write
 
 from muster import Measurement
-from muster_plugins.host import processes as host_processes
-from muster_plugins.host.look import CannotTell
-from muster_plugins.host.processes import DRIVER_NAMES, Processes, ProcessesReading
+from muster_plugins.checks.host import processes as host_processes
+from muster_plugins.checks.host.look import CannotTell
+from muster_plugins.checks.host.processes import DRIVER_NAMES, Processes, ProcessesReading
 
 
 class Procfs:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.plugins.host.looking import GPUS, NONE, judged, write
 
-from muster_plugins.host import services as host_services
-from muster_plugins.host.look import CannotTell, NotHere
+from muster_plugins.checks.host import services as host_services
+from muster_plugins.checks.host.look import CannotTell, NotHere
 
 SHOW = """\
 LoadState={fm_load}

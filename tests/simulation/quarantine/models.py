@@ -6,15 +6,10 @@ from dataclasses import dataclass, field
 
 from muster.model import Health
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.health import Evidence
-from muster_coordinator.quarantine.actions import Action
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.events import (
-    Command,
-    EraseNode,
-    SaveAction,
-    SaveCase,
-)
+from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveAction, SaveCase
 
 OWN_CHECKS = ("gemm", "kernel_log", "nvml")
 CODES = {"gemm": "gemm.slow", "kernel_log": "kernel_log.xid", "nvml": "nvml.gone", "collective": "collective.slow"}

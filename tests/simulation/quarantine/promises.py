@@ -8,14 +8,10 @@ from tests.simulation.quarantine.models import Entry
 
 from muster.model import ServiceState
 from muster.transition import Mark, Transition
+from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.quarantine_events import Act, Command, SaveAction
 from muster_coordinator.quarantine.budget import Budget
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.charges import charges_of
-from muster_coordinator.quarantine.events import (
-    Act,
-    Command,
-    SaveAction,
-)
 
 if TYPE_CHECKING:
     from tests.simulation.quarantine.world import World

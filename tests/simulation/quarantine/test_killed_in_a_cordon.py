@@ -8,7 +8,7 @@ import pytest
 
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
-from muster_coordinator.quarantine.events import ReleaseRequested
+from muster_coordinator.model.quarantine_events import ReleaseRequested
 
 Simulate = Callable[..., Any]
 

@@ -15,10 +15,12 @@ from tests.simulation.quarantine.promises import Promises
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
-from muster_coordinator.quarantine.case import Case
-from muster_coordinator.quarantine.charge import Proof
-from muster_coordinator.quarantine.charges import charges_of
-from muster_coordinator.quarantine.events import (
+from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.policy_row import Row
+from muster_coordinator.model.quarantine_events import (
     Act,
     ActionEnded,
     AllTold,
@@ -38,8 +40,7 @@ from muster_coordinator.quarantine.events import (
     step_of,
 )
 from muster_coordinator.quarantine.machine import Quarantine
-from muster_coordinator.quarantine.policy import Policy, Row
-from muster_coordinator.records import NodeFinding
+from muster_coordinator.quarantine.policy import Policy
 
 POLICY = Policy(
     (

@@ -9,7 +9,7 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Mark
-from muster_coordinator.quarantine.events import FreezeLifted, HoldRequested, NodeLongGone, ReleaseRequested
+from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeLongGone, ReleaseRequested
 from muster_coordinator.quarantine.repeaters import needs_a_person
 
 CHECKS = ("collective", "gemm", "kernel_log", "nvml")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster_coordinator.quarantine.events import Beginning, Step
+from muster_coordinator.model.quarantine_events import Beginning, Step
 from muster_coordinator.quarantine.replay import first_difference
 
 Simulate = Callable[..., Any]

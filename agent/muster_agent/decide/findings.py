@@ -1,0 +1,198 @@
+"""The findings `run.*`: what becomes of a run that gives no measurement. All are pure.
+
+That a run broke says nothing about the hardware, so none of them is an ERROR.
+"""
+
+import os
+import re
+import signal
+import traceback
+
+from pydantic import TypeAdapter, ValidationError
+
+from muster.model import Finding, Json, Severity
+from muster_agent.decide.orders import Exit
+
+_TRACEBACK_CHARACTERS = 4096
+_SUMMARY_CHARACTERS = 500
+
+KEPT_CHARACTERS = 200
+"""Of the code and of the summary of each finding in a result that is too large to send."""
+
+_BROKEN = frozenset({"run.raised", "run.out_of_memory", "run.killed", "run.exited"})
+"""The findings that say what ended a rank without a result."""
+
+_JSON = TypeAdapter[Json](Json)
+
+_THROWN = re.compile(r"^terminate called after throwing an instance of '(.+)'(?:\n\s*what\(\):\s*(.*))?", re.MULTILINE)
+"""What the C++ runtime prints about an exception that nothing catches, before it aborts the process."""
+
+_TERMINATED = re.compile(
+    r"^terminate called (?:after throwing an instance of|recursively|without an active exception)", re.MULTILINE
+)
+"""The start of that line, or all of it. When two threads throw at once, the second one aborts the process before or
+while the first one prints what it has thrown (`__verbose_terminate_handler` of libstdc++, vterminate.cc)."""
+
+
+def _unknown(code: str, summary: str, evidence: Json) -> Finding:
+    return Finding(code=f"run.{code}", summary=summary, severity=Severity.UNKNOWN, evidence=evidence)
+
+
+def skipped(reason: str) -> Finding:
+    """The check says that there is nothing to measure here."""
+    return Finding(code="run.skipped", summary=reason, severity=Severity.SKIPPED)
+
+
+def preempted(reason: str) -> Finding:
+    """The run was stopped because something else matters more."""
+    return Finding(code="run.preempted", summary=f"stopped: {reason}", severity=Severity.SKIPPED)
+
+
+def raised(error: BaseException) -> Finding:
+    """The check raised an exception; a MemoryError is `run.out_of_memory`.
+
+    The exception's attribute `evidence` becomes part of the finding's evidence, if it is a mapping of JSON.
+    """
+    text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+    if isinstance(error, MemoryError):
+        return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
+    first_line, *_ = [*str(error).splitlines(), ""]  # what follows may be a whole C++ stack; it is in the traceback
+    evidence = {**_own_evidence(error), "traceback": text}
+    return _unknown("raised", f"{type(error).__name__}: {first_line}"[:_SUMMARY_CHARACTERS], evidence)
+
+
+def _own_evidence(error: BaseException) -> Json:
+    try:
+        return _JSON.validate_python(getattr(error, "evidence", {}))
+    except ValidationError:
+        return {}
+
+
+def not_judged(metrics: list[str]) -> Finding:
+    """There is no reference for what was measured, so that nothing says whether it is good."""
+    return Finding(
+        code="run.not_judged",
+        summary=f"measured, but no reference judges it: {', '.join(metrics)}",
+        severity=Severity.INFO,
+        evidence={"metrics": [*metrics]},
+    )
+
+
+def unprepared(plugin: str, error: str) -> Finding:
+    """A plugin could not set the run's environment up, so what was measured may not be what was meant."""
+    return Finding(
+        code="plugins.failed",
+        summary=f"plugin {plugin} could not prepare the run: {error}",
+        severity=Severity.UNKNOWN,
+        evidence={"plugin": plugin, "error": error},
+    )
+
+
+def timeout(timeout_s: float) -> Finding:
+    """The run did not end by its deadline."""
+    return _unknown("timeout", f"not done within {timeout_s:g} s", {"timeout_s": timeout_s})
+
+
+def lost(rank: int) -> Finding:
+    """A process of the job is gone, or silent for longer than its run may take."""
+    return _unknown("lost", f"the process with rank {rank} was lost during the run", {"rank": rank})
+
+
+def hung(summary: str, evidence: Json) -> Finding:
+    """The resident process does not answer."""
+    return _unknown("hung", summary, evidence)
+
+
+def garbage(error: Exception) -> Finding:
+    """A child has broken the protocol; of a ValidationError the first thing that is wrong is told."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    else:
+        detail = str(error)
+    return _unknown("garbage", f"the run's process broke the protocol: {detail}", {})
+
+
+def ended_without_result(ending: Exit, *, memory_ran_out: bool, output: str = "") -> Finding:
+    """A child ended by itself and gave no result; `output` is the end of what it wrote.
+
+    If a thread of a library threw an exception and aborted the process, this is `run.raised`, not `run.killed`: gloo
+    and NCCL do so when a peer leaves or sends garbage, which is no crash of this node.
+    """
+    evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
+    if ending.status is None:
+        return _unknown("exited", f"the run's process could not be started or watched: {ending.error}", evidence)
+    code = os.waitstatus_to_exitcode(ending.status)
+    if code >= 0:
+        return _unknown("exited", f"the run's process exited with code {code} without a result", {"code": code})
+    name = _signal_name(-code)
+    if -code == signal.SIGABRT and _TERMINATED.search(output):
+        return _unknown("raised", _thrown(output)[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
+    if memory_ran_out and -code == signal.SIGKILL:
+        return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
+    return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
+
+
+def _thrown(output: str) -> str:
+    """What a library has thrown, with its text, if the process still printed that before it was aborted."""
+    if thrown := _THROWN.search(output):
+        return f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
+    return "a library terminated the process from a thread of its own"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def after_the_end(ending: Exit) -> list[Finding]:
+    """What there is to say of any run that has ended: what it left behind and what cannot be killed."""
+    found = []
+    if ending.left:
+        found.append(leftovers([*ending.left.values()]))
+    if ending.stuck:
+        pids = ", ".join(str(pid) for pid in ending.stuck)
+        found.append(
+            _unknown("unkillable", f"processes do not die when killed: {pids}", {"pids": [*ending.stuck]}),
+        )
+    return found
+
+
+def leftovers(names: list[str]) -> Finding:
+    """Processes outlived the run that started them; they have been killed."""
+    return Finding(
+        code="run.leftovers",
+        summary=f"the run left {len(names)} process{'es' if len(names) != 1 else ''} behind",
+        severity=Severity.INFO,
+        evidence={"names": [*names]},
+    )
+
+
+def with_peers_met(finding: Finding, met: Json) -> Finding:
+    """The finding with the group that the rank had met as evidence, if the finding says what ended the rank."""
+    if finding.code not in _BROKEN:
+        return finding
+    return finding.model_copy(update={"evidence": {**finding.evidence, "met": met}})
+
+
+def shorten(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
+    """The start of each finding, after a finding `run.oversized`: the results of `size` bytes are too large to send."""
+    summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
+    short = (
+        finding.model_copy(
+            update={
+                "evidence": {},
+                "code": finding.code[:KEPT_CHARACTERS],
+                "summary": finding.summary[:KEPT_CHARACTERS],
+            }
+        )
+        for finding in found
+    )
+    return (_unknown("oversized", summary, {}), *short)
+
+
+def with_tail(finding: Finding, tail: str) -> Finding:
+    """The finding with the end of the run's output as evidence, if there was any."""
+    return finding.model_copy(update={"evidence": {**finding.evidence, "output": tail}}) if tail else finding

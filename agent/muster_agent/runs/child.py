@@ -1,0 +1,251 @@
+"""What goes on in a forked child: it measures, judges and says so in JSON, one object to a line.
+
+A child of role RUN gets one Assignment, answers `{"result": RankResult}` and ends. The one of role RESIDENT answers
+question after question until the daemon closes its end: `{"assignment": …}` in the same way, `{"inventory": true}`
+with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids], "afresh": …}` with `{"idleness": …, "why":
+text}`, `{"reserve": purpose}` and `{"give_back": true}` with `{"problem": text or null}`. Told to `{"watch":
+[checks]}`, it says `{"due": check}` from then on whenever a watch of theirs returns. While it measures, a child says
+`{"progress": text}`, and at the rendezvous `{"ready": true}`, upon which it waits for `{"go": true}`.
+"""
+
+import fcntl
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import pydantic_core
+
+from muster.check import AnyCheck, Rendezvous, Skip
+from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
+from muster.plugins import Answer, Plugins
+from muster.references import Reference, applicable
+from muster_agent.decide import findings
+from muster_agent.decide.orders import Assignment, Place
+from muster_agent.runs import process
+from muster_agent.runs.sharing import Sharing
+
+RUN = "run"
+RESIDENT = "resident"
+
+WATCH_PAUSE_S = 1.0
+"""How long a watch rests after it has fired, so that a storm of events is told once a second."""
+
+_DYING_S = 1.0
+"""How long what was killed may take to be gone; a process in a call of the kernel that hangs never is."""
+
+_SIOCGIFADDR = 0x8915
+
+
+def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket, listen_fd: int | None) -> None:
+    """The role of a child that carries out one assignment."""
+    line = Line(control)
+    assignment = Assignment.model_validate(line.hear()["assignment"])
+    line.say({"result": carry_out(plugins, checks, RunContext(assignment, line, listen_fd))})
+
+
+def reside(
+    plugins: Plugins,
+    checks: Mapping[str, AnyCheck],
+    sharing: Sharing,
+    control: socket.socket,
+    _listen_fd: int | None,
+) -> None:
+    """The role of the long-lived child."""
+    line = Line(control)
+    while question := line.hear():
+        match question:
+            case {"assignment": assignment}:
+                process.reap()  # not while a probe may wait for a program of its own
+                context = RunContext(Assignment.model_validate(assignment), line, None)
+                result = carry_out(plugins, checks, context)
+                line.say({"result": _without_leftovers(result)})
+            case {"inventory": _}:
+                answers, failed = _contributed(plugins, "muster_inventory")
+                inventory = next((answer.value for answer in answers if answer.value is not None), Inventory())
+                line.say({"inventory": inventory, "failed": failed})
+            case {"idleness": own, "afresh": afresh}:
+                # The daemon may not have heard yet which process this one is.
+                idleness, why = sharing.idleness(frozenset([*own, os.getpid()]), afresh=afresh)
+                line.say({"idleness": idleness, "why": why})
+            case {"reserve": purpose}:
+                line.say({"problem": sharing.reserve(purpose)})
+            case {"give_back": _}:
+                line.say({"problem": sharing.give_back()})
+            case {"watch": names}:
+                for name in names:
+                    Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
+
+
+class Line:
+    """The child's end of the control socket."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._heard = control.makefile("rb")
+        self._turn = Lock()
+
+    def hear(self) -> dict[str, Any]:
+        """The next thing the daemon says; nothing at all once it has closed its end."""
+        line = self._heard.readline()
+        heard: dict[str, Any] = pydantic_core.from_json(line) if line else {}
+        return heard
+
+    def say(self, message: dict[str, Any]) -> None:
+        line = pydantic_core.to_json(message, inf_nan_mode="null") + b"\n"
+        with self._turn:  # a watch speaks whenever it likes
+            self._control.sendall(line)
+
+
+class RunContext:
+    """The Context of a check, in the child that runs it."""
+
+    def __init__(self, assignment: Assignment, line: Line, listen_fd: int | None) -> None:
+        self.assignment = assignment
+        self.node = assignment.node
+        self.devices: tuple[Device, ...] = assignment.devices
+        self.expected_gpus = assignment.expected_gpus
+        self.scratch: Path = assignment.scratch
+        self.timeout_s = assignment.timeout_s
+        self._line = line
+        self._listen_fd = listen_fd
+
+    def progress(self, text: str) -> None:
+        self._line.say({"progress": text})
+
+    def rendezvous(self) -> Rendezvous:
+        place = self.assignment.place
+        if place is None:
+            raise RuntimeError("a run of scope NODE has no rendezvous")
+        self._line.say({"ready": True})
+        self._line.hear()
+        return Rendezvous(
+            rank=place.rank,
+            local_rank=place.local_rank,
+            world_size=place.world_size,
+            master_addr=place.master_addr,
+            master_port=place.master_port,
+            listen_fd=self._listen_fd,
+        )
+
+
+def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunContext) -> RankResult:
+    """Prepares, measures and judges. Whatever the check raises becomes a finding."""
+    check = checks[context.assignment.check]
+    found: list[Finding] = []
+    measurement = Measurement()
+    started = time.monotonic()
+    try:
+        context.scratch.mkdir(parents=True)  # here, because on a full disk it is the run that fails
+        found += _prepare(plugins, check, context)
+        measurement = _measured(check, context)
+        rows = applicable(context.assignment.references, check.name, measurement.facts)
+        found += check.judge(measurement, rows)
+        found += _not_judged(check, measurement, rows, context)
+    except Skip as skip:
+        found.append(findings.skipped(str(skip)))
+    except Exception as error:
+        found.append(findings.raised(error))
+    skipped = any(finding.code == "run.skipped" for finding in found)
+    return RankResult(
+        rank=context.assignment.place.rank if context.assignment.place else 0,
+        verdict=Verdict.SKIPPED if skipped else verdict_of(tuple(found)),
+        findings=tuple(found[:MOST_NAMES]),
+        metrics=measurement.metrics,
+        facts=measurement.facts,
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _prepare(plugins: Plugins, check: AnyCheck, context: RunContext) -> list[Finding]:
+    os.environ["MUSTER_RUN"] = context.assignment.run
+    if context.assignment.place is not None:
+        os.environ.update(environment(context.assignment.place))
+    _, failed = _contributed(plugins, "muster_prepare_run", check=check, context=context)
+    return [findings.unprepared(plugin, error) for plugin, error in failed.items()]
+
+
+def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[Answer], dict[str, str]]:
+    """What the plugins answer, and by name what was wrong with those that failed at it."""
+    failed_before = {info.name for info in plugins.failed}
+    answers = plugins.contribute(hook, **arguments)
+    return answers, {info.name: info.error or "" for info in plugins.failed if info.name not in failed_before}
+
+
+def _measured(check: AnyCheck, context: RunContext) -> Measurement:
+    measurement = check.measure(check.params.model_validate(context.assignment.params), context)
+    if not isinstance(measurement, Measurement):
+        raise TypeError(f"measure returned {type(measurement).__name__}, not Measurement")
+    return measurement
+
+
+def _not_judged(
+    check: AnyCheck, measurement: Measurement, rows: Mapping[str, Reference], context: RunContext
+) -> list[Finding]:
+    """Names what should be judged and has no reference, once for a node: its first rank has the numbers of its run."""
+    place = context.assignment.place
+    if place is not None and place.local_rank > 0:
+        return []
+    metrics = [name for name in check.judged if name not in rows and _is_measured(measurement.metrics.get(name))]
+    return [findings.not_judged(metrics)] if metrics else []
+
+
+def _is_measured(value: Metric) -> bool:
+    return any(one is not None for one in (value if isinstance(value, list) else [value]))
+
+
+def _watch(check: AnyCheck, line: Line) -> None:
+    """Says whenever there is something to measure; a watch that raises is over, and the check keeps its cadence."""
+    assert check.watch is not None, "the daemon asks for those that there are"
+    try:
+        while True:
+            check.watch()
+            line.say({"due": check.name})
+            time.sleep(WATCH_PAUSE_S)
+    except Exception as error:
+        line.say({"unwatched": check.name, "error": f"{type(error).__name__}: {error}"})
+
+
+def _without_leftovers(result: RankResult) -> RankResult:
+    """Kills what a check has started in the resident child and not ended itself, and says so."""
+    names = process.end_descendants(_DYING_S)
+    if not names:
+        return result
+    return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})
+
+
+def environment(place: Place) -> dict[str, str]:
+    """The standard variables of torch for a rank. An interface that the environment names already stays."""
+    variables = {
+        "RANK": str(place.rank),
+        "WORLD_SIZE": str(place.world_size),
+        "LOCAL_RANK": str(place.local_rank),
+        "LOCAL_WORLD_SIZE": str(place.local_world_size),
+        "MASTER_ADDR": place.master_addr,
+        "MASTER_PORT": str(place.master_port),
+    }
+    interface = os.environ.get("GLOO_SOCKET_IFNAME") or interface_towards(place.master_addr)
+    return variables | ({"GLOO_SOCKET_IFNAME": interface} if interface else {})
+
+
+def interface_towards(host: str) -> str | None:
+    """The network interface whose IPv4 address this machine uses to reach `host`; None when there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 9))  # sends nothing: the kernel only chooses a route
+        except OSError:
+            return None
+        address = probe.getsockname()[0]
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            try:
+                reply = fcntl.ioctl(probe, _SIOCGIFADDR, request)
+            except OSError:  # an interface without an IPv4 address
+                continue
+            if socket.inet_ntoa(reply[20:24]) == address:
+                return name
+    return None

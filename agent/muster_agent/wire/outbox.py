@@ -1,0 +1,202 @@
+"""Runs that wait until the coordinator has stored them, in SQLite.
+
+Numbers are given once in a stream and never again. A database that cannot be read is moved aside and a new one, which
+is a new stream, begins. The database is written without waiting for the disk at every run, so a loss of power can take
+the last rows with it; as their numbers may be known to the coordinator, numbering goes on well above them after a boot.
+"""
+
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from muster.errors import Unavailable
+from muster.model import Run
+from muster.wire.messages import new_id
+from muster_agent.decide import findings
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS run (seq INTEGER PRIMARY KEY AUTOINCREMENT, "check" TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS run_by_check ON run ("check", seq);
+CREATE TABLE IF NOT EXISTS dropped ("check" TEXT PRIMARY KEY, count INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+MAX_RUN_BYTES = 256 * 1024
+"""A larger run would not fit into a message with others; it is kept without its measurement."""
+
+KEPT_FINDINGS = 200
+"""How many findings of a run that is too large are kept."""
+
+NUMBERS_SKIPPED_AFTER_BOOT = 10_000
+
+log = structlog.get_logger()
+
+
+class Outbox:
+    """The outbox in the database at `path`; at most `limit` runs are kept, more only if each is of another check.
+
+    Unavailable when the file cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, limit: int, boot: str) -> None:
+        self._limit = limit
+        self._unsaved: Counter[str] = Counter()
+        try:
+            self._database = _open(path)
+            self.stream = self._about("stream", new_id())
+            self._skip_lost_numbers(boot)
+        except sqlite3.OperationalError as error:
+            raise Unavailable(f"cannot use the outbox {path}: {error}") from None
+
+    def close(self) -> None:
+        self._database.close()
+
+    def append(self, run: Run) -> Run | None:
+        """The run with its number, once it is kept; None when it could not be written, which counts as dropped."""
+        stored = _shorten_to_fit(run)
+        try:
+            with self._database as database:
+                row = database.execute(
+                    'INSERT INTO run ("check", body) VALUES (?, ?)', (run.check, stored.model_dump_json())
+                )
+                self._make_room()
+        except sqlite3.Error as error:
+            log.error("outbox_not_written", check=run.check, run=run.id, error=str(error))
+            self._unsaved[run.check] += 1
+            return None
+        assert row.lastrowid is not None
+        return stored.model_copy(update={"seq": row.lastrowid})
+
+    def pending(self, after: int, limit: int, limit_bytes: int) -> list[Run]:
+        """The oldest runs with numbers above `after`: at most `limit`, of about `limit_bytes` as JSON."""
+        runs: list[Run] = []
+        size = 0
+        for seq, body in self._database.execute(
+            "SELECT seq, body FROM run WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+        ).fetchall():
+            size += len(body.encode())
+            if runs and size > limit_bytes:
+                break
+            runs.extend(self._read(seq, body))
+        return runs
+
+    def before(self, seq: int) -> int:
+        """The number of the last run before `seq` that is still kept; 0 when there is none."""
+        return int(self._scalar("SELECT coalesce(max(seq), 0) FROM run WHERE seq < ?", seq))
+
+    def kept_through(self, seq: int) -> int:
+        """How many runs up to and including `seq` are still kept."""
+        return int(self._scalar("SELECT count(*) FROM run WHERE seq <= ?", seq))
+
+    def acknowledge(self, stream: str, through: int) -> bool:
+        """Forgets the runs up to and including `through`; False for another stream, an unknown number, a full disk."""
+        if stream != self.stream or through > self.last:
+            return False
+        try:
+            with self._database as database:
+                database.execute("DELETE FROM run WHERE seq <= ?", (through,))
+        except sqlite3.Error as error:  # a full disk, perhaps; what is kept and sent again harms nobody
+            log.error("outbox_not_written", error=str(error))
+            return False
+        return True
+
+    @property
+    def last(self) -> int:
+        """The last number that was given."""
+        return int(self._scalar("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'run'"))
+
+    def __len__(self) -> int:
+        return int(self._scalar("SELECT count(*) FROM run"))
+
+    def dropped(self) -> dict[str, int]:
+        """By check, how many runs had to be given up since the database was made."""
+        counts = Counter(dict(self._database.execute('SELECT "check", count FROM dropped').fetchall()))
+        return dict(counts + self._unsaved)
+
+    def _make_room(self) -> None:
+        """Drops the oldest run of the check that has most, as long as there are too many and it has more than one."""
+        while len(self) > self._limit:
+            check, count, oldest = self._database.execute(
+                'SELECT "check", count(*), min(seq) FROM run GROUP BY "check" ORDER BY count(*) DESC, min(seq) LIMIT 1'
+            ).fetchone()
+            if count == 1:
+                return
+            self._drop(oldest, check)
+
+    def _drop(self, seq: int, check: str) -> None:
+        self._database.execute("DELETE FROM run WHERE seq = ?", (seq,))
+        self._database.execute(
+            'INSERT INTO dropped VALUES (?, 1) ON CONFLICT ("check") DO UPDATE SET count = count + 1', (check,)
+        )
+
+    def _read(self, seq: int, body: str) -> list[Run]:
+        """The run of a row, if an older version has not written what this one cannot read."""
+        try:
+            return [Run.model_validate_json(body).model_copy(update={"seq": seq})]
+        except ValidationError as error:
+            log.error("outbox_row_dropped", seq=seq, error=str(error))
+        with self._database:
+            self._drop(seq, str(self._scalar('SELECT "check" FROM run WHERE seq = ?', seq)))
+        return []
+
+    def _skip_lost_numbers(self, boot: str) -> None:
+        if self._about("boot", boot) == boot:
+            return
+        with self._database as database:
+            database.execute("UPDATE sqlite_sequence SET seq = seq + ?", (NUMBERS_SKIPPED_AFTER_BOOT,))
+            database.execute("UPDATE about SET value = ? WHERE name = 'boot'", (boot,))
+
+    def _about(self, name: str, first: str) -> str:
+        """A fact about the database; `first` when it was not known yet."""
+        with self._database as database:
+            database.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (name, first))
+        return str(self._scalar("SELECT value FROM about WHERE name = ?", name))
+
+    def _scalar(self, query: str, *values: str | int) -> str | int:
+        value: str | int = self._database.execute(query, values).fetchone()[0]
+        return value
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        return _connect(path)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        log.error("outbox_moved_aside", path=str(path), error=str(error))
+        _move_aside(path)
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("the check of the file found errors")
+        database.executescript(SCHEMA)
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _move_aside(path: Path) -> None:
+    """The file is kept for whoever wants to look at it; the log that belongs to it goes with it."""
+    suffix = f".unreadable-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}"
+    for part in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        if part.exists():
+            part.rename(part.with_name(part.name + suffix))
+
+
+def _shorten_to_fit(run: Run) -> Run:
+    size = len(run.model_dump_json().encode())
+    if size <= MAX_RUN_BYTES:
+        return run
+    kept = findings.shorten(run.findings[:KEPT_FINDINGS], size)
+    return run.model_copy(update={"metrics": {}, "facts": {}, "params": {}, "findings": kept})

@@ -1,0 +1,35 @@
+"""Shortens replies that do not fit into a message.
+
+A broker disconnects a client that sends a larger one. The agent would connect, send it again and be disconnected again.
+What one rank found is bounded, but a node may have many ranks.
+"""
+
+from muster.model import RankResult
+from muster.wire.codec import MAX_MESSAGE_BYTES, encode
+from muster.wire.messages import AnyGroupReply, Finished
+from muster_agent.decide import findings
+
+MOST_BYTES = MAX_MESSAGE_BYTES * 3 // 4
+"""The rest is for the topic, and for a broker that counts in another way."""
+
+_MOST_FINDINGS = 64
+"""Of each rank. As many as fit for sixteen ranks, if their texts are ASCII."""
+
+
+def shorten_to_fit(reply: AnyGroupReply) -> AnyGroupReply:
+    """The reply; if it is too large, only the verdicts of its ranks and the start of as many findings as fit."""
+    if not isinstance(reply, Finished) or (size := len(encode(reply))) <= MOST_BYTES:
+        return reply
+    kept = _MOST_FINDINGS
+    while kept and len(encode(_shorten(reply, kept, size))) > MOST_BYTES:
+        kept //= 2
+    return _shorten(reply, kept, size)
+
+
+def _shorten(reply: Finished, kept: int, size: int) -> Finished:
+    return reply.model_copy(update={"ranks": tuple(_shorten_rank(rank, kept, size) for rank in reply.ranks)})
+
+
+def _shorten_rank(rank: RankResult, kept: int, size: int) -> RankResult:
+    found = findings.shorten(rank.findings[:kept], size)
+    return rank.model_copy(update={"metrics": {}, "facts": {}, "findings": found})

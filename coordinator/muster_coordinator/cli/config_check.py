@@ -1,0 +1,58 @@
+"""What `muster config check` says about the quarantine: its policy in words, and what that would have done."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+
+from muster.check import AnyCheck
+from muster.config import Config, Settings
+from muster.errors import MusterError, Unavailable
+from muster_coordinator.quarantine.contradictions import doubtful_rows
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.policy_text import policy_lines, rehearsal_lines
+from muster_coordinator.runtime.settings.acceptance import require_tests
+from muster_coordinator.runtime.settings.policy import policy_of, shadowed, takes_nothing_out
+
+DAYS = 30.0
+"""How far back a rehearsal looks, where all runs are kept for as long."""
+
+
+def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
+    """The policy, where the settings speak of a quarantine; SettingsError when it or a node's tests are wrong."""
+    settings = config.settings
+    require_tests(settings.quarantine, checks)
+    policy = policy_of(settings, checks)
+    if "quarantine" not in settings.model_fields_set:
+        return
+    yield from policy_lines(policy, shadowed(policy, checks))
+    yield from (f"Note: {doubt}" for doubt in doubtful_rows(policy.rows))
+    if takes_nothing_out(policy, checks):
+        yield "Note: this policy can take no node out of service, and enforce would refuse it"
+    if settings.quarantine.mode != "observe":
+        yield (
+            "Note: no actor is asked here. The coordinator asks them at its start, and in enforce it ends with 69 "
+            "unless one is enabled and can take nodes out of service"
+        )
+    try:
+        yield from asyncio.run(_rehearsed(settings, policy))
+    except MusterError as error:  # which says nothing about the policy, and here may be no place for a coordinator
+        yield f"Not rehearsed: {error}"
+
+
+async def _rehearsed(settings: Settings, policy: Policy) -> list[str]:
+    """What the policy would have done, where there is a history; Unavailable or SettingsError when none can be read."""
+    try:
+        from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
+        from muster_coordinator.store.rehearsal import rehearse  # noqa: PLC0415 (see above)
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'gpu-muster[coordinator]'") from None
+    engine = open_to_read(settings)
+    if engine is None:
+        return ["Not rehearsed: there is no history here yet"]
+    now = time.time()
+    days = min(DAYS, settings.store.keep_days, settings.store.keep_findings_days)
+    try:
+        by_node, nodes = await rehearse(engine, policy, now - days * 86_400, now)
+    finally:
+        await engine.dispose()
+    return list(rehearsal_lines(by_node.items(), nodes, days))

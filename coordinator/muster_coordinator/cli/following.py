@@ -1,0 +1,46 @@
+"""Follows a sweep to its end, with its progress on stderr."""
+
+import sys
+import time
+from typing import Any
+
+import typer
+
+from muster.errors import Unavailable
+from muster.terminal import say
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.progress import Progress
+from muster_coordinator.web.client import Client
+
+POLL_S = 0.3
+"""How often a small sweep is asked for."""
+
+_BUSY_SHARE = 0.2
+"""At most this share of the time is spent on asking: the answer of a large sweep takes its time on either side."""
+
+
+def follow(client: Client, answer: Any) -> Any:
+    """Asks for the sweep until it has ended; the last answer. Ctrl-C ends the command and not the sweep.
+
+    Unavailable when the coordinator does not answer any more.
+    """
+    sweep = SweepRecord.model_validate(answer)
+    progress = Progress(sys.stderr)
+    try:
+        say(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
+        while True:
+            asked_at = time.monotonic()
+            answer = client.get("sweeps", sweep.id)
+            sweep = SweepRecord.model_validate(answer)
+            progress.show(sweep)
+            if sweep.ended_at is not None:
+                return answer
+            took_s = time.monotonic() - asked_at
+            time.sleep(max(POLL_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+    except Unavailable:
+        progress.leave()
+        raise
+    except KeyboardInterrupt:
+        progress.leave()
+        say(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)
+        raise typer.Exit(130) from None

@@ -1,0 +1,19 @@
+"""What `muster config check` says about the sweeps that begin by themselves."""
+
+from collections.abc import Iterator, Mapping
+
+from muster.check import AnyCheck
+from muster.config import Config
+
+
+def timetable(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
+    """Nothing when they can begin as the settings say; SettingsError when one cannot."""
+    sweeps = config.settings.sweeps
+    if not sweeps.schedules and sweeps.new_nodes is None:
+        return
+    try:
+        from muster_coordinator.runtime.settings.timetable import timetable_of  # noqa: PLC0415 (an agent's install has no cron)
+    except ModuleNotFoundError as error:
+        yield f"Schedules not checked: {error.name} is not installed: pip install 'gpu-muster[coordinator]'"
+        return
+    timetable_of(config.settings)

@@ -1,0 +1,321 @@
+"""What the evidence says about a node.
+
+Each check of a node keeps a standing, which its runs move through the table below:
+
+- the first FAIL makes the check SUSPECT, the second FAILED, unless a PASS came between them; a FAIL that asks for
+  hands on the hardware counts as the second even after one PASS, because what comes and goes is still broken
+- a PASS must come twice in a row to leave SUSPECT or FAILED, once to leave anything else
+- WARN says DEGRADED but never lessens a failure
+- UNKNOWN never improves anything: a check that cannot tell leaves a failure standing and undoes what is good
+- SKIPPED says nothing at all
+
+A node's health is the worst of its checks' standings; a node without any is UNKNOWN. Runs that a node took part in as
+a member of a group say nothing about the node: a group's failure indicts nobody. A sweep's conviction does, and makes
+the node FAILED until a sweep with the same check clears it.
+
+What comparing the node with the fleet and with itself has found (`baselines`) stands beside that until the same
+comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED.
+Misconduct of the node's agent (`conduct`) makes the node DEGRADED until the agent has behaved for a while.
+
+Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
+what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
+that a node is silent shows as lost; neither is health.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from pydantic_core import to_json
+
+from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.model.charge import NUMBERS, Charge, Key, number_in
+from muster_coordinator.model.finding_size import first_within, size_of
+from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
+
+
+class Outcome(StrEnum):
+    """What a run says as far as health is concerned; BROKEN is a FAIL that asks for hands on the hardware."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    BROKEN = "BROKEN"
+    UNKNOWN = "UNKNOWN"
+
+
+class Standing(StrEnum):
+    """What the runs of one check have come to."""
+
+    UNSURE = "UNSURE"
+    GOOD = "GOOD"
+    DEGRADED = "DEGRADED"
+    SUSPECT = "SUSPECT"
+    SUSPECT_PASSED = "SUSPECT_PASSED"
+    FAILED = "FAILED"
+    FAILED_PASSED = "FAILED_PASSED"
+
+
+_TABLE = """
+                PASS            WARN      FAIL     BROKEN   UNKNOWN
+UNSURE          GOOD            DEGRADED  SUSPECT  SUSPECT  UNSURE
+GOOD            GOOD            DEGRADED  SUSPECT  SUSPECT  UNSURE
+DEGRADED        GOOD            DEGRADED  SUSPECT  SUSPECT  DEGRADED
+SUSPECT         SUSPECT_PASSED  SUSPECT   FAILED   FAILED   SUSPECT
+SUSPECT_PASSED  GOOD            SUSPECT   SUSPECT  FAILED   SUSPECT
+FAILED          FAILED_PASSED   FAILED    FAILED   FAILED   FAILED
+FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
+"""
+
+
+def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
+    head, *rows = (line.split() for line in table.strip().splitlines())
+    return {
+        (Standing(before), Outcome(outcome)): Standing(after)
+        for before, *cells in rows
+        for outcome, after in zip(head, cells, strict=True)
+    }
+
+
+MOVES = _parse(_TABLE)
+
+HEALTH: dict[Standing, Health] = {
+    Standing.UNSURE: Health.UNKNOWN,
+    Standing.GOOD: Health.HEALTHY,
+    Standing.DEGRADED: Health.DEGRADED,
+    Standing.SUSPECT: Health.SUSPECT,
+    Standing.SUSPECT_PASSED: Health.SUSPECT,
+    Standing.FAILED: Health.FAILED,
+    Standing.FAILED_PASSED: Health.FAILED,
+}
+
+_REASONS: dict[Standing, str] = {
+    Standing.UNSURE: "could not tell",
+    Standing.DEGRADED: "warned in its last run",
+    Standing.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
+    Standing.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
+    Standing.FAILED: "failed and was confirmed; two passes in a row clear it",
+    Standing.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
+}
+
+_BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
+
+_HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.SUSPECT}
+
+_HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
+
+MOST_CHECKS = 2 * MOST_NAMES
+"""Checks that the coordinator remembers for one node: all that it can announce, and as many that it announced
+before."""
+
+MOST_STANDING = 2 * MOST_NAMES
+"""Findings of its own checks that stand against one node, and as many of comparisons. The check that finds more loses
+its oldest findings."""
+
+MOST_STANDING_BYTES = 256 << 10
+"""Size of these findings, as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
+each with what a process wrote to stderr, need half of it."""
+
+MOST_EVIDENCE_BYTES = 8192
+"""Size, as JSON, of the evidence of a standing finding: enough for what the process of a run wrote to stderr.
+
+Standing findings are kept in memory, written into stories and served with the node. Larger evidence stays in the run.
+"""
+
+_STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
+
+
+Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
+"""By node and subject of comparison, the findings that stand against the node now."""
+
+
+def outcome_of(run: Run) -> Outcome | None:
+    """What `run` says about its node's health; None when it says nothing."""
+    if run.group is not None or run.verdict is Verdict.SKIPPED:
+        return None
+    if run.verdict is Verdict.FAIL and any(finding.action in _HARDWARE for finding in run.findings):
+        return Outcome.BROKEN
+    return Outcome(run.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEvidence:
+    """The standing of one check, and the findings that hold it there."""
+
+    standing: Standing = Standing.UNSURE
+    findings: tuple[NodeFinding, ...] = ()
+
+    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+        """The evidence after another run."""
+        standing = MOVES[self.standing, outcome]
+        found = _standing_findings(run, self.findings)
+        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
+            again = {_what(finding) for finding in found}
+            found += tuple(old for old in self.findings if _what(old) not in again)
+        return CheckEvidence(standing, found)
+
+
+_GOOD = CheckEvidence(Standing.GOOD)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything that speaks for or against one node."""
+
+    checks: dict[str, CheckEvidence] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    convictions: dict[str, NodeFinding] = field(default_factory=dict)
+    comparisons: dict[str, tuple[NodeFinding, ...]] = field(default_factory=dict)
+    conduct: dict[str, NodeFinding] = field(default_factory=dict)
+
+    def add(self, run: Run) -> bool:
+        """Takes a run into account; whether anything about the node has changed, other than its last verdicts."""
+        if run.check not in self.verdicts and len(self.verdicts) >= MOST_CHECKS:
+            return False
+        self.verdicts[run.check] = run.verdict
+        outcome = outcome_of(run)
+        before = self.checks.get(run.check)
+        if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
+            return False
+        after = (before or CheckEvidence()).after(run, outcome)
+        if after.findings:
+            others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
+            after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
+        self.checks[run.check] = _GOOD if after == _GOOD else after
+        return after != before
+
+    def date_as(self, charges: Iterable[Charge]) -> None:
+        """Takes over when findings were found, as it was known before a restart.
+
+        The runs that it leaves do not reach back to the first, and tell their times by the node's clock.
+        """
+        known = {charge.key: charge for charge in charges}
+        for name, check in self.checks.items():
+            if check.findings:
+                self.checks[name] = CheckEvidence(check.standing, _dated_as(known, check.findings))
+        for subject, findings in self.comparisons.items():
+            self.comparisons[subject] = _dated_as(known, findings)
+
+    def convict(self, finding: NodeFinding) -> None:
+        self.convictions[finding.check] = finding
+
+    def clear(self, check: str) -> bool:
+        """Takes back what a sweep with `check` has found; whether there was anything."""
+        return self.convictions.pop(check, None) is not None
+
+    def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
+        """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
+        before = self.comparisons.pop(subject, ())
+        stood = {_what(finding): finding for finding in before}
+        if kept := _fitting(findings, self._compared):
+            self.comparisons[subject] = tuple(_standing_again(finding, stood.get(_what(finding))) for finding in kept)
+        return before if before or kept else None
+
+    def add_misconduct(self, finding: NodeFinding) -> None:
+        """Adds a finding about how the node's agent behaves."""
+        self.conduct[finding.code] = finding
+
+    def remove_misconduct(self, code: str) -> None:
+        """Removes such a finding, if there is one."""
+        self.conduct.pop(code, None)
+
+    @property
+    def health(self) -> Health:
+        if self.convictions:
+            return Health.FAILED
+        standings = (HEALTH[check.standing] for check in self.checks.values())
+        others = (_HEALTH_OF_OTHERS[finding.severity] for finding in (*self._compared, *self.conduct.values()))
+        return max((*standings, *others), key=_BEST_TO_WORST.index, default=Health.UNKNOWN)
+
+    @property
+    def findings(self) -> tuple[NodeFinding, ...]:
+        """What stands against the node, convictions first."""
+        own = (finding for check in self.checks.values() for finding in check.findings)
+        return (*self.convictions.values(), *own, *self._compared, *self.conduct.values())
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the node is not healthy, a sentence for each reason."""
+        convicted = (finding.summary for finding in self.convictions.values())
+        bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
+        others = (finding.summary for finding in (*self._compared, *self.conduct.values()))
+        found = (*convicted, *bad, *others)
+        return found if found or self.checks else ("nothing has been measured yet",)
+
+    @property
+    def _compared(self) -> Iterator[NodeFinding]:
+        return (finding for findings in self.comparisons.values() for finding in findings)
+
+
+def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = None) -> NodeFinding:
+    """What `run` has found, as a finding that stands against its node; `before` is the same one as it stood."""
+    since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
+    known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
+    return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+
+
+def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
+    """The first of these findings, as many as may stand beside the others."""
+    others = tuple(others)
+    return first_within(findings, MOST_STANDING - len(others), MOST_STANDING_BYTES - size_of(others))
+
+
+def _kept(evidence: Json, run: Run) -> Json:
+    """The evidence of a standing finding: as it is, or only its key numbers and a note if it is too large."""
+    if not evidence or len(to_json(evidence)) <= MOST_EVIDENCE_BYTES:
+        return evidence
+    numbers: Json = {name: evidence[name] for name in NUMBERS if isinstance(evidence.get(name), int)}
+    return {**numbers, "note": f"the evidence is too large to be kept here; see run {run.id}"}
+
+
+def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:
+    """What a sweep that ended `at` has convicted a node of."""
+    return NodeFinding(
+        code=failed.code,
+        summary="; ".join(failed.reasons),
+        severity=Severity.ERROR,
+        action=Action.INSPECT_HARDWARE,
+        evidence={"sweep": sweep.id, "confidence": failed.confidence},
+        check=sweep.check,
+        run=sweep.id,
+        since=at,
+        seen=at,
+    )
+
+
+def _what(finding: Finding) -> tuple[str, int | None, str]:
+    """What stays the same when a check finds something again."""
+    return finding.code, finding.device, number_in(finding.evidence)
+
+
+def _dated_as(known: Mapping[Key, Charge], findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+    return tuple(_as_known(finding, known.get((finding.check, *_what(finding)))) for finding in findings)
+
+
+def _as_known(finding: NodeFinding, charge: Charge | None) -> NodeFinding:
+    if charge is None:
+        return finding
+    seen = charge.seen if charge.run == finding.run else finding.seen
+    return finding.model_copy(update={"since": charge.since, "seen": seen})
+
+
+def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFinding:
+    if before is None:
+        return finding
+    return finding.model_copy(update={"since": before.since, "runs": before.runs + 1})
+
+
+def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+    """The findings of `run` that stand against its node."""
+    stood = {_what(finding): finding for finding in before}
+    return tuple(
+        standing_finding(finding, run, stood.get(_what(finding)))
+        for finding in run.findings
+        if finding.severity in _STANDING_SEVERITIES
+    )
+
+
+def held_findings(held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run) -> Held:
+    """The findings that comparing `run` has left, as findings that stand against their nodes."""
+    return {place: tuple(standing_finding(finding, run) for finding in findings) for place, findings in held.items()}

@@ -1,0 +1,172 @@
+"""What the coordinator knows of one node just now."""
+
+from dataclasses import dataclass, field
+
+from pydantic_core import to_json
+
+from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
+from muster.model import Health, Inventory, ServiceState, Topology
+from muster.wire.messages import InventoryReport, PluginInfo, Presence
+from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.node_clock import NodeClock
+from muster_coordinator.model.nodes import NodeRecord, NodeView
+from muster_coordinator.model.orders import run_patience_s
+
+NOWHERE = Topology()
+
+
+def runs_by_itself(check: CheckInfo) -> bool:
+    """Whether a node that announces this check runs it in the background."""
+    return bool(check.cadence_s) and check.scope is Scope.NODE
+
+
+@dataclass(slots=True)
+class Node:
+    """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
+
+    In a `dry_run` the service state is only pretended. One that has `left` the fleet stays as it was. What was measured
+    before `forgotten_at` says nothing about it.
+
+    `declared` is where the topology file places it, which goes before what it says itself. Then comes where its
+    `scheduler_labels`, which are by actor, place it (`scheduled`), and last `learned_leaf`, which sweeps have shown.
+    """
+
+    name: str
+    first_seen: float
+    last_seen: float
+    online: bool = True
+    service: ServiceState = ServiceState.ACCEPTING
+    dry_run: bool = False
+    left: bool = False
+    health: Health = Health.UNKNOWN
+    evidence: Evidence = field(default_factory=Evidence)
+    inventory: Inventory = field(default_factory=Inventory)
+    checks: dict[str, CheckInfo] = field(default_factory=dict)
+    plugins: tuple[PluginInfo, ...] = ()
+    outbox: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    declared: Topology = NOWHERE
+    scheduler_labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    scheduled: Topology = NOWHERE
+    learned_leaf: str | None = None
+    clock: NodeClock = field(default_factory=NodeClock)
+    forgotten_at: float = 0.0
+    _inventory_bytes: int | None = None
+
+    @classmethod
+    def from_record(cls, record: NodeRecord) -> "Node":
+        node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
+        node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
+        node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
+        node.clock = NodeClock(record.clock_ahead_s)
+        node.checks = {check.name: check for check in record.checks}
+        node.evidence.convictions = {finding.check: finding for finding in record.convictions}
+        return node
+
+    @property
+    def topology(self) -> Topology:
+        """Where it stands."""
+        where = self.inventory.topology
+        if self.declared is not NOWHERE:
+            where = self.declared.or_else(where)
+        if self.scheduled is not NOWHERE:
+            where = where.or_else(self.scheduled)
+        return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
+
+    @property
+    def inventory_bytes(self) -> int:
+        """What takes room of what it says that it is made of, as JSON."""
+        if self._inventory_bytes is None:
+            self._inventory_bytes = len(to_json((self.inventory, self.plugins)))
+        return self._inventory_bytes
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its agent says goes before what its schedulers do."""
+        return {**self.labels_of_schedulers, **self.inventory.labels}
+
+    @property
+    def labels_of_schedulers(self) -> dict[str, str]:
+        """Of two schedulers with the same label, that of the actor whose name comes last counts."""
+        return {key: value for _, labels in sorted(self.scheduler_labels.items()) for key, value in labels.items()}
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether each check that runs by itself and waits for no idle node has had its say."""
+        soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
+        return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
+
+    def has_announced(self, check: str) -> bool:
+        """Whether the node has announced this check. Every agent reports PLUGINS_LOADED without announcing it."""
+        return check in self.checks or check == PLUGINS_LOADED
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it has been examined and is healthy."""
+        return self.health is Health.HEALTHY and self.is_examined
+
+    @property
+    def own_checks(self) -> tuple[str, ...]:
+        """The checks that it runs by itself."""
+        return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
+
+    @property
+    def patience_s(self) -> dict[str, float]:
+        """By check that it runs alone, how long a run that is ordered may say nothing."""
+        alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
+        return {check.name: run_patience_s(check.timeout_s) for check in alone}
+
+    def begin_anew(self, now: float) -> None:
+        """Forgets what was measured, as it says nothing about the node that is there now."""
+        self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
+
+    def note_presence(self, message: Presence) -> None:
+        self.outbox, self.dropped = message.outbox, message.dropped
+
+    def note_inventory(self, message: InventoryReport) -> bool:
+        """Takes over what the node says it is made of; whether that is news."""
+        checks = {check.name: check for check in message.checks}
+        before = (self.inventory, self.checks, self.plugins)
+        self.inventory, self.checks, self.plugins = message.inventory, checks, message.plugins
+        self._inventory_bytes = None
+        return before != (message.inventory, checks, message.plugins)
+
+    def record(self) -> NodeRecord:
+        return NodeRecord(
+            name=self.name,
+            online=self.online,
+            first_seen=self.first_seen,
+            last_seen=self.last_seen,
+            service=self.service,
+            inventory=self.inventory,
+            scheduler_labels=self.scheduler_labels,
+            learned_leaf=self.learned_leaf,
+            clock_ahead_s=self.clock.ahead_s,
+            checks=tuple(self.checks.values()),
+            plugins=self.plugins,
+            convictions=tuple(self.evidence.convictions.values()),
+            forgotten_at=self.forgotten_at,
+        )
+
+    def view(self, *, lost: bool) -> NodeView:
+        return NodeView(
+            name=self.name,
+            health=self.health,
+            service=self.service,
+            dry_run=self.dry_run,
+            lost=lost,
+            left=self.left,
+            last_seen=self.last_seen,
+            clock_ahead_s=self.clock.ahead_s,
+            devices=self.inventory.devices,
+            findings=self.evidence.findings,
+            reasons=self.evidence.reasons,
+            topology=self.topology,
+            labels=self.labels,
+            machine_type=self.inventory.machine_type,
+            software=self.inventory.software,
+            checks=dict(self.evidence.verdicts),
+            plugins=self.plugins,
+            outbox=self.outbox,
+            dropped=self.dropped,
+        )

@@ -1,0 +1,35 @@
+"""Turns a message of a node into an event for the fleet."""
+
+from muster.wire.codec import decode_from_node
+from muster.wire.messages import (
+    Accepted,
+    Declined,
+    Finished,
+    InventoryReport,
+    Presence,
+    Progress,
+    Ready,
+    Report,
+)
+from muster.wire.topics import NodeTopic
+from muster_coordinator.model.events import GroupReplySeen, InventorySeen, PresenceSeen, ReportSeen
+
+
+def event_of(
+    topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False
+) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
+    """The event for a message of a node; RemoteError when the message is not valid.
+
+    `kept` says that the broker had retained the message, so that it is no sign of life.
+    """
+    match decode_from_node(topic, node, payload):
+        case InventoryReport() as inventory:
+            return InventorySeen(inventory, kept=kept)
+        case Presence() as presence:
+            return PresenceSeen(presence)
+        case Report() as report:
+            return ReportSeen(report, len(payload))
+        case (Accepted() | Declined() | Ready() | Progress() | Finished()) as reply:
+            return GroupReplySeen(reply)
+        case other:
+            raise TypeError(f"{type(other).__name__} comes from no node")

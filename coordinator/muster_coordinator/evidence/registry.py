@@ -1,0 +1,348 @@
+"""The nodes of the fleet: who is there, what the evidence says about each, and what is told about it.
+
+Whatever changes here is answered with commands: the node's record to store, its view to announce, and an entry in its
+story with the id of what caused it.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+
+from muster.model import Json, Run, ServiceState
+from muster.wire.messages import InventoryReport, Report
+from muster_coordinator.evidence.charges import charges_of
+from muster_coordinator.evidence.conduct import Conduct, finding_of
+from muster_coordinator.evidence.definitions import Announcements
+from muster_coordinator.evidence.health import Held, conviction, held_findings
+from muster_coordinator.evidence.heartbeats import Heartbeats
+from muster_coordinator.evidence.node import Node
+from muster_coordinator.evidence.places import Places, learned_places
+from muster_coordinator.evidence.story import Story
+from muster_coordinator.model.events import Announce, Command, LabelsSeen, SaveNode
+from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine_events import (
+    Event,
+    EvidenceChanged,
+    NodeDescribed,
+    NodeHeard,
+    NodeLost,
+    TestEnded,
+)
+from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
+from muster_coordinator.normal.baselines import Baselines, Compared
+from muster_coordinator.topology.learned import LearnedLeaf, Pair
+
+
+class NodeRegistry:
+    """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
+
+    `heartbeats` tell which nodes are lost, and `story` writes what happens to them. `domain` is the level of the
+    topology at which nodes fail together. Events for the quarantine gather until `take_news` takes them.
+    """
+
+    def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.baselines = Baselines()
+        self._announced = Announcements()
+        self.heartbeats = Heartbeats(heartbeat_s)
+        self.story = Story(orders)
+        self._conduct = Conduct()
+        self._orders = orders
+        self._places = places
+        self._domain = domain
+        self._news: list[Event] = []
+        self._tests_ended: list[TestEnded] = []
+        self._types: Counter[str | None] | None = None
+        self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
+
+    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
+        """Takes over stored nodes with their last runs, which are compared by the stored baselines.
+
+        Who was there has three heartbeats to be heard again.
+        """
+        for record in records:
+            if record.gone:
+                self._gone[record.name] = record.forgotten_at
+            else:
+                node = self.nodes[record.name] = Node.from_record(record)
+                self._announced.replace((), node.checks.values())
+        commands: list[Command] = []
+        for run in self._counting(runs):
+            self.nodes[run.node].evidence.add(run)
+            compared = self._observe(run, min(run.started_at, now))
+            for (name, subject), findings in held_findings(compared.held, run).items():
+                self.nodes[name].evidence.compare(subject, findings)
+            commands += compared.commands
+        for node in self.nodes.values():
+            self._places.locate(node)
+            node.health = node.evidence.health
+            if node.online:
+                self.heartbeats.note(node.name, now)
+        return commands
+
+    def take_news(self) -> list[Event]:
+        """What has become known about nodes since the last call: evidence first, then the tests that have ended."""
+        news: list[Event] = [*self._news, *self._tests_ended]
+        self._news, self._tests_ended = [], []
+        return news
+
+    def note_test_ended(self, event: TestEnded) -> None:
+        """Notes the end of a test that the quarantine has asked for."""
+        self._tests_ended.append(event)
+
+    def report_all(self, without: Container[str]) -> None:
+        """Gives everything that is known about every node as news, but not of those `without` that were there.
+
+        A node that has left comes as a new one when it is heard of: what is known is of the one before.
+        """
+        for name, node in self.nodes.items():
+            if node.online and name in without:
+                continue
+            self._news += [self._described(node), self._evidence(node)]
+            self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
+
+    def view(self, node: Node, now: float) -> NodeView:
+        return node.view(lost=self.heartbeats.is_lost(node.name, now))
+
+    def hear(self, name: str, cause: str, now: float) -> list[Command]:
+        """Notes a sign of life; afterwards the node is known."""
+        self.heartbeats.note(name, now)
+        node = self.nodes.get(name)
+        if node is not None and node.online:
+            node.last_seen = now
+            return []
+        if node is None:
+            node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
+            self._types = None
+            self._places.locate(node)
+            told = self.story.tell(name, "joined", "heard of for the first time", cause, now)
+        else:
+            told = self.story.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
+            node.online, node.last_seen = True, now
+        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
+        return [told, *self._changed(node, now)]
+
+    def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+        """Notes that a node is lost."""
+        self.heartbeats.give_up(name)
+        node = self.nodes[name]
+        node.online = False
+        self._news.append(NodeLost(node=name))
+        return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
+
+    def forget(self, name: str, now: float) -> list[Command]:
+        """Forgets a node that has left. If it comes back, it is a new one."""
+        node = self.nodes.pop(name)
+        self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
+        self._types = None
+        self._gone[name] = node.forgotten_at = now
+        return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
+
+    def renew(self, name: str, cause: str, now: float) -> list[Command]:
+        """Takes a node that had left, and is heard of again, as a new one."""
+        node = self.nodes[name]
+        node.begin_anew(now)
+        self._conduct.forget(name)
+        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
+        told = self.story.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
+        return [told, *self.baselines.forget(name), *self._changed(node, now)]
+
+    def erase(self, name: str) -> list[Command]:
+        """Forgets a node for ever."""
+        if (node := self.nodes.pop(name, None)) is not None:
+            self._announced.replace(node.checks.values(), ())
+        self._conduct.forget(name)
+        self._types = None
+        self._gone.pop(name, None)
+        return self.baselines.forget(name)
+
+    def has_left(self, name: str) -> bool:
+        """Whether a node was forgotten and not heard of since."""
+        return name in self._gone
+
+    def equip(self, message: InventoryReport, now: float) -> list[Command]:
+        """Takes over what a node says it is made of."""
+        node = self.nodes[message.node]
+        failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
+        before = node.checks
+        if not node.note_inventory(message):
+            return []
+        self._announced.replace(before.values(), node.checks.values())
+        self._types = None
+        told = [
+            self.story.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
+            for plugin in message.plugins
+            if plugin.status == "failed" and plugin.name not in failed_before
+        ]
+        self._news += [self._described(node), self._evidence(node)]
+        return [*told, *self._changed(node, now)]
+
+    def label(self, event: LabelsSeen, now: float) -> list[Command]:
+        """Takes over the labels that a scheduler has on a node; those of one that is not known wait for it."""
+        node = self.nodes.get(event.node)
+        if node is None:
+            self._places.keep(event)
+            return []
+        if not self._places.relabel(node, event):
+            return []
+        self._news.append(self._described(node))
+        return self._changed(node, now)
+
+    def note_clock(self, message: Report, now: float) -> list[Command]:
+        """Compares a node's clock with ours, and tells when it turns out to be wrong or is right again."""
+        node = self.nodes[message.node]
+        text = node.clock.heard(message.sent_at, now)
+        if text is None:
+            return []
+        return [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+
+    def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
+        """Notes a misconduct of a node's agent. Only the first one is told until the agent has behaved for a while."""
+        if name not in self.nodes or not self._conduct.note(name, kind, now):
+            return []
+        finding = finding_of(kind, detail, cause, now)
+        node = self.nodes[name]
+        node.evidence.add_misconduct(finding)
+        return [self.story.found(name, "misconduct", finding, cause, now), *self._judge(node, cause, now)]
+
+    def clear_misconduct(self, cause: str, now: float) -> list[Command]:
+        """Clears the misconduct of agents that have behaved for a while."""
+        commands: list[Command] = []
+        for name, kind in self._conduct.take_quiet(now):
+            node = self.nodes[name]
+            node.evidence.remove_misconduct(kind)
+            commands += [
+                self.story.tell(name, "no_longer", f"no longer: {kind}", cause, now),
+                *self._judge(node, cause, now),
+            ]
+        return commands
+
+    def add_run(self, run: Run, now: float) -> list[Command]:
+        """Takes a run as evidence about its node, and about others as far as they are compared with it.
+
+        When it began, is by the coordinator's clock here.
+        """
+        node = self.nodes[run.node]
+        if run.started_at < node.forgotten_at:
+            return []
+        changed = node.evidence.add(run)
+        told = self._tell_found(run, now) if changed else []
+        compared = self._observe(run, now)
+        if not compared.held:  # most runs are not compared
+            return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
+        held = held_findings(compared.held, run)
+        return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
+
+    def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
+        """Lets what a baseline's devices measure now count as normal; Refused when there is none with this id."""
+        compared = self.baselines.reset(baseline, now)
+        return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
+
+    def take_findings(self, record: SweepRecord, now: float) -> list[Command]:
+        """Takes what a sweep that has ended found as evidence about its nodes."""
+        commands: list[Command] = []
+        for failed in record.failed_nodes:
+            commands += self._convict(failed, record, now)
+        for name in record.cleared_nodes:
+            commands += self._clear(name, record, now)
+        for link in record.failed_links:
+            text = f"the link between {' and '.join(link.between)} failed: {'; '.join(link.reasons)}"
+            commands += [self.story.tell(name, "link_failed", text, record.id, now) for name in link.between]
+        text = f"a sweep with {record.check} could neither clear nor convict it"
+        return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
+
+    def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
+        """Learns which nodes share a leaf from what the pairs of a sweep have reached."""
+        learned = learned_places(self.nodes, pairs)
+        return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
+
+    def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
+        node.learned_leaf = leaf.name
+        return [self.story.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
+
+    def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
+        """The stored runs that were made by a node that is there, and since it was forgotten if it was."""
+        for run in runs:
+            node = self.nodes.get(run.node)
+            if node is not None and run.started_at - (node.clock.ahead_s or 0.0) >= node.forgotten_at:
+                yield run
+
+    def _observe(self, run: Run, now: float) -> Compared:
+        node = self.nodes[run.node]
+        metrics = self._announced.compared(run.check) if run.check in node.checks else {}
+        alike = self._machine_types[node.inventory.machine_type]
+        return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+
+    @property
+    def _machine_types(self) -> Counter[str | None]:
+        """The number of nodes of each machine type, counted again when it may have changed."""
+        if self._types is None:
+            self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
+        return self._types
+
+    def _tell_found(self, run: Run, now: float) -> list[Command]:
+        """What a run has found that did not stand against its node before."""
+        findings = self.nodes[run.node].evidence.checks[run.check].findings
+        new = (finding for finding in findings if finding.run == run.id and finding.runs == 1)
+        return [self.story.found(run.node, "found", finding, run.id, now) for finding in new]
+
+    def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
+        """Takes over what comparing says, and judges every node of which something has changed."""
+        told: list[Command] = []
+        for (name, subject), findings in held.items():
+            evidence = self.nodes[name].evidence
+            before = evidence.compare(subject, findings)
+            if before is not None:
+                changed.add(name)
+                told += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
+        return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
+
+    def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
+        node, finding = self.nodes[failed.node], conviction(failed, record, now)
+        node.evidence.convict(finding)
+        text = f"convicted by a sweep with {record.check}: {finding.summary}"
+        told = self.story.tell(node.name, "convicted", text, record.id, now)
+        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+
+    def _clear(self, name: str, record: SweepRecord, now: float) -> list[Command]:
+        node = self.nodes[name]
+        told = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
+        if not node.evidence.clear(record.check):
+            return [told]
+        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+
+    def _judge(self, node: Node, cause: str, now: float) -> list[Command]:
+        """Draws the conclusions from evidence that has changed."""
+        commands: list[Command] = []
+        before, node.health = node.health, node.evidence.health
+        if node.health is not before:
+            because = "; ".join(node.evidence.reasons) or "everything passes"
+            findings = sorted({finding.code for finding in node.evidence.findings})
+            data: Json = {"before": before, "after": node.health, "findings": [*findings]}
+            text = f"{before} to {node.health}: {because}"
+            commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
+        self._news.append(self._evidence(node))
+        return [*commands, Announce("node", self.view(node, now))]
+
+    def _examine(self, node: Node) -> list[Command]:
+        """A check may have had its say without changing the evidence, and have been the last to be waited for."""
+        if node.service is ServiceState.ACCEPTING and node.is_fit:
+            self._news.append(self._evidence(node))
+        return []
+
+    def _described(self, node: Node) -> NodeDescribed:
+        place = getattr(node.topology, self._domain)
+        return NodeDescribed(
+            node=node.name,
+            place=place,
+            own_checks=node.own_checks,
+            usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
+            patience_s=node.patience_s,
+        )
+
+    def _evidence(self, node: Node) -> EvidenceChanged:
+        return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)
+
+    def _changed(self, node: Node, now: float) -> list[Command]:
+        return [SaveNode(node.record()), Announce("node", self.view(node, now))]

@@ -1,0 +1,172 @@
+"""Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+
+from muster.model import Run
+from muster.wire.messages import MOST_RUNS, Ack, Report
+from muster_coordinator.evidence.deduplication import take
+from muster_coordinator.evidence.health import MOST_CHECKS
+from muster_coordinator.evidence.node_clock import behind_s, dated
+from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
+from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.evidence.run_ids import RunIds
+from muster_coordinator.model.counts import Counts
+from muster_coordinator.model.events import Announce, Command, EraseStream, SendAck, StoreRuns
+from muster_coordinator.model.finding_size import size_of
+from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine_events import TestEnded
+
+MOST_COST = float(MOST_RUNS)
+"""What the coordinator takes of one report, in runs, while other nodes wait. The agent sends the rest again."""
+
+MOST_STREAMS = 16
+"""Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
+
+
+class Streams:
+    """By node and stream, the sequence number up to which runs were taken."""
+
+    def __init__(self) -> None:
+        self._through: dict[str, dict[str, int]] = {}
+
+    def restore(self, stored: Mapping[tuple[str, str], int]) -> None:
+        """Takes over what is stored, by node and stream."""
+        for (node, stream), through in stored.items():
+            self._through.setdefault(node, {})[stream] = through
+
+    def through(self, node: str, stream: str) -> int:
+        """The sequence number up to which runs of the stream were taken; 0 for a new stream."""
+        return self._through.get(node, {}).get(stream, 0)
+
+    def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
+        """Notes what was taken. Returns the command to erase the oldest stream when the node has too many."""
+        streams = self._through.setdefault(node, {})
+        streams.pop(stream, None)
+        streams[stream] = through
+        if len(streams) <= MOST_STREAMS:
+            return []
+        oldest = next(iter(streams))
+        del streams[oldest]
+        return [EraseStream(node, oldest)]
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        self._through.pop(node, None)
+
+
+class StoredChecks:
+    """The checks of each node of which runs are stored. The last runs of each check stay while the node is known."""
+
+    def __init__(self) -> None:
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+
+    def restore(self, runs: Iterable[Run]) -> None:
+        """Takes over what is stored."""
+        for run in runs:
+            self._names[run.node].add(run.check)
+
+    def admit(self, run: Run) -> bool:
+        """Whether a run may be stored. A run of yet another check of a node that has MOST_CHECKS of them may not."""
+        names = self._names[run.node]
+        if run.check not in names and len(names) >= MOST_CHECKS:
+            return False
+        names.add(run.check)
+        return True
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        self._names.pop(node, None)
+
+
+class ReportIntake:
+    """Takes reports: knows the streams of all nodes, and which runs the coordinator has ordered.
+
+    A run that is taken is evidence about its node. `awaits(node, run)` says whether the quarantine waits for
+    that run as a test.
+    """
+
+    def __init__(
+        self, registry: NodeRegistry, awaits: Callable[[str, str], bool], orders: Orders, counts: Counts, quotas: Quotas
+    ) -> None:
+        self.streams = Streams()
+        self.checks = StoredChecks()
+        self._registry = registry
+        self._awaits = awaits
+        self._orders = orders
+        self._counts = counts
+        self._quotas = quotas
+        self._run_ids = RunIds()
+
+    def note_ordered(self, run: str, node: str) -> None:
+        """Notes that the coordinator has ordered a run from a node."""
+        self._run_ids.note_ordered(run, node)
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        self.streams.forget(node)
+        self.checks.forget(node)
+
+    def take(self, report: Report, now: float) -> list[Command]:
+        """Takes the new runs of a report, and acknowledges them.
+
+        A run beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
+        """
+        node = report.node
+        self._counts.reports += 1
+        if not self._quotas.has_room(node, now):
+            self._counts.over_quota += 1
+            return self._registry.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
+        commands = self._registry.note_clock(report, now)
+        self._quotas.charge_changes(self._registry.nodes[node], len(commands))
+        intake = take(report, self.streams.through(node, report.stream))
+        self._counts.gaps += intake.gap
+        self._counts.duplicates += intake.duplicates
+        through = intake.through
+        if intake.fresh:
+            through, taken = self._take_runs(report, intake.fresh, now)
+            commands += taken
+        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
+        return [*commands, SendAck(node, ack)]
+
+    def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
+        """The number of the last run that is taken, and the commands that store the runs and follow from them.
+
+        The first run is always taken. The others are taken while their cost stays within MOST_COST.
+        """
+        node, late_s, through = report.node, behind_s(report.sent_at, now), 0
+        runs: list[Run] = []
+        consequences: list[Command] = []
+        cost = 0.0
+        for run in map(self._named, fresh):
+            if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
+                break
+            commands, run_cost = self._take_run(run, late_s, now)
+            consequences += commands
+            cost += run_cost
+            through = run.seq
+            if self.checks.admit(run):
+                runs.append(run)
+        self._counts.runs += len(runs)
+        stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
+        return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
+
+    def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
+        """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
+        node, size = self._registry.nodes[run.node], len(run.model_dump_json())
+        if self._awaits(run.node, run.id):
+            self._registry.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
+        changed: list[Command] = []
+        cost = max(1.0, size / BYTES_OF_A_RUN)
+        if not node.has_announced(run.check):
+            self._counts.not_announced += 1
+            if node.checks:  # otherwise its inventory has not arrived, and nobody knows what it runs
+                changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
+        elif changed := self._registry.add_run(dated(run, late_s, now), now):
+            size += size_of(node.evidence.findings)
+        self._quotas.charge(run.node, runs=cost, stored_bytes=size)
+        return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))
+
+    def _named(self, run: Run) -> Run:
+        return self._run_ids.named(run, is_awaited=self._awaits(run.node, run.id))

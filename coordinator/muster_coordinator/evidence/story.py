@@ -1,0 +1,47 @@
+"""Writes the entries of nodes' stories: what was found, what comparing shows, and what else has happened."""
+
+from collections.abc import Iterable
+
+from muster.model import Json
+from muster_coordinator.model.events import Command, Tell
+from muster_coordinator.model.nodes import NodeFinding, StoryEntry
+from muster_coordinator.model.orders import Orders
+
+
+class Story:
+    """Writes the entries of all stories. Each entry gets an id of its own."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    def tell(
+        self, node: str, kind: str, text: str, cause: str | None, now: float, *, data: Json | None = None
+    ) -> Command:
+        """The next entry in a node's story."""
+        entry = StoryEntry(
+            id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
+        )
+        return Tell(entry)
+
+    def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:
+        """The entry for a finding, with its evidence."""
+        return self.tell(node, kind, _named(finding), cause, now, data=finding.evidence)
+
+    def compared(
+        self, node: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
+    ) -> list[Command]:
+        """The entries for what comparing finds now and did not find `before`, and for what it finds no longer."""
+        was = {(finding.code, finding.device): finding for finding in before}
+        now_is = {(finding.code, finding.device): finding for finding in after}
+        new = [finding for key, finding in now_is.items() if key not in was]
+        gone = [finding for key, finding in was.items() if key not in now_is]
+        return [
+            *(self.found(node, "out_of_line", finding, cause, now) for finding in new),
+            *(self.tell(node, "no_longer", f"no longer: {_named(finding)}", cause, now) for finding in gone),
+        ]
+
+
+def _named(finding: NodeFinding) -> str:
+    """A finding in one line."""
+    device = "" if finding.device is None else f"device {finding.device}: "
+    return f"{finding.code}: {device}{finding.summary}"

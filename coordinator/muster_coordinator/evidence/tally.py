@@ -1,0 +1,36 @@
+"""The nodes of a fleet in numbers. It looks at no more of each than is counted: there may be ten thousand."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from muster.model import Health, ServiceState
+from muster_coordinator.evidence.registry import NodeRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many nodes there are by health, by service state and by both, and what comparing has found.
+
+    Those that are `lost` do not count those that have left.
+    """
+
+    health: Counter[Health]
+    service: Counter[ServiceState]
+    both: Counter[tuple[Health, ServiceState]]
+    lost: tuple[str, ...]
+    compared: Counter[str]
+
+
+def tally(registry: NodeRegistry, now: float) -> Tally:
+    """The nodes of `registry` as they are now; the findings of comparing by code."""
+    nodes = registry.nodes.values()
+    compared = (found for node in nodes for findings in node.evidence.comparisons.values() for found in findings)
+    return Tally(
+        health=Counter(node.health for node in nodes),
+        service=Counter(node.service for node in nodes),
+        both=Counter((node.health, node.service) for node in nodes),
+        lost=tuple(
+            sorted(node.name for node in nodes if not node.left and registry.heartbeats.is_lost(node.name, now))
+        ),
+        compared=Counter(finding.code for finding in compared),
+    )

@@ -1,0 +1,33 @@
+"""What the store holds of a fleet when the coordinator starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from muster.model import Run
+from muster_coordinator.model.actions import Action
+from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
+from muster_coordinator.model.case import Case
+from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.sweep_records import SweepRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What the store holds of a fleet, for `Fleet.restore`.
+
+    `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
+    (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
+    are all, by number, and so are `baselines` and the `levels` of devices. `cases` are those of the quarantine, and
+    `actions` the latest transition of each node.
+    """
+
+    nodes: tuple[NodeRecord, ...] = ()
+    runs: tuple[Run, ...] = ()
+    streams: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    sweeps: tuple[SweepRecord, ...] = ()
+    references: tuple[ReferenceRecord, ...] = ()
+    baselines: tuple[BaselineRecord, ...] = ()
+    levels: tuple[LevelsRecord, ...] = ()
+    cases: tuple[Case, ...] = ()
+    actions: tuple[Action, ...] = ()

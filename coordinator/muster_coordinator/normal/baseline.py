@@ -1,0 +1,321 @@
+"""What is normal for one metric of one check, over all devices that are measured in the same way.
+
+- A device counts by the median of its last values. What it has shown first, over several runs, is its own level.
+- A node counts with at most the usual number of devices, whatever it announces: see `shares`.
+- The anchor is the level of the fleet that counts as normal. It is taken when there are enough devices of enough nodes,
+  and again each time their number has doubled. Otherwise the first few devices would decide for all.
+- The anchor follows the fleet to the better, but never to the worse: where the fleet becomes worse as a whole, or many
+  nodes at once, that is a shift. It is found as such and held against no node, until the fleet is back or an operator
+  says that this is normal now. So a bad fleet does not teach that bad is normal.
+- While there is no shift, a device is an outlier when it is too far from the anchor, and drifts when it is too far from
+  its own level.
+"""
+
+from collections.abc import Iterable, Sequence, Set
+from itertools import islice
+from typing import NamedTuple
+
+from muster.check import Worse
+from muster.model import Action, Finding, Json, Severity
+from muster_coordinator.model.baselines import (
+    Anchor,
+    BaselineRecord,
+    BaselineView,
+    DeviceLevel,
+    FleetFinding,
+    LevelsRecord,
+)
+from muster_coordinator.normal.normality import (
+    FLEET_FLOOR,
+    LEAST_PEERS,
+    OWN_FLOOR,
+    TYPICAL_ERROR,
+    Level,
+    are_enough,
+    fleet_level,
+    level_of,
+    share_worse,
+    shift_of,
+    too_bad,
+)
+from muster_coordinator.normal.ranked import Ranked
+from muster_coordinator.normal.readings import Device
+from muster_coordinator.normal.shares import Shares
+from muster_coordinator.normal.suspects import Held, Suspects
+from muster_coordinator.normal.track import Track
+
+
+class Reading(NamedTuple):
+    """One number of one device; `uuid` is empty where nobody knows it."""
+
+    device: Device
+    uuid: str
+    value: float
+
+
+class Learned(NamedTuple):
+    """What came of a run: what is held against nodes now, and what there is to store."""
+
+    held: Held
+    anchor: BaselineRecord | None
+    levels: LevelsRecord | None
+
+
+class Baseline:
+    """One metric under one condition. It takes little time for each reading, however many devices there are."""
+
+    def __init__(self, *, id: str, subject: str, check: str, metric: str, worse: Worse, when: Json) -> None:
+        self.id = id
+        self.subject = subject
+        self.check = check
+        self.metric = metric
+        self.devices = 0
+        self.worse = worse
+        self._when = when
+        self._anchor: Anchor | None = None
+        self._reset_at = 0.0
+        self._nodes: dict[str, dict[Device, Track]] = {}
+        self._measured: dict[str, float] = {}  # when each node was, the latest last
+        self._alike = 0
+        self._shares = Shares()
+        self._counting = 0  # devices that count
+        self._typical = Ranked()  # the median of each device that counts and has one
+        self._noises = Ranked()  # the noise of each device that counts and has an own level
+        self._suspects = Suspects()
+
+    def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
+        """Takes over what is stored, before the first reading."""
+        if stored is not None:
+            self._anchor, self._reset_at = stored.anchor, stored.reset_at
+        for record in levels:
+            tracks = self._nodes[record.node] = {}
+            for name, level in record.levels.items():
+                device = int(name) if name else None
+                tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
+            self.devices += len(tracks)
+            self._shares.replace(0, len(tracks))
+        self._count_again()
+
+    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float, *, alike: int) -> Learned:
+        """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
+
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
+        """
+        self._alike = alike
+        if now < self._reset_at:
+            return Learned({}, None, None)
+        self._measured.pop(node, None)
+        self._measured[node] = now
+        before = self._withdraw(node)
+        if present:
+            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
+        learned = [self._add(node, reading) for reading in readings]
+        self._enter(node, before)
+        settled = self._settle(now)
+        held: dict[str, tuple[Finding, ...]] = {}
+        for each in self._measured if settled else (node,):
+            found = tuple(finding for device in self._nodes[each] for finding in self._judge(each, device))
+            held.update(
+                self._suspects.take(
+                    each, found, at=self._measured[each], nodes=self._judged, shifted=self._has_shifted, now=now
+                )
+            )
+        return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
+
+    def reset(self, now: float) -> tuple[Held, BaselineRecord]:
+        """Lets what is measured now count as normal, for the fleet and for every device."""
+        self._anchor, self._reset_at = None, now
+        self._suspects.out_of_line.clear()
+        self._suspects.since = None
+        for tracks in self._nodes.values():
+            for track in tracks.values():
+                track.own = None
+        self._count_again()
+        self._settle(now)
+        return self.release(), self._record()
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        before = self._withdraw(node)
+        self._drop(node, [*self._nodes.get(node, ())])
+        self._enter(node, before)
+        self._nodes.pop(node, None)
+        self._measured.pop(node, None)
+        self._suspects.forget(node)
+
+    def release(self) -> Held:
+        """Takes back what is held against anybody."""
+        return self._suspects.release()
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes were measured."""
+        return len(self._nodes)
+
+    def view(self) -> BaselineView:
+        """The baseline as it stands."""
+        return BaselineView(
+            id=self.id,
+            check=self.check,
+            metric=self.metric,
+            worse=self.worse,
+            when=self._when,
+            devices=self.devices,
+            nodes=len(self._nodes),
+            centre=self._centre,
+            anchor=self._anchor,
+            out_of_line=tuple(sorted(self._suspects.out_of_line)),
+            shift=self.fleet_finding(),
+        )
+
+    def fleet_finding(self) -> FleetFinding | None:
+        """That the fleet has become worse, if it has."""
+        if self._suspects.since is None or self._anchor is None or self._centre is None:
+            return None
+        share = share_worse(self._centre, self._anchor.centre, self.worse)
+        out, nodes = len(self._suspects.out_of_line), len(self._nodes)
+        return FleetFinding(
+            code="baseline.shift",
+            summary=f"{self.check} {self.metric} has become worse in the fleet: its centre is {self._centre:.4g}, "
+            f"{share:.1%} worse than the normal {self._anchor.centre:.4g}, and {out} of {nodes} nodes are out of line",
+            severity=Severity.WARNING,
+            evidence={"centre": self._centre, "anchor": self._anchor.centre, "out_of_line": out, "nodes": nodes},
+            check=self.check,
+            baseline=self.id,
+            since=self._suspects.since,
+        )
+
+    def _add(self, node: str, reading: Reading) -> bool:
+        tracks = self._nodes.setdefault(node, {})
+        if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # in the place of another
+            self._drop(node, [reading.device])
+        if reading.device not in tracks:
+            tracks[reading.device] = Track(reading.uuid)
+            self.devices += 1
+        return tracks[reading.device].add(reading.value)
+
+    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+        """Forgets devices that are no longer there."""
+        for device in devices:
+            del self._nodes[node][device]
+            self.devices -= 1
+
+    def _counted(self, node: str) -> list[Track]:
+        """The devices with which a node counts."""
+        return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
+
+    def _withdraw(self, node: str) -> int:
+        """Takes the devices of a node out of the counts; returns how many devices the node has."""
+        for track in self._counted(node):
+            self._typical.replace(track.typical, None)
+            self._noises.replace(track.noise, None)
+            self._counting -= 1
+        return len(self._nodes.get(node, ()))
+
+    def _enter(self, node: str, before: int) -> None:
+        """Counts the devices of a node again. `before` is what `_withdraw` returned."""
+        if self._shares.replace(before, len(self._nodes.get(node, ()))):
+            self._count_again()
+            return
+        for track in self._counted(node):
+            self._typical.replace(None, track.typical)
+            self._noises.replace(None, track.noise)
+            self._counting += 1
+
+    def _count_again(self) -> None:
+        """Counts the devices of all nodes anew, in time proportional to their number."""
+        tracks = [track for node in self._nodes for track in self._counted(node)]
+        self._counting = len(tracks)
+        self._typical = Ranked(track.typical for track in tracks)
+        self._noises = Ranked(track.noise for track in tracks)
+
+    def _settle(self, now: float) -> bool:
+        """Takes the anchor if it is time to; whether it did."""
+        count = len(self._typical)
+        if self._centre is None or count <= LEAST_PEERS or not are_enough(self._judged, self._alike):
+            return False
+        if self._anchor is not None:
+            share = share_worse(self._centre, self._anchor.centre, self.worse)
+            shift = self._shift(self._anchor)
+            doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
+            better = count >= self._anchor.devices and share < -shift  # those that are back first are not the fleet
+            if not doubled and not better:
+                return False
+        level = level_of(self._typical.values)
+        self._anchor = Anchor(centre=level.centre, spread=level.spread, devices=count, at=now)
+        return True
+
+    @property
+    def _centre(self) -> float | None:
+        return self._typical.middle
+
+    @property
+    def _has_shifted(self) -> bool:
+        if self._anchor is None or self._centre is None or len(self._typical) <= LEAST_PEERS:
+            return False
+        return share_worse(self._centre, self._anchor.centre, self.worse) > self._shift(self._anchor)
+
+    @property
+    def _judged(self) -> int:
+        """Nodes whose devices have been measured often enough to be judged; a mean where not all of a node's have."""
+        return len(self._nodes) * len(self._typical) // max(self._counting, 1)
+
+    def _shift(self, anchor: Anchor) -> float:
+        """From how much on a change of the fleet's centre is none of chance."""
+        return shift_of(Level(anchor.centre, anchor.spread), min(anchor.devices, len(self._typical)))
+
+    def _judge(self, node: str, device: Device) -> list[Finding]:
+        track = self._nodes[node][device]
+        value = track.typical
+        if value is None:
+            return []
+        found, noise = [], self._noises.middle or 0.0
+        if self._anchor is not None:
+            floor = max(FLEET_FLOOR, TYPICAL_ERROR * noise)
+            fleet = fleet_level(Level(self._anchor.centre, self._anchor.spread), floor, self._anchor.devices)
+            if too_bad(value, fleet, self.worse, floor):
+                others = f"that is normal for {len(self._typical)} devices"
+                found.append(self._finding("outlier", value, fleet, others, device=device))
+        if track.own is not None and too_bad(value, track.own, self.worse, max(OWN_FLOOR, noise)):
+            found.append(self._finding("drift", value, track.own, "that it began with", device=device))
+        return found
+
+    def _finding(self, what: str, value: float, level: Level, whose: str, *, device: Device) -> Finding:
+        share = share_worse(value, level.centre, self.worse)
+        return Finding(
+            code=f"baseline.{what}",
+            summary=f"{self.metric} {value:.4g} is {share:.1%} worse than the {level.centre:.4g} {whose} "
+            f"(spread {level.spread:.2g})",
+            severity=Severity.WARNING,
+            device=device,
+            action=Action.INSPECT_HARDWARE,
+            evidence={
+                "metric": self.metric,
+                "value": value,
+                "centre": level.centre,
+                "spread": level.spread,
+                "devices": len(self._typical),
+                "baseline": self.id,
+            },
+        )
+
+    def _record(self) -> BaselineRecord:
+        return BaselineRecord(
+            id=self.id,
+            check=self.check,
+            metric=self.metric,
+            worse=self.worse,
+            when=self._when,
+            anchor=self._anchor,
+            reset_at=self._reset_at,
+        )
+
+    def _levels(self, node: str) -> LevelsRecord:
+        levels = {
+            "" if device is None else str(device): DeviceLevel(
+                uuid=track.uuid, centre=track.own.centre, spread=track.own.spread
+            )
+            for device, track in self._nodes[node].items()
+            if track.own is not None
+        }
+        return LevelsRecord(baseline=self.id, node=node, levels=levels)

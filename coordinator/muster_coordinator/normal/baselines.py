@@ -1,0 +1,283 @@
+"""What the coordinator learns from the fleet: which runs can be compared, and what comes of comparing them.
+
+Only runs that stand for a node alone and do not fail teach anything: what references call bad is never normal. Runs are
+compared that have the same check, the same parameters and the same of the facts in `COMPARED_BY`. Versions of software
+are among them for results, bit by bit, but not for speeds: a driver that makes a fleet slower is what a shift shows.
+
+The number of baselines and devices is bounded. The baseline that the fewest nodes have measured goes first, and of
+several the one that was not measured for the longest time: a node that makes up facts begins as many baselines as it
+likes, and loses its own. A device takes about 500 bytes in a baseline. 10,000 nodes of 8 devices with ten metrics each
+take 400 MB.
+"""
+
+import hashlib
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from muster.check import Worse
+from muster.errors import Refused, unknown
+from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
+from muster_coordinator.model.baselines import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
+from muster_coordinator.model.events import Command, EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.normal.baseline import Baseline, Learned, Reading
+from muster_coordinator.normal.fingerprints import Fingerprints
+from muster_coordinator.normal.founders import Founders
+from muster_coordinator.normal.readings import Device, by_device, device_indices
+
+COMPARED_BY = (
+    "backend",
+    "batch_size_per_gpu",
+    "gpu_model",
+    "iterations",
+    "peer_access",
+    "shape",
+    "simulated",
+    "size_bytes",
+    "steps",
+)
+"""Facts that make runs comparable: on what was measured, and how much, where the parameters leave that open."""
+
+COMPARED = ("baseline.outlier", "baseline.drift", "baseline.fingerprint")
+"""The codes of what comparing finds against a node."""
+
+MAX_BASELINES = 1_000
+MAX_DEVICES = 2_000_000
+"""Counted in every baseline that they are in."""
+
+MAX_CONDITION_CHARS = 4_096
+"""A run with longer conditions is not compared. No node can make the coordinator keep them."""
+
+MAX_RESULTS = 64
+"""Fingerprints of one run that count; a matrix product has one for each number format."""
+
+MAX_READINGS = 2_000
+"""Numbers of one run that are compared: ten metrics of 128 devices are 1,280. Of more, the last metrics are not."""
+
+MAX_RESULT_CHARS = 256
+"""A longer result is no fingerprint. No node can make the coordinator keep it."""
+
+
+@dataclass(slots=True)
+class Compared:
+    """What came of a run: by node and subject, what is held against the node now, and what there is to store.
+
+    A subject is what is measured: a metric or result of a check with certain parameters. A node that has got other
+    hardware or software is compared with others than before, and then that counts in the place of what was held.
+    """
+
+    held: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)
+
+    def hold(self, subject: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
+        self.held.update(((node, subject), findings) for node, findings in held.items())
+
+
+NOTHING = Compared()
+"""Of a run that is not compared, as most are not."""
+
+
+class Baselines:
+    """All baselines and fingerprints, those that were measured last at the end."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
+        self._founders = Founders()
+        self._devices = 0
+        self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
+
+    def restore(self, baselines: Iterable[BaselineRecord], levels: Iterable[LevelsRecord]) -> None:
+        """Takes over what is stored, for when it is measured again."""
+        by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
+        for record in levels:
+            if record.levels:  # not of a node that has left
+                by_baseline[record.baseline].append(record)
+        records = {record.id: record for record in baselines}
+        self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
+
+    def observe(
+        self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
+    ) -> Compared:
+        """Learns from a run and compares it by `metrics`; `alike` nodes have the machine type of the run's node."""
+        if not metrics and "fingerprints" not in run.facts:
+            return NOTHING
+        if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
+            return NOTHING
+        if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
+            return NOTHING  # these are part of every key below: checked here once instead of for each metric
+        compared = Compared()
+        self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
+        self._compare_results(run, inventory, compared, now=now, alike=alike)
+        self._drop_rarest(compared)
+        return compared
+
+    def reset(self, id: str, now: float) -> Compared:
+        """Lets what is measured now count as normal; Refused when there is no baseline with this id."""
+        known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
+        if id not in known:
+            raise Refused(unknown("baseline", id, known))
+        held, record = known[id].reset(now)
+        compared = Compared(commands=[EraseBaseline(id), SaveBaseline(record)])
+        compared.hold(known[id].subject, held)
+        return compared
+
+    def forget(self, node: str) -> list[Command]:
+        """Forgets a node that has left. Its devices count no more, and empty levels are stored for it."""
+        had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
+        for key in had:
+            record, levels = self._stored[key]
+            self._stored[key] = record, [record for record in levels if record.node != node]
+        for key, kept in self._kept.items():
+            before = kept.devices
+            kept.forget(node)
+            self._devices -= before - kept.devices
+            if isinstance(kept, Baseline) and kept.devices < before:
+                had.add(key)
+        return [SaveLevels(LevelsRecord(baseline=key, node=node, levels={})) for key in sorted(had)]
+
+    def views(self) -> list[BaselineView]:
+        """Every baseline as it stands, by id."""
+        views = (kept.view() for kept in self._kept.values() if isinstance(kept, Baseline))
+        return sorted(views, key=lambda view: view.id)
+
+    def findings(self) -> tuple[FleetFinding, ...]:
+        """What is wrong with many nodes at once."""
+        found = (kept.fleet_finding() for kept in self._kept.values())
+        return tuple(finding for finding in found if finding is not None)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def _compare_numbers(
+        self,
+        run: Run,
+        metrics: Mapping[str, Worse],
+        inventory: Inventory,
+        compared: Compared,
+        *,
+        now: float,
+        alike: int,
+    ) -> None:
+        uuids: dict[Device, str] = {device.index: device.uuid for device in inventory.devices}
+        when = _condition(run) | {"machine_type": inventory.machine_type}
+        room = MAX_READINGS
+        for metric, worse in metrics.items():
+            measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
+            readings = [
+                Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
+            ]
+            room -= len(readings)
+            if room < 0:
+                break
+            if readings and (key := _key(run.check, metric, when)) is not None:
+                known = self._kept.get(key)
+                if isinstance(known, Baseline) and known.worse is not worse:
+                    self._drop(key, compared)  # most nodes announce another direction now than when it began
+                baseline = self._baseline(key, run, metric, worse, when)
+                self._note_measured(key, run.node, compared)
+                before = baseline.devices
+                self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now, alike=alike), compared)
+                self._devices += baseline.devices - before
+
+    def _note(self, baseline: Baseline, learned: Learned, compared: Compared) -> None:
+        compared.hold(baseline.subject, learned.held)
+        if learned.anchor is not None:
+            compared.commands.append(SaveBaseline(learned.anchor))
+        if learned.levels is not None:
+            compared.commands.append(SaveLevels(learned.levels))
+
+    def _baseline(self, key: str, run: Run, metric: str, worse: Worse, when: Json) -> Baseline:
+        kept = self._kept.get(key)
+        if not isinstance(kept, Baseline):
+            kept = self._kept[key] = Baseline(
+                id=key, subject=_subject(run, metric), check=run.check, metric=metric, worse=worse, when=when
+            )
+            record, levels = self._stored.pop(key, (None, []))
+            kept.restore(record, levels)
+            self._devices += kept.devices
+        self._kept.move_to_end(key)
+        return kept
+
+    def _compare_results(self, run: Run, inventory: Inventory, compared: Compared, *, now: float, alike: int) -> None:
+        if run.facts.get("backend") == "cpu":
+            return  # with which bits it multiplies depends on the processor, about which facts say nothing
+        present: set[Device] = {device.index for device in inventory.devices}
+        for model, name, reported in islice(_results(run), MAX_RESULTS):
+            results = _announced(reported, present)
+            when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
+            what = f"fingerprint of {name}"
+            key = _key(run.check, what, when)
+            if key is None or not results:
+                continue
+            kept = self._kept.get(key)
+            if not isinstance(kept, Fingerprints):
+                kept = self._kept[key] = Fingerprints(key, _subject(run, f"{what} by {model}"), run.check, name)
+            self._kept.move_to_end(key)
+            self._note_measured(key, run.node, compared)
+            before = kept.devices
+            compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
+            self._devices += kept.devices - before
+
+    def _drop_rarest(self, compared: Compared) -> None:
+        """Drops the baselines that the fewest nodes have measured until the limits hold."""
+        while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
+            self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
+
+    def _note_measured(self, key: str, node: str, compared: Compared) -> None:
+        """Notes who measured, and drops the oldest baseline of a node that is alone in too many."""
+        if (given_up := self._founders.note(key, node)) is not None:
+            self._drop(given_up, compared)
+
+    def _drop(self, key: str, compared: Compared) -> None:
+        kept = self._kept.pop(key)
+        self._founders.end(key)
+        self._devices -= kept.devices
+        compared.hold(kept.subject, kept.release())
+        compared.commands.append(EraseBaseline(key))
+
+
+def _condition(run: Run) -> Json:
+    """What comparable runs share, in parameters and facts."""
+    return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
+
+
+def _subject(run: Run, what: str) -> str:
+    return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
+
+
+Measured = TypeVar("Measured")
+
+
+def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]) -> list[tuple[Device, Measured]]:
+    """What was measured on devices that the node has announced; on any device when it announced none."""
+    return [
+        (device, value)
+        for device, value in measured[:MOST_DEVICES]
+        if not present or device is None or device in present
+    ]
+
+
+def _key(check: str, what: str, when: Json) -> str | None:
+    """The same for the same comparison, also after a restart; None when the condition is too long to be one."""
+    text = json.dumps([check, what, when], sort_keys=True)
+    return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
+    """By model of device and name of computation, the result of each device. What is no fingerprint is left out."""
+    fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
+    if not isinstance(fingerprints, dict):
+        return
+    for name, results in fingerprints.items():
+        if not isinstance(results, list):
+            continue
+        kinds = models if isinstance(models, list) and len(models) == len(results) else [""] * len(results)
+        by_model: dict[str, list[tuple[Device, str]]] = defaultdict(list)
+        for device, model, result in zip(device_indices(run.facts, len(results)), kinds, results, strict=True):
+            if isinstance(result, str) and len(result) <= MAX_RESULT_CHARS:
+                by_model[str(model)].append((device, result))
+        for model, found in by_model.items():
+            yield model, name, found

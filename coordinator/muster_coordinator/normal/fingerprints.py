@@ -1,0 +1,142 @@
+"""Whether all devices come to the same result where they must: same model, same software, same parameters.
+
+A result that differs from that of most devices is no proof, because muster does not know everything that decides about
+bits; it makes the node a suspect. Many that differ have a common cause, and then no node is suspected. A node counts
+with at most the usual number of devices, whatever it announces: see `shares`.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Set
+from itertools import islice
+
+from muster.model import Action, Finding, Severity
+from muster_coordinator.model.baselines import FleetFinding
+from muster_coordinator.normal.normality import LEAST_PEERS, are_enough
+from muster_coordinator.normal.readings import Device
+from muster_coordinator.normal.shares import Shares
+from muster_coordinator.normal.suspects import Held, Suspects
+
+
+class Fingerprints:
+    """The results of one computation, by node and device."""
+
+    def __init__(self, id: str, subject: str, check: str, name: str) -> None:
+        self.id = id
+        self.subject = subject
+        self.check = check
+        self.devices = 0
+        self._name = name
+        self._nodes: dict[str, dict[Device, str]] = {}
+        self._alike = 0
+        self._shares = Shares()
+        self._counting = 0  # devices that count
+        self._counts: Counter[str] = Counter()  # of their results
+        self._leader = ""  # the most frequent result; exact as soon as one has the majority
+        self._suspects = Suspects()
+
+    def take(
+        self, node: str, results: Iterable[tuple[Device, str]], present: Set[Device], now: float, *, alike: int
+    ) -> Held:
+        """Notes the results of one run; what is held against nodes now.
+
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
+        """
+        self._alike = alike
+        before = self._withdraw(node)
+        if present:
+            self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
+        kept = self._nodes.setdefault(node, {})
+        self.devices -= len(kept)
+        kept.update((device, sys.intern(result)) for device, result in results)  # nearly all are the same
+        self.devices += len(kept)
+        self._enter(node, before)
+        found = tuple(self._differs(device) for device, bits in self._nodes[node].items() if self._is_odd(bits))
+        return self._suspects.take(node, found, at=now, nodes=len(self._nodes), shifted=False, now=now)
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        before = self._withdraw(node)
+        self._drop(node, [*self._nodes.get(node, ())])
+        self._enter(node, before)
+        self._nodes.pop(node, None)
+        self._suspects.forget(node)
+
+    def release(self) -> Held:
+        """Takes back what is held against anybody."""
+        return self._suspects.release()
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes have reported results."""
+        return len(self._nodes)
+
+    def fleet_finding(self) -> FleetFinding | None:
+        """That many devices differ, if so."""
+        if self._suspects.since is None:
+            return None
+        out, nodes = len(self._suspects.out_of_line), len(self._nodes)
+        return FleetFinding(
+            code="baseline.disagreement",
+            summary=f"{self.check} {self._name}: {out} of {nodes} nodes come to other results than most devices of "
+            "their model: look for what they have in common",
+            severity=Severity.WARNING,
+            evidence={"results": len(self._counts), "out_of_line": out, "nodes": nodes},
+            check=self.check,
+            baseline=self.id,
+            since=self._suspects.since,
+        )
+
+    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+        """Forgets the results of devices."""
+        for device in devices:
+            del self._nodes[node][device]
+            self.devices -= 1
+
+    def _counted(self, node: str) -> list[str]:
+        """The results with which a node counts."""
+        return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
+
+    def _withdraw(self, node: str) -> int:
+        """Takes the results of a node out of the counts; returns how many devices the node has."""
+        results = self._counted(node)
+        self._counting -= len(results)
+        for result in results:
+            self._counts[result] -= 1
+            if not self._counts[result]:
+                del self._counts[result]
+        return len(self._nodes.get(node, ()))
+
+    def _enter(self, node: str, before: int) -> None:
+        """Counts the results of a node again. `before` is what `_withdraw` returned."""
+        if self._shares.replace(before, len(self._nodes.get(node, ()))):
+            self._count_again()
+            return
+        for result in self._counted(node):
+            self._counting += 1
+            self._counts[result] += 1
+            if self._counts[result] > self._counts[self._leader]:
+                self._leader = result
+
+    def _count_again(self) -> None:
+        """Counts the results of all nodes anew, in time proportional to their number."""
+        self._counts = Counter(result for node in self._nodes for result in self._counted(node))
+        self._counting = self._counts.total()
+        self._leader = max(self._counts, key=self._counts.__getitem__, default="")
+
+    def _is_odd(self, result: str) -> bool:
+        leading = self._counts[self._leader]
+        most = leading >= LEAST_PEERS and 2 * leading > self._counting
+        return result != self._leader and most and are_enough(self.nodes, self._alike)
+
+    def _differs(self, device: Device) -> Finding:
+        alike = self._counts[self._leader]
+        return Finding(
+            code="baseline.fingerprint",
+            summary=f"{self._name}: other bits than {alike} of {self._counting} devices of its model with "
+            "the same software: silent corruption suspected",
+            severity=Severity.ERROR,
+            device=device,
+            action=Action.INSPECT_HARDWARE,
+            evidence={"name": self._name, "majority": self._leader, "alike": alike, "devices": self._counting},
+        )

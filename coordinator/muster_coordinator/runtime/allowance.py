@@ -1,0 +1,81 @@
+"""How much a node may send. The coordinator drops what is more before it decodes it; an honest agent sends it again.
+
+A node has an allowance for each kind of message, in messages and in bytes. Both refill at a constant rate up to a burst
+(a token bucket). An ordinary agent sends a heartbeat every ten seconds, about 40 reports of 1 KiB for each check in an
+hour, and a few replies a second during a sweep. After an outage it sends up to 10,000 kept runs, 500 at a time; burst
+and rate admit these within about two minutes. Every limit is at least ten times what such an agent needs. It is twice
+what the settings allow: with the shortest `agent.heartbeat_s` an agent sends two heartbeats a second.
+
+Admitting a message takes constant time.
+"""
+
+from typing import NamedTuple
+
+from muster.token_bucket import TokenBucket
+from muster.wire.topics import NodeTopic
+
+
+class Rate(NamedTuple):
+    """How much may come at once, and how much a second in the long run."""
+
+    burst: float
+    per_s: float
+
+
+class Limits(NamedTuple):
+    """What a node may send of one kind of message."""
+
+    messages: Rate
+    bytes: Rate
+
+
+KIB, MIB = 1 << 10, 1 << 20
+
+LIMITS = {
+    NodeTopic.PRESENCE: Limits(Rate(40, 4), Rate(2 * MIB, 16 * KIB)),
+    NodeTopic.INVENTORY: Limits(Rate(20, 0.2), Rate(4 * MIB, 64 * KIB)),
+    NodeTopic.REPORT: Limits(Rate(400, 20), Rate(8 * MIB, 128 * KIB)),
+    NodeTopic.GROUP: Limits(Rate(400, 20), Rate(4 * MIB, 128 * KIB)),
+}
+
+
+class Meter:
+    """What is left to one node of one kind of message, in messages and bytes."""
+
+    __slots__ = ("_bytes", "_messages")
+
+    def __init__(self, limits: Limits) -> None:
+        self._messages = TokenBucket(*limits.messages)
+        self._bytes = TokenBucket(*limits.bytes)
+
+    def admit(self, size: int, now: float) -> bool:
+        """Charges a message of `size` bytes; False, and nothing is charged, when too little is left."""
+        messages, left = self._messages.left(now), self._bytes.left(now)
+        if messages < 1 or left < size:
+            return False
+        self._messages.spend(1)
+        self._bytes.spend(size)
+        return True
+
+
+class Allowances:
+    """What every node may still send."""
+
+    MOST_METERS = 200_000
+    """Four for each of 50,000 nodes. Without a broker ACL anybody can make up names; then the oldest meters go."""
+
+    def __init__(self) -> None:
+        self._meters: dict[tuple[str, NodeTopic], Meter] = {}
+
+    def admit(self, node: str, topic: NodeTopic, size: int, now: float) -> bool:
+        """Whether the coordinator may take a message of `size` bytes from this node; charges it if so."""
+        limits = LIMITS.get(topic)
+        if limits is None:
+            return True  # no node sends on this topic; the codec refuses the message
+        key = (node, topic)
+        meter = self._meters.get(key)
+        if meter is None:
+            if len(self._meters) >= self.MOST_METERS:
+                self._meters.pop(next(iter(self._meters)))
+            meter = self._meters[key] = Meter(limits)
+        return meter.admit(size, now)

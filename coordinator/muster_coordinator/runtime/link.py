@@ -1,0 +1,324 @@
+"""The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
+
+Every message of a peer either becomes an event, or the link drops it, counts it by kind, logs it once a minute for each
+kind and holds it against its node. The link also drops what a node sends beyond its allowance. While the broker is away
+the link drops what it cannot send: agents send again what was not acknowledged, and commands expire.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
+
+import aiomqtt
+import structlog
+from paho.mqtt.reasoncodes import ReasonCode
+
+from muster.config import Settings
+from muster.errors import RemoteError, SettingsError
+from muster.log_limit import LogLimit
+from muster.mqtt import connection_options, pause_s, publish
+from muster.wire import codec
+from muster.wire.codec import encode
+from muster.wire.messages import CoordinatorPresence, new_id
+from muster.wire.topics import NodeTopic, Topics
+from muster_coordinator.evidence.node_events import event_of
+from muster_coordinator.model.events import AgentMisbehaved, Event, PublishReferences, SendAck, SendCommand
+from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.runtime.allowance import Allowances
+from muster_coordinator.runtime.inbox import Inbox
+from muster_coordinator.runtime.muting import MuteList, subscriptions
+
+HEARTBEAT_S = 10.0
+KEEPALIVE_S = 15
+GOODBYE_S = 1.0
+SENDS_AT_ONCE = 64
+
+LOOK_S = 0.5
+"""How often the link checks whether a node has begun or stopped to flood."""
+
+SWITCHED_WITHIN_S = 3.0
+"""The time for new subscriptions. 10,000 messages that came before the flood was noticed are less than 1 s of work."""
+
+SUBSCRIBED_AT_ONCE = 500
+"""Topics in one packet; with names of usual length about 20 KiB."""
+
+SUBSCRIBED_QOS = 0
+"""The QoS at which the broker delivers what nodes publish. With QoS 1 the broker waits for confirmations after a few
+messages (20 in Mosquitto), and a busy event loop would receive only these in each turn. QoS 0 is as safe: without a
+connection the broker forgets undelivered messages at either QoS, and agents send again what was not acknowledged."""
+
+ANSWERED_WITHIN_S = 300.0
+"""The broker's answers come behind the messages that it has kept for us: for ten thousand new nodes a minute of work.
+A broker that is gone shows earlier, because nothing arrives for KEEPALIVE_S."""
+
+WRONG = frozenset({"malformed", "oversized", "wrong_node"})
+"""The kinds of refused messages that no version of the agent sends."""
+
+SUPERSEDED = (
+    "another coordinator leads this fleet: stop this one; if there is no other, clear the retained message on the "
+    "coordinator's topic at the broker and restart this one"
+)
+
+RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
+
+log = structlog.get_logger()
+
+
+class OutgoingMessage(NamedTuple):
+    """A message to publish. The broker keeps a retained one for later subscribers."""
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+
+
+class _Superseded(Exception):
+    """A coordinator with a newer epoch leads the fleet."""
+
+
+class Link:
+    """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
+
+    `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
+    the names of the nodes. `received` counts messages, `refused` counts dropped ones by kind. `connected` says whether
+    the link receives the messages of all nodes that are not `muted`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        broker_url: str,
+        api_url: str,
+        epoch: int,
+        deliver: Callable[[Sequence[Event]], Awaitable[None]],
+        known: Callable[[], Iterable[str]],
+    ) -> None:
+        self.connected = False
+        self.muted: frozenset[str] = frozenset()
+        self.received = 0
+        self.refused: Counter[str] = Counter()
+        connection_options(settings.broker, broker_url)  # raises SettingsError at the start rather than in `run`
+        self._settings = settings.broker
+        self._topics = Topics(settings.fleet)
+        self._broker_url = broker_url
+        self._api_url = api_url
+        self._epoch = epoch
+        self._newer_epoch: int | None = None
+        self._deliver = deliver
+        self._known = known
+        self._allowances = Allowances()
+        self._mutes = MuteList()
+        self._log_limit = LogLimit()
+        self._misconduct: dict[tuple[str, Misconduct], str] = {}
+        self._outbox: asyncio.Queue[OutgoingMessage] | None = None
+        self._references: OutgoingMessage | None = None
+
+    def send(self, command: SendAck | SendCommand | PublishReferences) -> None:
+        """Queues a message. Without a connection, messages to nodes are dropped; references wait for the next one."""
+        match command:
+            case SendAck(node, ack):
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), encode(ack))
+            case SendCommand(node, order):
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.COMMAND), encode(order))
+            case PublishReferences(message):
+                outgoing = self._references = OutgoingMessage(self._topics.references, encode(message), retain=True)
+        if self._outbox is not None:
+            self._outbox.put_nowait(outgoing)
+
+    async def run(self) -> None:
+        """Connects, and reconnects whenever the connection is lost. Returns when a newer coordinator leads the fleet.
+
+        It must return: two coordinators with one broker account would end each other's connection for ever.
+        """
+        attempt = 0
+        while True:
+            try:
+                client = self._client()
+                inbox = Inbox(client, self._allowances, self._mutes)
+                async with client:
+                    attempt = 0
+                    await self._serve(client, inbox)
+            except* (aiomqtt.MqttError, SettingsError) as group:
+                log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
+            except* _Superseded:
+                log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
+            if self._newer_epoch is not None:
+                return
+            await asyncio.sleep(pause_s(attempt))
+            attempt += 1
+
+    def _client(self) -> aiomqtt.Client:
+        will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
+        return aiomqtt.Client(
+            **connection_options(self._settings, self._broker_url),
+            identifier=f"muster-coordinator-{new_id()[:8]}",
+            keepalive=KEEPALIVE_S,
+            will=will,
+        )
+
+    async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
+        client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning
+        self._outbox = asyncio.Queue()
+        if self._references is not None:
+            self._outbox.put_nowait(self._references)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive(client), name="link-receive")
+                tasks.create_task(_transmit(client, self._outbox), name="link-transmit")
+                tasks.create_task(self._listen(client, inbox), name="link-listen")
+                tasks.create_task(self._watch(inbox), name="link-watch")
+        finally:
+            self.connected, self._outbox = False, None
+            if self._newer_epoch is None:
+                with suppress(aiomqtt.MqttError):
+                    offline = self._presence(online=False)
+                    await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
+
+    async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
+        """Keeps the subscriptions to all nodes that do not flood, and publishes our heartbeat every HEARTBEAT_S."""
+        subscribed: frozenset[str] = frozenset()
+        beat_at = 0.0
+        while True:
+            floods = self._mutes.muted(time.monotonic())
+            wanted = subscriptions(self._topics, floods, self._known() if floods else ())
+            if not subscribed:
+                await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
+                self.connected = await self._subscribe(client, wanted)
+                log.info("broker_connected", broker=self._broker_url)
+            elif wanted != subscribed:
+                await self._switch(client, wanted - subscribed, subscribed - wanted)
+            subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
+            if time.monotonic() >= beat_at:
+                beat_at = time.monotonic() + HEARTBEAT_S
+                beat = OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
+                await _publish(client, beat)
+            inbox.flooded.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await inbox.flooded.wait()
+
+    async def _switch(self, client: aiomqtt.Client, more: frozenset[str], less: frozenset[str]) -> None:
+        """Subscribes to `more` and unsubscribes from `less` at the same time; MqttError when that takes too long.
+
+        The broker's answers come behind the part of the flood that it has queued already. A new connection is quicker:
+        the broker forgets that queue, and agents send again what was in it.
+        """
+        try:
+            async with asyncio.timeout(SWITCHED_WITHIN_S):
+                subscribed, _ = await asyncio.gather(self._subscribe(client, more), self._unsubscribe(client, less))
+        except TimeoutError:
+            raise aiomqtt.MqttError("too much of a flood waits at the broker; connecting anew without it") from None
+        self.connected = self.connected and subscribed
+
+    async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:
+        """Subscribes to the patterns; False, with an error in the log, when the broker refuses any."""
+        packets = _in_chunks(sorted(patterns))
+        wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
+        answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
+        codes = [code for answer in answers for code in answer]
+        refused = [pattern for pattern, code in zip(chain(*packets), codes, strict=True) if _is_refusal(code)]
+        for pattern in refused:
+            log.error("subscription_refused", topic=pattern, broker=self._broker_url)
+        return not refused
+
+    async def _unsubscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> None:
+        packets = _in_chunks(sorted(patterns))
+        await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
+
+    async def _watch(self, inbox: Inbox) -> None:
+        """Delivers the misconduct of nodes every LOOK_S: one event for each node and kind, however many messages."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for (node, topic), count in inbox.dropped.items():
+                self.refused["beyond_allowance"] += count
+                self._note_misconduct(node, Misconduct.FLOODING, topic)
+            inbox.dropped.clear()
+            wrongs, self._misconduct = self._misconduct, {}
+            await self._deliver([AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()])
+
+    async def _receive(self, client: aiomqtt.Client) -> None:
+        batch: list[aiomqtt.Message]
+        async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
+            if events := [event for event in map(self._event, batch) if event is not None]:
+                await self._deliver(events)
+            await asyncio.sleep(0)
+
+    def _event(self, message: aiomqtt.Message) -> Event | None:
+        try:
+            if message.topic.value == self._topics.coordinator:
+                self._note_coordinator(message.payload)
+                return None
+            return self._from_node(message)
+        except RemoteError as error:
+            self._refuse(error, message.topic.value)
+            return None
+
+    def _from_node(self, message: aiomqtt.Message) -> Event | None:
+        self.received += 1
+        node, topic = self._topics.parse_node(message.topic.value)
+        if not message.payload and topic in RETAINED:
+            return None  # somebody has cleared what the broker kept
+        try:
+            return event_of(topic, node, message.payload, kept=message.retain)
+        except RemoteError:
+            raise
+        except Exception as error:  # a bug of ours; no node may end the coordinator with it
+            self.refused["failed"] += 1
+            self._note_misconduct(node, Misconduct.FAILED, type(error).__name__)
+            if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
+                log.exception("message_failed", topic=topic, node=node, left_out=left_out)
+            return None
+
+    def _note_coordinator(self, payload: bytes) -> None:
+        """Reads the presence of a coordinator; _Superseded when it is newer than ours.
+
+        The URL decides between two coordinators that started in the same second, so that only one of them goes on.
+        """
+        if not payload:
+            return
+        presence = codec.decode(payload, codec.COORDINATOR)
+        if (presence.epoch, presence.url) > (self._epoch, self._api_url):
+            self._newer_epoch = presence.epoch
+            raise _Superseded
+
+    def _refuse(self, error: RemoteError, topic: str) -> None:
+        self.refused[error.kind] += 1
+        if (left_out := self._log_limit.admit(error.kind, time.monotonic())) is not None:
+            detail = error.detail[:500]
+            log.warning("message_refused", kind=error.kind, detail=detail, topic=topic[:500], left_out=left_out)
+        if error.kind in WRONG:
+            with suppress(RemoteError):
+                self._note_misconduct(self._topics.parse_node(topic)[0], Misconduct.REFUSED, error.kind)
+
+    def _note_misconduct(self, node: str, kind: Misconduct, detail: str) -> None:
+        self._misconduct.setdefault((node, kind), detail)
+
+    def _presence(self, *, online: bool) -> bytes:
+        return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
+
+
+async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage]) -> None:
+    """Publishes in order, up to SENDS_AT_ONCE messages before the broker has confirmed them."""
+    while True:
+        batch = [await outbox.get()]
+        while len(batch) < SENDS_AT_ONCE and not outbox.empty():
+            batch.append(outbox.get_nowait())
+        await asyncio.gather(*(_publish(client, message) for message in batch))
+
+
+def _in_chunks(patterns: list[str]) -> list[list[str]]:
+    """The patterns in lists of SUBSCRIBED_AT_ONCE."""
+    return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
+
+
+def _is_refusal(code: object) -> bool:
+    return isinstance(code, ReasonCode) and code.is_failure
+
+
+async def _publish(client: aiomqtt.Client, message: OutgoingMessage) -> None:
+    await publish(client, message.topic, message.payload, retain=message.retain, within_s=ANSWERED_WITHIN_S)

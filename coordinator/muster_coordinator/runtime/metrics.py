@@ -1,0 +1,138 @@
+"""The coordinator's figures for Prometheus, read from the live parts whenever somebody asks."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from muster.model import ServiceState
+from muster.transition import Effect
+from muster_coordinator.normal.baselines import COMPARED
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.rows import Unread
+
+
+class Figures(Collector):
+    """Collects from the parts of one coordinator."""
+
+    def __init__(
+        self,
+        *,
+        pipeline: Pipeline,
+        link: Link,
+        stream: Stream,
+        notifier: RunNotifier,
+        retention: Retention,
+        poller: ActorPoller,
+        unread: Unread,
+    ) -> None:
+        self._pipeline = pipeline
+        self._link = link
+        self._stream = stream
+        self._notifier = notifier
+        self._retention = retention
+        self._poller = poller
+        self._unread = unread
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def exposition(self) -> bytes:
+        """Everything in the text format of Prometheus."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_the_fleet()
+        yield from self._of_the_quarantine()
+        yield _gauge(
+            "muster_broker_connected", "Whether the coordinator is connected to the broker", self._link.connected
+        )
+        yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
+        yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
+        yield _counter("muster_messages", "Messages from nodes", self._link.received)
+        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notifier.dropped)
+        thinned = self._retention.counts
+        yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
+        yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
+        yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
+        refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
+        for kind, count in self._link.refused.items():
+            refused.add_metric([kind], count)
+        yield refused
+        yield _gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))
+        yield _counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
+
+    def _of_the_fleet(self) -> Iterator[Metric]:
+        fleet = self._pipeline.fleet
+        counted = fleet.tally(self._pipeline.clock())
+        nodes = GaugeMetricFamily("muster_nodes", "Nodes by health and service state", labels=["health", "service"])
+        for (health, service), count in counted.both.items():
+            nodes.add_metric([health, service], count)
+        yield nodes
+        yield _gauge(
+            "muster_nodes_lost", "Nodes whose heartbeat has stopped, but for those that have left", len(counted.lost)
+        )
+        held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
+        for code in COMPARED:
+            held.add_metric([code], counted.compared[code])
+        yield held
+        yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
+        yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
+        yield _gauge("muster_sweeps_running", "Sweeps that go on", fleet.running)
+        yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
+        for name, count in asdict(fleet.counts).items():
+            yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
+
+    def _of_the_quarantine(self) -> Iterator[Metric]:
+        fleet = self._pipeline.fleet
+        view = fleet.quarantine_view()
+        yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
+        yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
+        yield _gauge("muster_quarantine_held", "Nodes that should go and for which there is no room", len(view.held))
+        yield _gauge(
+            "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
+        )
+        unheard = self._poller.unheard(fleet.present)
+        yield _gauge(
+            "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
+        )
+        changes = CounterMetricFamily(
+            "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]
+        )
+        for service in ServiceState:
+            changes.add_metric([service], fleet.service_changes.get(service, 0))
+        yield changes
+        works = GaugeMetricFamily("muster_actor_works", "Whether an actor can act, by actor", labels=["actor"])
+        for actor in self._poller.actors:
+            works.add_metric([actor.name], actor.problem is None)
+        yield works
+        yield self._failing()
+
+    def _failing(self) -> Metric:
+        """An actor that works may still fail for some nodes."""
+        fleet = self._pipeline.fleet
+        actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
+        failed = Counter(
+            actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
+        )
+        failing = GaugeMetricFamily(
+            "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]
+        )
+        for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
+            failing.add_metric([actor], failed[actor])
+        return failing
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, value=value)

@@ -1,0 +1,157 @@
+"""Between the fleet's decisions and the world: stores everything first, then carries it out.
+
+Events go in through `feed`. The fleet answers with commands, which wait in a queue. One task commits all waiting
+commands in a single transaction, then carries out in order those that are not for the store. The next batch gathers
+during the commit: batches grow with the load, and the number of commits does not. A failed commit ends the daemon. The
+agents still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import structlog
+
+from muster.log_limit import LogLimit
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import (
+    AgentMisbehaved,
+    Announce,
+    Command,
+    Event,
+    GroupReplySeen,
+    InventorySeen,
+    LogNotBegun,
+    PresenceSeen,
+    PublishReferences,
+    ReportSeen,
+    SendAck,
+    SendCommand,
+)
+from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.model.quarantine_events import Act, Alarm
+from muster_coordinator.store.store import Store
+
+BACKLOG = 5_000
+"""Commands that may wait to be stored before `take` waits too."""
+
+BACKLOG_BYTES = 8 << 20
+"""Bytes of received reports that may wait to be stored. In memory they take about five times as much."""
+
+PRESSING = 500
+"""Commands that may wait to be stored before `calm` waits: tasks that are not urgent let these go first."""
+
+STUCK_S = 120.0
+"""A batch that takes longer hangs. A database that fails over or a busy disk takes up to a minute."""
+
+Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | Act | Alarm
+
+
+log = structlog.get_logger()
+
+
+class Pipeline:
+    """The one way to the fleet, and from it to the store and then to an outlet."""
+
+    def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self.fleet = fleet
+        self.clock = clock
+        self._store = store
+        self._waiting: list[Command] = []
+        self._waiting_bytes = 0
+        self.failed = 0
+        self._log_limit = LogLimit()
+        self._arrived = asyncio.Event()
+        self._flushed = asyncio.Event()
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._batch_begun: float | None = None  # by the clock of the event loop
+
+    @property
+    def stuck_s(self) -> float:
+        """How long the current batch has been in work, in seconds; 0 when there is none."""
+        return 0.0 if self._batch_begun is None else asyncio.get_running_loop().time() - self._batch_begun
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether storing hangs. A slow database or an absent broker does not take that long."""
+        return self.stuck_s > STUCK_S
+
+    @property
+    def backlog(self) -> int:
+        """Commands that wait to be stored."""
+        return len(self._waiting)
+
+    def feed(self, event: Event) -> asyncio.Event:
+        """Lets the fleet decide at once; may raise Refused. What it returns is set when all is stored and said."""
+        return self.submit(self.fleet.handle(event, self.clock()))
+
+    def submit(self, commands: Iterable[Command]) -> asyncio.Event:
+        """Queues commands that the fleet has given already."""
+        self._waiting.extend(commands)
+        if self.backlog > PRESSING:
+            self._calm.clear()
+        self._arrived.set()
+        return self._flushed
+
+    def offer(self, event: Event) -> None:
+        """Feeds an event for which nobody waits, such as a message of a node or a tick. Never raises.
+
+        An exception of the fleet is a bug. A node that can cause it must not end the coordinator: the pipeline drops
+        the event, logs it, counts it in `failed` and holds it against the node.
+        """
+        try:
+            self.feed(event)
+        except Exception as error:
+            self._note_failed(event, error)
+
+    async def take(self, events: Iterable[Event]) -> None:
+        """Offers events of nodes and schedulers. Returns when the backlog is small enough for more."""
+        for event in events:
+            self.offer(event)
+            if isinstance(event, ReportSeen):
+                self._waiting_bytes += event.size
+        while self.backlog > BACKLOG or self._waiting_bytes > BACKLOG_BYTES:
+            await self._flushed.wait()
+
+    def _note_failed(self, event: Event, error: Exception) -> None:
+        self.failed += 1
+        kind = type(error).__name__
+        if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
+            log.exception("message_failed", event_kind=type(event).__name__, left_out=left_out)
+        if isinstance(event, PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen):
+            with suppress(Exception):  # the same bug may make this fail too
+                self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))
+
+    async def calm(self, within_s: float) -> None:
+        """Returns when there is little left to store, or else after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._calm.wait()
+
+    async def run(self, outlet: Callable[[Outgoing], None]) -> None:
+        """Stores and says what is fed, for ever; raises what the store raises.
+
+        `outlet` carries out a command that is not for the store; it is called between two commits and must not block.
+        """
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            commands, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            flushed, self._flushed = self._flushed, asyncio.Event()
+            self._batch_begun = asyncio.get_running_loop().time()
+            await self._store.write(commands)
+            for command in outgoing(commands):
+                outlet(command)
+            flushed.set()
+            self._batch_begun = None
+            if self.backlog <= PRESSING:
+                self._calm.set()
+
+
+def outgoing(commands: list[Command]) -> list[Outgoing]:
+    """What is not for the store, in order. Of the acks for one stream only the last is left: it covers the others."""
+    said = [command for command in commands if isinstance(command, Outgoing)]
+    last = {(it.node, it.ack.stream): index for index, it in enumerate(said) if isinstance(it, SendAck)}
+    return [it for index, it in enumerate(said) if not isinstance(it, SendAck) or last[it.node, it.ack.stream] == index]

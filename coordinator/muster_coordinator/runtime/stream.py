@@ -1,0 +1,148 @@
+"""The event stream of `/api/v1/events`.
+
+All listeners share one log, and a listener is a place in it. Memory is bounded by the log, however many listeners there
+are and however slowly they read. A listener that falls behind the beginning of the log is cut off.
+
+Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is cut off.
+An event costs its encoding plus a constant for each listener.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+from muster_coordinator.model.events import Announce
+
+REMEMBERED = 10_000
+"""Events in the log. A listener that falls further behind is cut off, and may come back with its last id."""
+
+REMEMBERED_BYTES = 16 << 20
+"""Bytes in the log. The event of a sweep of ten thousand nodes may have a million."""
+
+CATCH_UP_S = 60.0
+"""How long the stream keeps events for the return of the last listener. After that events cost nothing."""
+
+CHUNK_BYTES = 64 << 10
+"""Events are sent together up to this size, because many small writes are the main cost of listeners."""
+
+MOST_LISTENERS = 100
+"""Enough for pages, scripts and exporters of a large fleet. One more cuts off the one that has listened longest."""
+
+
+class Listener:
+    """One listener: `place` is the number of the event that it reads next, `cut_off` ends its connection."""
+
+    def __init__(self, stream: "Stream", place: int, cut_off: Callable[[], None]) -> None:
+        self.place = place
+        self.cut_off = cut_off
+        self.news = asyncio.Event()
+        self._stream = stream
+
+    async def take(self) -> bytes | None:
+        """Waits for events and returns them as server-sent events; None when the stream has ended for this listener."""
+        while (frames := self._stream.read(self)) == b"":
+            self.news.clear()
+            await self.news.wait()
+        return frames
+
+
+class Stream:
+    """Hands every event to every listener and never waits for any.
+
+    Ids are `<epoch>-<number>`, so that those of an earlier coordinator are not taken for ours.
+    """
+
+    def __init__(self, epoch: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._epoch = epoch
+        self._clock = clock
+        self._next = 1  # the number of the next event
+        self._log: deque[bytes] = deque()  # the latest events, encoded
+        self._log_bytes = 0
+        self._left_at: float | None = None  # when the last listener left
+        self._listeners: dict[Listener, None] = {}  # the one that has listened longest comes first
+
+    @property
+    def listeners(self) -> int:
+        """How many listen now."""
+        return len(self._listeners)
+
+    def tell(self, announced: Announce) -> None:
+        """Appends an event."""
+        if self._is_wanted():
+            self._append(self._frame(announced))
+        else:
+            self._clear_log()
+        self._next += 1
+        for listener in list(self._listeners):
+            if listener.place < self._first:
+                self._cut_off(listener)
+            listener.news.set()
+
+    def close(self) -> None:
+        """Ends every listener once it has read the log to its end."""
+        listeners, self._listeners = self._listeners, {}
+        for listener in listeners:
+            listener.news.set()
+
+    @contextmanager
+    def listen(self, last_id: str | None, cut_off: Callable[[], None]) -> Iterator[Listener]:
+        """A listener for the events from now on; with `last_id` also for those after that event, if the log has it."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            self._cut_off(next(iter(self._listeners)))
+        listener = Listener(self, self._place_after(last_id), cut_off)
+        self._listeners[listener] = None
+        try:
+            yield listener
+        finally:
+            self._listeners.pop(listener, None)
+            self._left_at = self._clock()
+
+    def read(self, listener: Listener) -> bytes | None:
+        """The next events for a listener, b"" when there are none yet; None when it was cut off or has read all."""
+        if listener.place < self._first:
+            return None
+        frames, size = [], 0
+        for frame in islice(self._log, listener.place - self._first, None):
+            frames.append(frame)
+            size += len(frame)
+            if size >= CHUNK_BYTES:
+                break
+        listener.place += len(frames)
+        return b"".join(frames) if frames or listener in self._listeners else None
+
+    @property
+    def _first(self) -> int:
+        """The number of the first event in the log."""
+        return self._next - len(self._log)
+
+    def _is_wanted(self) -> bool:
+        is_awaited = self._left_at is not None and self._clock() - self._left_at < CATCH_UP_S
+        return bool(self._listeners) or is_awaited
+
+    def _frame(self, announced: Announce) -> bytes:
+        body = announced.payload.model_dump_json()
+        return f"id: {self._epoch}-{self._next}\nevent: {announced.kind}\ndata: {body}\n\n".encode()
+
+    def _append(self, frame: bytes) -> None:
+        self._log.append(frame)
+        self._log_bytes += len(frame)
+        while len(self._log) > 1 and (len(self._log) > REMEMBERED or self._log_bytes > REMEMBERED_BYTES):
+            self._log_bytes -= len(self._log.popleft())
+
+    def _clear_log(self) -> None:
+        self._log.clear()
+        self._log_bytes = 0
+
+    def _place_after(self, last_id: str | None) -> int:
+        epoch, _, number = (last_id or "").partition("-")
+        is_ours = epoch == str(self._epoch) and number.isascii() and number.isdigit() and len(number) < 20
+        wanted = int(number) + 1 if is_ours else self._next
+        return wanted if self._first <= wanted <= self._next else self._next
+
+    def _cut_off(self, listener: Listener) -> None:
+        self._listeners.pop(listener, None)
+        listener.cut_off()
+        listener.news.set()

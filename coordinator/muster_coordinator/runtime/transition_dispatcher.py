@@ -1,0 +1,137 @@
+"""Tells plugins about transitions, and the fleet what came of it.
+
+A plugin is told the transitions of one node in their order, those of different nodes side by side, the urgent ones
+first. One that hangs or fails delays nobody but itself.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from muster.plugins import Answer, Plugins
+from muster.transition import ActionOutcome, Effect, Transition
+from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
+from muster_coordinator.runtime.transition_queue import TransitionQueue
+
+HOOK = "muster_transition"
+
+TIMEOUT_S = 10.0
+
+PATIENCE_S = 1.0
+"""While many nodes report at once, each telling waits for so long at most: they say whom else plugins will hear of. A
+plugin is told of at most AT_ONCE nodes in that time then."""
+
+LONGEST_WAIT_S = 86_400.0
+"""Whoever wants to be left alone for longer is mistaken."""
+
+Said = ActionEnded | AllTold
+
+NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no actor any more")
+"""What comes of telling again who has been disabled since."""
+
+OVERTAKEN = ActionOutcome(effect=Effect.LEFT, detail="was overtaken by a later transition, and not told any more")
+"""What comes of a transition that waited until the next one of its node came."""
+
+log = structlog.get_logger()
+
+
+class TransitionDispatcher:
+    """Carries out what the quarantine wants plugins to be told; `deliver` takes what they answered.
+
+    `calm` returns when there is time to tell plugins, or else after the seconds that it is given.
+    """
+
+    def __init__(
+        self, plugins: Plugins, deliver: Callable[[Said], object], calm: Callable[[float], Awaitable[None]]
+    ) -> None:
+        self._plugins = plugins
+        self._deliver = deliver
+        self._calm = calm
+        self._waiting: asyncio.Queue[Act] = asyncio.Queue()
+        self._agendas: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
+        self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
+
+    def act(self, act: Act) -> None:
+        """Queues a transition to be told."""
+        self._waiting.put_nowait(act)
+
+    async def run(self) -> None:
+        """Tells what is queued, for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                act = await self._waiting.get()
+                plugins = act.actors or self._plugins.implementing(HOOK)
+                if not act.actors:
+                    self._expect(act.action.transition, len(plugins))
+                for plugin in plugins:
+                    overtaken = self._agendas[plugin].add(act)
+                    if overtaken is not None:
+                        self._conclude(plugin, overtaken, OVERTAKEN)
+                    self._go_on(group, plugin)
+
+    def _go_on(self, group: asyncio.TaskGroup, plugin: str) -> None:
+        """Begins to tell a plugin what it may be told now."""
+        while (act := self._agendas[plugin].begin()) is not None:
+            group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.action.transition.id}")
+
+    async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: Act) -> None:
+        await self._calm(PATIENCE_S)
+        outcome = await self._ask(plugin, act.action.transition)
+        if outcome is None and act.actors:
+            outcome = NO_ACTOR
+        self._conclude(plugin, act, outcome)
+        self._agendas[plugin].end(act.action.transition.node)
+        self._go_on(group, plugin)
+
+    async def _ask(self, plugin: str, transition: Transition) -> ActionOutcome | None:
+        """What a plugin says to a transition; None when it has nothing to do with it."""
+        if plugin not in self._plugins.implementing(HOOK):
+            return None
+        return _outcome(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, transition=transition))
+
+    def _conclude(self, plugin: str, act: Act, outcome: ActionOutcome | None) -> None:
+        """Says what came of it at a plugin, and of the last one to be told also that all have been."""
+        if outcome is not None:
+            self._report(plugin, act.action.transition, outcome)
+        if not act.actors:
+            self._expect(act.action.transition, self._to_tell[act.action.transition.id] - 1)
+
+    def _expect(self, transition: Transition, plugins: int) -> None:
+        """Notes that so many plugins are still to be told."""
+        self._to_tell[transition.id] = plugins
+        if plugins == 0:
+            del self._to_tell[transition.id]
+            self._deliver(AllTold(node=transition.node, transition=transition.id))
+
+    def _report(self, plugin: str, transition: Transition, outcome: ActionOutcome) -> None:
+        ended = ActionEnded(
+            node=transition.node,
+            transition=transition.id,
+            actor=plugin,
+            effect=outcome.effect,
+            detail=outcome.detail,
+            retry_after_s=outcome.retry_after_s,
+            only_tells=outcome.only_tells,
+        )
+        log.info("transition_told", after=transition.after, **ended.model_dump(mode="json", exclude={"kind"}))
+        self._deliver(ended)
+
+
+def _outcome(answer: Answer) -> ActionOutcome | None:
+    if answer.error is not None:
+        return ActionOutcome(effect=Effect.FAILED, detail=answer.error)
+    if answer.value is None or (isinstance(answer.value, ActionOutcome) and _is_sound(answer.value)):
+        return answer.value
+    return ActionOutcome(
+        effect=Effect.FAILED, detail=f"answered {type(answer.value).__name__}, not a sound ActionOutcome"
+    )
+
+
+def _is_sound(outcome: ActionOutcome) -> bool:
+    """Whether a plugin has filled it in as it should: nothing has checked that so far."""
+    wait_s = outcome.retry_after_s
+    waits = wait_s is None or (isinstance(wait_s, int | float) and 0 <= wait_s <= LONGEST_WAIT_S)
+    said = isinstance(outcome.effect, Effect) and isinstance(outcome.detail, str)
+    return said and waits and isinstance(outcome.only_tells, bool)

@@ -1,0 +1,228 @@
+"""Opens the database: finds it, locks it, brings its schema up to date."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import URL, event, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    NotSupportedError,
+    ProgrammingError,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from muster.config import Settings
+from muster.errors import SettingsError, Unavailable
+from muster.terminal import in_one_line
+from muster_coordinator.store.migrations.upgrade import upgrade
+from muster_coordinator.store.rows import Unread, Unreadable
+
+_NO_URL = "is not the URL of a database; use for example sqlite:////var/lib/muster/muster.db"
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgres": "postgresql+asyncpg",
+    "postgresql": "postgresql+asyncpg",
+}
+
+
+class WriteFailed(Unavailable):
+    """The database was there and cannot be written any more, most often because the disk is full.
+
+    Whoever supervises the coordinator may start it again: when there is room, it goes on by itself.
+    """
+
+    exit_code = 74  # an input or output error (sysexits.h)
+
+
+_OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+"""The errors that a driver raises for a wrong statement, not for a broken database."""
+
+_DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")
+"""Words in the errors of SQLite for a file that does not hold what SQLite wrote."""
+
+
+class Database:
+    """An open database with the newest schema. A SQLite file has one coordinator at a time.
+
+    `unread` counts the rows that were left out because they cannot be read.
+    """
+
+    def __init__(self, engine: AsyncEngine, lock: int | None) -> None:
+        self.engine = engine
+        self.unread = Unread()
+        self._lock = lock
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction; WriteFailed when the database refuses it."""
+        try:
+            async with _connected(self.engine) as connection, connection.begin():
+                yield connection
+        except _OUR_MISTAKES:
+            raise
+        except DBAPIError as error:
+            raise WriteFailed(f"the database cannot be written: {_reason(error)}") from None
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A connection to read with; Unreadable when the database cannot be read."""
+        try:
+            async with _connected(self.engine) as connection:
+                yield connection
+        except _OUR_MISTAKES:
+            raise
+        except DBAPIError as error:
+            raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+@asynccontextmanager
+async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """A connection from the pool. Being cancelled interrupts neither its opening nor its closing.
+
+    The pool may have to open the file first, which aiosqlite does in a thread. A task that is cancelled meanwhile, such
+    as at the coordinator's end, would leave the file open: aiosqlite forgets what the thread gives it afterwards.
+    """
+    connection = engine.connect()
+    opening = asyncio.ensure_future(connection.start())
+    try:
+        await asyncio.shield(opening)
+        yield connection
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_closed(connection, opening)))
+
+
+async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConnection]) -> None:
+    """Closes the connection as soon as it is open, unless it could not be opened."""
+    await asyncio.wait((opening,))
+    if not opening.exception():
+        await connection.close()
+
+
+async def open_database(settings: Settings) -> Database:
+    """The database of these settings; Unavailable when it cannot be had, SettingsError when `store.url` is wrong."""
+    url = _url(settings)
+    engine = _engine(url)
+    lock = None
+    if engine.dialect.name == "sqlite":
+        lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
+        event.listen(engine.sync_engine, "connect", _configure)
+        # Many rows in one statement: for each statement SQLite's thread has to wait for the interpreter's lock.
+        engine.dialect.use_insertmanyvalues_wo_returning = True
+    database = Database(engine, lock)
+    try:
+        await _try_options(engine)
+        async with engine.begin() as connection:
+            await connection.run_sync(upgrade)
+    except (DBAPIError, OSError) as error:
+        await database.close()
+        raise Unavailable(f"cannot open the database {_shown(url)}: {_reason(error)}") from None
+    except BaseException:
+        await database.close()
+        raise
+    return database
+
+
+async def _try_options(engine: AsyncEngine) -> None:
+    """Connects once; SettingsError when the driver refuses an option of the URL.
+
+    The driver's own error would quote the option, which may be a password.
+    """
+    try:
+        await (await engine.connect()).close()
+    except (TypeError, ValueError):
+        raise SettingsError("store.url: the driver refuses an option behind the `?`; remove or correct it") from None
+
+
+def open_to_read(settings: Settings) -> AsyncEngine | None:
+    """The database of these settings beside whoever uses it, to be read only; None while there is no such file.
+
+    SettingsError when `store.url` is wrong; whether a server answers and what schema it has shows when it is read.
+    """
+    url = _url(settings)
+    if url.get_backend_name() == "sqlite":
+        if not url.database or not Path(url.database).is_file():
+            return None
+        file = f"file:{quote(str(Path(url.database).absolute()))}"
+        url = url.set(database=file, query={"mode": "ro", "uri": "true"})
+    return _engine(url)
+
+
+def _engine(url: URL) -> AsyncEngine:
+    try:
+        return create_async_engine(url)
+    except (ArgumentError, TypeError, ValueError):  # all may quote a part of it
+        raise SettingsError(f"store.url: {_NO_URL}") from None
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
+
+
+def _url(settings: Settings) -> URL:
+    text = settings.store.url
+    if text is None:
+        return URL.create("sqlite+aiosqlite", database=str(settings.data_dir / "muster.db"))
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):  # both may quote a part of it
+        raise SettingsError(f"store.url: {_NO_URL}") from None
+    return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+
+
+def _reason(error: DBAPIError | OSError) -> str:
+    """The error in one line. For a damaged file it also says what to do, because muster never deletes the file."""
+    reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+    if not any(word in reason.lower() for word in _DAMAGED):
+        return reason
+    return f"{reason}; the file is damaged: restore a backup, or move the file away to start with an empty database"
+
+
+def _shown(url: URL) -> str:
+    """The URL without its password and without its query, which may hold another password."""
+    return url.set(query={}).render_as_string()
+
+
+def _prepare_file(path: Path) -> int:
+    """Makes the file and its directory and locks it against a second coordinator; the lock's descriptor."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(f"cannot open the database {path}: {error.strerror}; set data_dir or store.url") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise Unavailable(f"another coordinator uses {path}: stop it, or set another data_dir or store.url") from None
+    return lock
+
+
+def _configure(connection: Any, _record: Any) -> None:
+    """Sets up a new connection to SQLite.
+
+    WAL lets the API read while the pipeline writes; NORMAL survives the crash of the process. With `surrogateescape` a
+    damaged text spoils its own row and not the whole answer: the code that reads the row refuses it.
+    """
+    connection.driver_connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+            connection.execute(f"PRAGMA {pragma}").close()
+    except BaseException:
+        connection.close()  # the pool does not own it yet, and its thread would outlive the process's end
+        raise

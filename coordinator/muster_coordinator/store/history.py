@@ -1,0 +1,84 @@
+"""What a node has measured over time: its runs, and where those were thinned, their summaries."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Table, select, union_all
+
+from muster.model import Run
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.normal.readings import by_device
+from muster_coordinator.store.database import Database
+from muster_coordinator.store.paging import Page, read_page
+from muster_coordinator.store.summaries import Summary, device_name
+from muster_coordinator.store.tables import RUNS, SUMMARIES
+
+_STORED: TypeAdapter[Run | Summary] = TypeAdapter(Run | Summary)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFilter:
+    """What to look for; None leaves a condition out. Times are in seconds since the epoch, `until` not included."""
+
+    node: str
+    metric: str
+    check: str | None = None
+    device: int | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def conditions(self, table: Table) -> list[ColumnElement[bool]]:
+        """What rows of `table` must meet; that they name the metric does not yet say that they measured it."""
+        found = [table.c.node == self.node, table.c.body.contains(f'"{self.metric}":', autoescape=True)]
+        if self.check is not None:
+            found.append(table.c.check == self.check)
+        if self.since is not None:
+            found.append(table.c.started_at >= self.since)
+        if self.until is not None:
+            found.append(table.c.started_at < self.until)
+        return found
+
+
+async def history(database: Database, wanted: HistoryFilter, limit: int, cursor: str | None) -> Page[HistoryPoint]:
+    """The points that fit, the latest first; Refused when the cursor is none of ours."""
+    found = union_all(
+        *(
+            select(table.c.started_at, table.c.id, table.c.body).where(*wanted.conditions(table))
+            for table in (RUNS, SUMMARIES)
+        )
+    ).subquery()
+    query = select(found.c.started_at, found.c.id, found.c.body)
+    return await read_page(database, query, partial(_point, wanted), table="runs", limit=limit, cursor=cursor)
+
+
+def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:
+    stored = _STORED.validate_json(body)
+    is_wanted = _is_device(wanted.device)
+    if isinstance(stored, Run):
+        return _point_of_run(stored, wanted.metric, is_wanted)
+    figures = {name: each for name, each in stored.metrics.get(wanted.metric, {}).items() if is_wanted(name)}
+    if not figures:
+        return None
+    return HistoryPoint(
+        at=stored.started_at,
+        check=stored.check,
+        verdicts=stored.verdicts,
+        values={name: each.median for name, each in figures.items()},
+        least={name: each.least for name, each in figures.items()},
+        most={name: each.most for name, each in figures.items()},
+    )
+
+
+def _point_of_run(run: Run, metric: str, is_wanted: Callable[[str], bool]) -> HistoryPoint | None:
+    measured = by_device(run.metrics.get(metric), run.facts)
+    values = {device_name(device): value for device, value in measured if value is not None}
+    values = {name: value for name, value in values.items() if is_wanted(name)}
+    if not values:
+        return None
+    return HistoryPoint(at=run.started_at, check=run.check, verdicts={run.verdict: 1}, run=run.id, values=values)
+
+
+def _is_device(device: int | None) -> Callable[[str], bool]:
+    return lambda name: device is None or name == device_name(device)

@@ -1,0 +1,26 @@
+"""Brings a database up to this program's schema."""
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from muster.errors import Unavailable
+
+
+def upgrade(connection: Connection) -> None:
+    """Applies every revision that the database lacks; Unavailable when it has one that this program does not know."""
+    config = Config()
+    config.set_main_option("script_location", "muster_coordinator.store:migrations")
+    config.set_main_option("path_separator", "os")
+    scripts = ScriptDirectory.from_config(config)
+    present = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if present is not None and present not in known:
+        raise Unavailable(
+            f"the database has schema {present}, written by a newer muster; this one knows schemas up to "
+            f"{scripts.get_current_head()}: install the newer muster or set store.url to another database"
+        )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,225 @@
+"""Thins what is stored: old runs become summaries of an hour each, and what is very old goes.
+
+Runs that found something are kept for longer, and the last runs of each check of a node, from which health is folded
+after a restart, as long as the node. A batch is summarised and removed in one transaction, so that a run is never both
+and never lost.
+
+As long as runs that found nothing, the log of decisions is kept, and nodes that have left the fleet. As long as the
+others, stories are kept, transitions (of each node the latest longer), requests, sweeps that have ended, and nodes that
+somebody holds, that were out of service or that are silent, but have never left.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from muster.config import StoreSettings
+from muster.model import Run, Verdict
+from muster.wire.messages import new_id
+from muster_coordinator.model.events import RetentionEnded
+from muster_coordinator.model.sweep_records import SweepState
+from muster_coordinator.store.database import Database
+from muster_coordinator.store.rows import Unreadable
+from muster_coordinator.store.store import last_runs
+from muster_coordinator.store.stored_cases import empty_beginnings, old_actions, old_steps
+from muster_coordinator.store.summaries import HOUR_S, Summary, hour_of, summarised
+from muster_coordinator.store.tables import (
+    ACTIONS,
+    GROUPS,
+    LEVELS,
+    NODES,
+    REQUESTS,
+    RUNS,
+    STEPS,
+    STORY,
+    STREAMS,
+    SUMMARIES,
+    SWEEPS,
+)
+
+EVERY_S = 3_600.0
+BATCH = 1_000
+"""Rows in one transaction: as many runs as a node has in an hour, and about 50 ms that the pipeline may wait."""
+
+DAY_S = 86_400.0
+
+FOUND_NOTHING = (Verdict.PASS, Verdict.SKIPPED)
+FOUND_SOMETHING = (Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN)
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class RetentionCounts:
+    """What was thinned since the start, for metrics."""
+
+    runs: int = 0
+    summaries: int = 0
+
+
+class Retention:
+    """Thins the tables of one database as the settings say; `deliver` is told which nodes may be forgotten."""
+
+    def __init__(
+        self,
+        database: Database,
+        keep: StoreSettings,
+        clock: Callable[[], float],
+        deliver: Callable[[RetentionEnded], object],
+    ) -> None:
+        self.counts = RetentionCounts()
+        self._database = database
+        self._keep = keep
+        self._clock = clock
+        self._deliver = deliver
+        self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # what lies before was gone through
+        self._anew_at = 0.0
+
+    async def run(self) -> None:
+        """Thins every EVERY_S for ever; WriteFailed when the database cannot be written.
+
+        A database that cannot be read does not end it: the database only keeps more than it should.
+        """
+        while True:
+            try:
+                await self.thin()
+            except Unreadable as error:
+                log.error("not_thinned", error=str(error))
+            await asyncio.sleep(EVERY_S)
+
+    async def thin(self) -> None:
+        """Thins all that is old enough now."""
+        now, before = self._clock(), RetentionCounts(self.counts.runs, self.counts.summaries)
+        if now >= self._anew_at:  # nodes say when a run began: meanwhile some may have come that are old already
+            self._through.clear()
+            self._anew_at = now + DAY_S
+        await self._remove_old(now)
+        await self._remove_what_is_left_of_nodes()
+        for verdicts, days in (
+            (FOUND_NOTHING, self._keep.keep_days),
+            (FOUND_SOMETHING, self._keep.keep_findings_days),
+        ):
+            end = float(hour_of(now - days * DAY_S) * HOUR_S)
+            for node in await self._nodes_with_runs_before(end, verdicts):
+                while await self._thin_runs(node, verdicts, end):
+                    pass
+        too_old = SUMMARIES.c.started_at < now - self._keep.keep_summaries_days * DAY_S
+        self.counts.summaries += await self._remove(SUMMARIES, too_old)
+        if self.counts != before:
+            runs, summaries = self.counts.runs - before.runs, self.counts.summaries - before.summaries
+            log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
+
+    async def _remove_old(self, now: float) -> None:
+        """Removes what is too old and leaves no summary; first the log, which grows with every restart."""
+        short, long = now - self._keep.keep_days * DAY_S, now - self._keep.keep_findings_days * DAY_S
+        async with self._database.reading() as connection:
+            empty = await empty_beginnings(connection)
+            old = await old_steps(connection, short)
+        ended = SWEEPS.c.created_at < long, SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
+        await self._remove(STEPS, *empty)
+        await self._remove(STEPS, *old)
+        await self._remove(ACTIONS, *old_actions(long))
+        await self._remove(REQUESTS, REQUESTS.c.at < long)
+        await self._remove(STORY, STORY.c.at < long)
+        await self._remove(GROUPS, GROUPS.c.sweep.in_(select(SWEEPS.c.id).where(*ended)))
+        await self._remove(SWEEPS, *ended)
+        self._deliver(RetentionEnded(before=long, left_before=short))
+
+    async def _remove_what_is_left_of_nodes(self) -> None:
+        """Removes what nodes have measured that are remembered no more, and streams of which no run is kept."""
+        known = select(NODES.c.name)
+        async with self._database.reading() as connection:
+            gone = {*await connection.scalars(_nodes_with_runs())} - {*await connection.scalars(known)}
+        self._through = {of: moment for of, moment in self._through.items() if of[0] not in gone}
+        for node in sorted(gone):
+            await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # it may come again just now
+        of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
+        async with self._database.writing() as connection:
+            await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
+            await connection.execute(delete(LEVELS).where(LEVELS.c.node.not_in(known)))
+
+    async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
+        """Removes these rows, a batch at a time; how many there were."""
+        (key,) = table.primary_key
+        batch = select(key).where(*wanted).limit(BATCH).scalar_subquery()
+        removed = 0
+        while True:
+            async with self._database.writing() as connection:
+                gone = (await connection.execute(delete(table).where(key.in_(batch)))).rowcount
+            removed += gone
+            if gone < BATCH:
+                return removed
+
+    async def _nodes_with_runs_before(self, end: float, verdicts: tuple[Verdict, ...]) -> Sequence[str]:
+        """The nodes to go through, as to begin a transaction for each of thousands would take others their turn."""
+        old = RUNS.c.verdict.in_(verdicts), RUNS.c.started_at < end
+        async with self._database.reading() as connection:
+            return (await connection.scalars(select(RUNS.c.node).where(*old).distinct())).all()
+
+    async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], end: float) -> bool:
+        """Summarises the next hours of a node before `end`, which is a whole one; whether there may be more."""
+        begin = self._through.get((node, verdicts), 0.0)
+        wanted = [RUNS.c.node == node, RUNS.c.verdict.in_(verdicts), RUNS.c.started_at >= begin]
+        async with self._database.writing() as connection:
+            old, more = await self._oldest(connection, [*wanted, RUNS.c.started_at < end])
+            if more:
+                old, end = _whole_hours(old)
+            last = await self._last(connection, node, {run.check for run in old})
+            gone = [run for run in old if run.id not in last]
+            await self._replace(connection, gone, summarised(gone))
+        self.counts.runs += len(gone)
+        self._through[node, verdicts] = end
+        return more and (bool(gone) or end > begin)
+
+    async def _oldest(
+        self, connection: AsyncConnection, wanted: Sequence[ColumnElement[bool]]
+    ) -> tuple[list[Run], bool]:
+        """The next runs, and whether there may be more. Rows that cannot be read stay in the table.
+
+        The start of a run is by the coordinator's clock, because its node's clock may have been wrong.
+        """
+        query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted)
+        rows = (await connection.execute(query.order_by(RUNS.c.started_at, RUNS.c.id).limit(BATCH))).all()
+        bodies = [(key, body) for _, key, body in rows]
+        readable = {run.id: run for run in self._database.unread.leave_out("runs", bodies, Run.model_validate_json)}
+        runs = [readable[key].model_copy(update={"started_at": at}) for at, key, _ in rows if key in readable]
+        return runs, len(rows) == BATCH and bool(runs)
+
+    async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
+        """The runs that the fleet gets back after a restart."""
+        return set(await connection.scalars(last_runs(RUNS.c.node == node, RUNS.c.check.in_(checks))))
+
+    async def _replace(self, connection: AsyncConnection, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
+        if not runs:
+            return
+        rows = [
+            {
+                "id": new_id(),  # not that of a run: a node may use one again when the run is gone
+                "node": summary.node,
+                "check": summary.check,
+                "started_at": summary.started_at,
+                "body": summary.model_dump_json(),
+            }
+            for summary in summaries
+        ]
+        await connection.execute(insert(SUMMARIES), rows)
+        await connection.execute(delete(RUNS).where(RUNS.c.id.in_([run.id for run in runs])))
+
+
+def _nodes_with_runs() -> Select[tuple[str]]:
+    """Goes from one to the next, as to list all that there are takes a look at every run."""
+    nodes = select(func.min(RUNS.c.node).label("node")).cte(recursive=True)
+    following = select(func.min(RUNS.c.node)).where(RUNS.c.node > nodes.c.node).scalar_subquery()
+    nodes = nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
+    return select(nodes.c.node).where(nodes.c.node.is_not(None))
+
+
+def _whole_hours(runs: list[Run]) -> tuple[list[Run], float]:
+    """The runs before the last hour, which may go on, and when that hour begins; all if there is no other hour."""
+    last = hour_of(runs[-1].started_at)
+    whole = [run for run in runs if hour_of(run.started_at) < last]
+    return (whole, float(last * HOUR_S)) if whole else (runs, runs[-1].started_at)

@@ -1,0 +1,342 @@
+"""What the coordinator remembers. Whatever it has said to anybody was written here first.
+
+`write` commits all that a batch of commands wants stored at once; everything else reads. SQLite and PostgreSQL are
+served by the same statements; only the upsert is built by dialect.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from muster.config import Settings
+from muster.model import Run, Verdict
+from muster.references import Reference
+from muster_coordinator.evidence.node_clock import begun_at
+from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
+from muster_coordinator.model.events import (
+    Command,
+    EraseBaseline,
+    EraseReference,
+    EraseStream,
+    SaveBaseline,
+    SaveGroup,
+    SaveLevels,
+    SaveNode,
+    SaveReference,
+    SaveSweep,
+    StoreRuns,
+    Tell,
+)
+from muster_coordinator.model.nodes import StoryEntry, read_node
+from muster_coordinator.model.quarantine_events import DECIDED, Decided, EraseNode
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.store.database import Database, open_database
+from muster_coordinator.store.paging import Page, read_page
+from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.stored_cases import decision_rows, decisions, read_cases, read_latest_actions
+from muster_coordinator.store.stored_sweeps import (
+    group_row,
+    read_sweep,
+    read_sweeps_since,
+    read_unfinished_sweeps,
+    sweep_row,
+)
+from muster_coordinator.store.tables import (
+    ACTIONS,
+    BASELINES,
+    CASES,
+    GROUPS,
+    LEVELS,
+    META,
+    NODES,
+    REFERENCES,
+    REQUESTS,
+    RUNS,
+    STEPS,
+    STORY,
+    STREAMS,
+    SWEEPS,
+)
+
+RUNS_TO_RESTORE = 8
+"""Runs per node and check that the fleet gets back after a restart, of those that are DECISIVE and of the others."""
+
+CHARACTERS_TO_RESTORE = 16 << 20
+"""Of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB each. A node
+that has made up checks and filled its quota with them shall not keep the coordinator from starting."""
+
+DECISIVE = (Verdict.PASS, Verdict.FAIL)
+"""What confirms a failure or takes it back; however many others come after it change nothing about it."""
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs to list; None leaves a condition out. `since` is in seconds since the epoch."""
+
+    node: str | None = None
+    check: str | None = None
+    verdict: Verdict | None = None
+    since: float | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        equal = {"node": self.node, "check": self.check, "verdict": self.verdict and self.verdict.value}
+        found = [RUNS.c[name] == value for name, value in equal.items() if value is not None]
+        return found if self.since is None else [*found, RUNS.c.started_at >= self.since]
+
+
+class Store:
+    """The tables of one coordinator, read and written as records."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._engine = database.engine
+        self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
+        self._insert_new_runs = _insert_new_runs(self._engine.dialect.name)
+
+    @classmethod
+    async def open(cls, settings: Settings) -> "Store":
+        """The store of these settings, migrated; errors as in `open_database`."""
+        return cls(await open_database(settings))
+
+    @property
+    def database(self) -> Database:
+        """For what else keeps its own tables in it."""
+        return self._database
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def next_epoch(self, now: float) -> int:
+        """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
+        async with self._database.writing() as connection:
+            stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
+            epoch = max(read_row("meta", "epoch", stored or "0", int) + 1, int(now))
+            await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
+        return epoch
+
+    async def check_writable(self) -> None:
+        """Commits a row; WriteFailed when that is not possible."""
+        async with self._database.writing() as connection:
+            await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
+
+    async def write(self, commands: Sequence[Command]) -> None:
+        """Commits everything that these commands want stored, or nothing, and then WriteFailed says why.
+
+        A run that is there already stays as is.
+        """
+        rows = {**_rows(commands), **decision_rows(commands)}
+        erased = [command.number for command in commands if isinstance(command, EraseReference)]
+        forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
+        gone = [command.node for command in commands if isinstance(command, EraseNode)]
+        streams = [(command.node, command.stream) for command in commands if isinstance(command, EraseStream)]
+        if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
+            return
+        async with self._database.writing() as connection:
+            if gone:  # first: what was saved before in the same batch is not among the rows
+                await connection.execute(delete(NODES).where(NODES.c.name.in_(gone)))
+                await connection.execute(delete(CASES).where(CASES.c.node.in_(gone)))
+            if forgotten:  # in the same way
+                await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
+                await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
+            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS):
+                await self._upsert(connection, table, rows[table])
+            if rows[RUNS]:
+                await connection.execute(self._insert_new_runs, rows[RUNS])
+            for table in (STORY, REQUESTS, STEPS):
+                if rows[table]:
+                    await connection.execute(insert(table), rows[table])
+            if streams:
+                await connection.execute(delete(STREAMS).where(tuple_(STREAMS.c.node, STREAMS.c.stream).in_(streams)))
+            if erased:  # last: what was saved in the same batch may have been taken back
+                await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
+
+    async def saved(self) -> Saved:
+        """What the fleet starts from."""
+        async with self._database.reading() as connection:
+            nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
+            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(_runs_to_restore()))
+            runs = await connection.execute(kept.order_by(RUNS.c.started_at, RUNS.c.seq))
+            streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
+            sweeps = await read_unfinished_sweeps(connection)
+            references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
+            baselines = await connection.execute(select(BASELINES.c.id, BASELINES.c.body))
+            levels = await connection.execute(select(LEVELS.c.baseline, LEVELS.c.body))
+            cases = await read_cases(connection)
+            actions = await read_latest_actions(connection)
+        return Saved(
+            nodes=read_rows("nodes", nodes, read_node),
+            runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
+            streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},
+            sweeps=sweeps,
+            references=tuple(
+                ReferenceRecord(
+                    number=number,
+                    reference=read_row("operator_references", number, body, Reference.model_validate_json),
+                )
+                for number, body in references
+            ),
+            baselines=read_rows("baselines", baselines, BaselineRecord.model_validate_json),
+            levels=read_rows("device_levels", levels, LevelsRecord.model_validate_json),
+            cases=cases,
+            actions=actions,
+        )
+
+    async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
+        """The sweeps that were created after `moment`, without their groups."""
+        async with self._database.reading() as connection:
+            return await read_sweeps_since(connection, moment)
+
+    async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
+        """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
+        query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
+        return await read_page(self._database, query, Run.model_validate_json, table="runs", limit=limit, cursor=cursor)
+
+    async def run(self, run: str) -> Run | None:
+        """One run; None when none with this id is stored."""
+        async with self._database.reading() as connection:
+            body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
+        return None if body is None else read_row("runs", run, body, Run.model_validate_json)
+
+    async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
+        """All sweeps without their groups, the latest first; Refused when the cursor is none of ours."""
+        query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
+        return await read_page(
+            self._database, query, SweepRecord.model_validate_json, table="sweeps", limit=limit, cursor=cursor
+        )
+
+    async def sweep(self, sweep: str) -> SweepRecord | None:
+        """One sweep with all its groups; None when there is none with this id."""
+        async with self._database.reading() as connection:
+            return await read_sweep(connection, sweep)
+
+    async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
+        """A node's story, the latest step first; Refused when the cursor is none of ours."""
+        query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
+        return await read_page(
+            self._database, query, StoryEntry.model_validate_json, table="story", limit=limit, cursor=cursor
+        )
+
+    async def decisions(self, node: str | None, limit: int, cursor: str | None) -> Page[Decided]:
+        """The transitions of one node, or of all, and what people have asked for about it, the latest first.
+
+        Refused when the cursor is none of ours.
+        """
+        return await read_page(
+            self._database, decisions(node), DECIDED.validate_json, table="actions", limit=limit, cursor=cursor
+        )
+
+    async def _upsert(self, connection: AsyncConnection, table: Table, rows: Rows) -> None:
+        if not rows:
+            return
+        statement = self._insert(table)
+        values = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
+        await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
+
+
+def _insert_new_runs(dialect: str) -> Insert:
+    """Leaves out the runs that are there. SQLite's table says so itself: in the statement it would cost speed.
+
+    SQLAlchemy sends rows with ON CONFLICT one by one.
+    """
+    return postgresql.insert(RUNS).on_conflict_do_nothing() if dialect == "postgresql" else insert(RUNS)
+
+
+def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
+    """The ids of each node's last runs of each check that said anything, among the wanted ones.
+
+    Runs in groups are counted apart, so that a long sweep does not push out what a check said about the node.
+    """
+    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
+    kind = (RUNS.c.group.is_(None), RUNS.c.verdict.in_(DECISIVE))
+    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, *kind), order_by=newest_first)
+    ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value, *wanted).subquery()
+    return select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
+
+
+def _runs_to_restore() -> Select[tuple[str]]:
+    """The ids of the last runs of all nodes, without the oldest where those of one node are too large."""
+    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
+    so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
+    sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()
+    return select(sizes.c.id).where(sizes.c.so_far <= CHARACTERS_TO_RESTORE)
+
+
+def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
+    """The rows to write, by table. Of what is written over, only the last state is."""
+    runs: Rows = []
+    story: Rows = []
+    references: Rows = []
+    streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
+    for command in commands:
+        match command:
+            case StoreRuns(node, stream, through, stored, behind_s, at):
+                streams[node, stream] = {"node": node, "stream": stream, "through": through}
+                runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
+            case SaveNode(record):
+                nodes[record.name] = record
+            case EraseNode(node=node):
+                nodes.pop(node, None)
+            case SaveSweep(sweep):
+                sweeps[sweep.id] = sweep
+            case SaveGroup(record=record):
+                groups[record.id] = command
+            case SaveReference(record):
+                references.append({"number": record.number, "body": record.reference.model_dump_json()})
+            case SaveBaseline() | SaveLevels() | EraseBaseline():
+                normal.take(command)
+            case Tell(entry):
+                story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
+    return {
+        STREAMS: list(streams.values()),
+        NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
+        SWEEPS: [sweep_row(sweep) for sweep in sweeps.values()],
+        GROUPS: [group_row(saved) for saved in groups.values()],
+        REFERENCES: references,
+        BASELINES: [*normal.baselines.values()],
+        LEVELS: [*normal.levels.values()],
+        RUNS: runs,
+        STORY: story,
+    }
+
+
+class _Normal:
+    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
+
+    def __init__(self) -> None:
+        self.baselines: dict[str, dict[str, Any]] = {}
+        self.levels: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def take(self, command: SaveBaseline | SaveLevels | EraseBaseline) -> None:
+        match command:
+            case SaveBaseline(record):
+                self.baselines[record.id] = {"id": record.id, "body": record.model_dump_json()}
+            case SaveLevels(levels):
+                row = {"baseline": levels.baseline, "node": levels.node, "body": levels.model_dump_json()}
+                self.levels[levels.baseline, levels.node] = row
+            case EraseBaseline(baseline):
+                self.baselines.pop(baseline, None)
+                self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
+
+
+def _run_row(run: Run, stream: str, started_at: float) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "node": run.node,
+        "check": run.check,
+        "verdict": run.verdict.value,
+        "started_at": started_at,
+        "duration_s": run.duration_s,
+        "stream": stream,
+        "seq": run.seq,
+        "group": run.group,
+        "cause": run.cause,
+        "body": run.model_dump_json(),
+    }

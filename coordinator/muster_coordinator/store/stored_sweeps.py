@@ -1,0 +1,75 @@
+"""How sweeps lie in the database: each as a record without its groups, and every group as a row of its own."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from muster_coordinator.model.events import SaveGroup
+from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepState
+from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.tables import GROUPS, SWEEPS
+
+
+def sweep_row(sweep: SweepRecord) -> dict[str, Any]:
+    """The row of a sweep, which holds none of its groups."""
+    return {
+        "id": sweep.id,
+        "state": sweep.state.value,
+        "created_at": sweep.created_at,
+        "body": sweep.model_dump_json(),
+    }
+
+
+def group_row(saved: SaveGroup) -> dict[str, Any]:
+    """The row of a group."""
+    return {
+        "id": saved.record.id,
+        "sweep": saved.sweep,
+        "round": saved.round,
+        "started_at": saved.record.started_at,
+        "body": saved.record.model_dump_json(),
+    }
+
+
+async def read_sweep(connection: AsyncConnection, sweep: str) -> SweepRecord | None:
+    """The sweep with all its groups; None when there is none with this id."""
+    body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
+    return None if body is None else await _complete(connection, sweep, body)
+
+
+async def read_unfinished_sweeps(connection: AsyncConnection) -> tuple[SweepRecord, ...]:
+    """The sweeps that have not ended, with all their groups, the oldest first."""
+    live = SWEEPS.c.state.in_([SweepState.PLANNED, SweepState.RUNNING])
+    rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(live).order_by(SWEEPS.c.created_at))
+    return tuple([await _complete(connection, sweep, body) for sweep, body in rows.all()])
+
+
+async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple[SweepRecord, ...]:
+    """The sweeps that were created after `moment`, without their groups."""
+    rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
+    return read_rows("sweeps", rows, SweepRecord.model_validate_json)
+
+
+async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:
+    """With the groups of each round, in the order in which they were formed: those of one moment are numbered."""
+    in_order = (GROUPS.c.round, GROUPS.c.started_at, func.length(GROUPS.c.id), GROUPS.c.id)
+    rows = await connection.execute(
+        select(GROUPS.c.round, GROUPS.c.id, GROUPS.c.body).where(GROUPS.c.sweep == sweep).order_by(*in_order)
+    )
+    # Of thousands of nodes, reading it takes seconds in which the coordinator has others to answer.
+    return await asyncio.to_thread(_read, sweep, body, [(number, key, group) for number, key, group in rows])
+
+
+def _read(sweep: str, body: str, rows: Iterable[tuple[int, str, str]]) -> SweepRecord:
+    """The sweep with its groups, each of which comes with the number of its round."""
+    record = read_row("sweeps", sweep, body, SweepRecord.model_validate_json)
+    groups: dict[int, list[GroupRecord]] = {}
+    for number, key, group in rows:
+        groups.setdefault(number, []).append(read_row("groups", key, group, GroupRecord.model_validate_json))
+    if not groups:  # a sweep of the time when a record held its groups itself
+        return record
+    rounds = (stage.model_copy(update={"groups": tuple(groups.get(stage.number, ()))}) for stage in record.rounds)
+    return record.model_copy(update={"rounds": tuple(rounds)})

@@ -1,0 +1,210 @@
+"""All sweeps of the fleet: which begin, how they share the nodes, and what follows when they end.
+
+Groups of all sweeps take their nodes from one occupancy, the more urgent sweep first. After a restart, a node can be
+had when it has been heard of.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+from muster.errors import Refused, unknown
+from muster.model import Topology
+from muster.wire.messages import AnyGroupReply
+from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.model.counts import Counts
+from muster_coordinator.model.events import Command, LogNotBegun, SweepRequested, Ticked
+from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.sweeps.forecast import Forecast, forecast
+from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
+from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.planning import plan_again, plan_sweep
+from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
+from muster_coordinator.sweeps.sweep import Sweep
+from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+
+ENDED_SWEEPS_KEPT = 100
+"""Sweeps that have just ended are still answered from memory; older ones only by the store."""
+
+
+class SweepRegistry:
+    """The sweeps over the nodes of `registry`; `declared` says where the topology file places nodes."""
+
+    def __init__(
+        self,
+        registry: NodeRegistry,
+        orders: Orders,
+        counts: Counts,
+        *,
+        declared: Mapping[str, Topology],
+        after_restart: AfterRestart,
+        timetable: Timetable,
+    ) -> None:
+        self.running: dict[str, Sweep] = {}
+        self._registry = registry
+        self._orders = orders
+        self._counts = counts
+        self._declared = declared
+        self._after_restart = after_restart
+        self._timetable = timetable
+        self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
+        self._occupancy = Occupancy()
+        self._unheard: set[str] = set()  # nodes that were online and have not been heard of since the start
+
+    def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[Command]:
+        """Goes on with the sweeps that are stored as unfinished, and with the timetable after those of the past."""
+        self._unheard.update(name for name, node in self._registry.nodes.items() if node.online)
+        self._occupancy.take(self._unheard, now)
+        commands: list[Command] = []
+        for record in unfinished:
+            commands += release(record, self._orders, now)
+            commands += self._take_up(interrupted(record, now), now)
+        self._timetable.resume(past, self._registry.nodes, now)
+        return commands
+
+    def record(self, id: str) -> SweepRecord | None:
+        """A sweep that runs, with all its groups, or one that has ended lately, without them."""
+        running = self.running.get(id)
+        return self._ended.get(id) if running is None else running.record()
+
+    def forecast(self, request: SweepRequest) -> Forecast:
+        """What a sweep would do and cost; Refused as the sweep would be."""
+        return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
+
+    # What happens
+
+    def hear(self, node: str, now: float) -> None:
+        """Notes a sign of life of a node, before the registry does."""
+        self._admit_again(node, now)
+        if node not in self._registry.nodes:
+            self.note_joined(node)
+
+    def note_joined(self, node: str) -> None:
+        """Notes a node that is new."""
+        self._timetable.note_joined(node)
+
+    def lose(self, node: str, now: float) -> list[Command]:
+        """Does without a node that is lost."""
+        self._admit_again(node, now)
+        concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
+        return [command for sweep in concerned for command in self._drive(sweep, MemberLost(node), now)]
+
+    def nodes(self) -> set[str]:
+        """All that are part of a sweep that goes on."""
+        return {node for sweep in self.running.values() for node in sweep.plan.nodes}
+
+    def require_no_part(self, node: str) -> None:
+        """Refused while a sweep goes on that the node is part of, or was."""
+        for sweep in self.running.values():
+            if node in sweep.plan.nodes:
+                raise Refused(f"{node} is part of sweep {sweep.plan.id}: wait until that has ended, or abort it")
+
+    def forget(self, node: str) -> None:
+        """Forgets a node that has left."""
+        self._timetable.note_swept((node,))
+
+    def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
+        """Takes what a member says about its group."""
+        sweep = self.running.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
+        return [] if sweep is None else self._drive(sweep, message, now)
+
+    def tick(self, event: Ticked, now: float) -> list[Command]:
+        """Lets time pass for every sweep, and begins those that are due."""
+        commands = [command for sweep in [*self.running.values()] for command in self._drive(sweep, event, now)]
+        return [*commands, *self._begin_due(now)]
+
+    @property
+    def has_freed_nodes(self) -> bool:
+        """Whether groups have let nodes go since groups were formed last."""
+        return self._occupancy.has_released
+
+    def form_groups(self, now: float) -> list[Command]:
+        """Lets the sweeps form what waits and whose nodes are free, the more urgent ones first."""
+        self._occupancy.new_turn()
+        waiting = [sweep for sweep in self.running.values() if sweep.is_waiting]
+        waiting.sort(key=lambda sweep: -sweep.plan.priority)
+        return [command for sweep in waiting for command in sweep.form(now)]
+
+    # What people ask for
+
+    def begin(self, event: SweepRequested, now: float) -> list[Command]:
+        """Begins a sweep; Refused when it is not valid."""
+        if event.sweep in self.running or event.sweep in self._ended:
+            raise Refused(f"there is a sweep {event.sweep!r} already")
+        plan = plan_sweep(event, self._registry.nodes, self._declared)
+        sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
+        self._timetable.note_swept(plan.nodes)
+        self._counts.sweeps += 1
+        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
+        told = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        return [*told, *sweep.begin(now), *self._settle(sweep, now)]
+
+    def abort(self, id: str, reason: str, now: float) -> list[Command]:
+        """Ends a sweep; nothing when it has ended already, Refused when there is none."""
+        if id in self._ended:
+            return []
+        if id not in self.running:
+            raise Refused(unknown("sweep", id, self.running))
+        return self._drive(self.running[id], CalledOff(reason), now)
+
+    # By itself
+
+    def _begin_due(self, now: float) -> list[Command]:
+        """Begins the sweeps whose time has come, or says why they do not begin."""
+        running = {sweep.plan.origin for sweep in self.running.values()}
+        due = self._timetable.tick(self._registry.nodes, running, now)
+        return [command for it in due for command in self._begin_by_itself(it, now)]
+
+    def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
+        if isinstance(due, Due):
+            try:
+                return self.begin(SweepRequested(self._orders.new_id(), due.request, due.origin), now)
+            except Refused as refused:
+                due = PassedOver(due.origin, str(refused))
+        self._counts.sweeps_not_begun += 1
+        return [LogNotBegun(due.origin, due.reason)]
+
+    def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
+        """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
+        try:
+            plan = plan_again(record, self._registry.nodes)
+        except Refused as refused:
+            ended = aborted(record, now, f"{RESTARTED}: {refused}")
+            return [*saving(ended), *self._conclude(ended, now)]
+        sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
+        sweep.take_up(record)
+        resumes = self._after_restart is AfterRestart.RESUME
+        commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
+        return [*commands, *self._settle(sweep, now)]
+
+    def _resume(self, sweep: Sweep, now: float) -> list[Command]:
+        """Plans the next round and goes without the nodes that are lost."""
+        commands = sweep.begin(now)
+        for node in sweep.plan.nodes:
+            if not self._registry.nodes[node].online:
+                commands += sweep.handle(MemberLost(node), now)
+        return commands
+
+    def _admit_again(self, node: str, now: float) -> None:
+        """Lets groups have a node again that had not been heard of since the start."""
+        if node in self._unheard:
+            self._unheard.discard(node)
+            self._occupancy.release((node,), now)
+
+    def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
+        return [*sweep.handle(event, now), *self._settle(sweep, now)]
+
+    def _settle(self, sweep: Sweep, now: float) -> list[Command]:
+        """Draws the conclusions from a sweep that has ended."""
+        if not sweep.is_over:
+            return []
+        del self.running[sweep.plan.id]
+        self._counts.groups += sweep.groups
+        learned = self._registry.learn_leaves(sweep.pairs(), sweep.plan.id, now)
+        return [*learned, *self._conclude(sweep.summary(), now)]
+
+    def _conclude(self, record: SweepRecord, now: float) -> list[Command]:
+        self._ended[record.id] = record
+        if len(self._ended) > ENDED_SWEEPS_KEPT:
+            self._ended.popitem(last=False)
+        return self._registry.take_findings(record, now)

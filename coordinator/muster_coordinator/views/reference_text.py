@@ -1,0 +1,68 @@
+"""References as text for people."""
+
+from collections.abc import Iterable, Iterator
+
+from muster.conditions import in_words
+from muster.model import Metric
+from muster.references import Considered, Reference
+from muster.table import table
+from muster_coordinator.references.explanation import ExplainedMetric, ExplainedRun
+
+
+def reference_table(rows: Iterable[Reference]) -> str:
+    """A line for every row."""
+    lines = ((row.check, row.metric, _conditions(row) or "-", _bounds(row), row.origin) for row in rows)
+    return table(("CHECK", "METRIC", "WHEN", "BOUNDS", "ORIGIN"), lines)
+
+
+def described(row: Reference) -> str:
+    """Everything about one row."""
+    lines = [
+        f"{row.check} {row.metric}, {row.origin}",
+        f"  when    {_conditions(row) or 'always'}",
+        f"  bounds  {_bounds(row)}",
+        f"  source  {row.source}",
+    ]
+    return "\n".join(lines)
+
+
+def explanation(run: ExplainedRun) -> str:
+    """Metric by metric, the row that applies and those that do not, each with its reason."""
+    lines = [f"{run.check} on {run.node}: {run.verdict} (run {run.run})"]
+    for metric in run.metrics:
+        lines += _metric_lines(metric)
+    if run.without_reference:
+        lines.append(f"  without a reference: {', '.join(run.without_reference)}")
+    return "\n".join(lines)
+
+
+def _metric_lines(metric: ExplainedMetric) -> Iterator[str]:
+    yield f"  {metric.metric}: {_value(metric.value)}"
+    if not any(item.applies for item in metric.considered):
+        yield "    no reference applies"
+    for item in metric.considered:
+        yield from _considered_lines(item)
+
+
+def _considered_lines(item: Considered) -> Iterator[str]:
+    row = item.reference
+    when = f" when {_conditions(row)}" if row.when else ""
+    yield f"    {'applies:' if item.applies else 'not:    '} {row.origin}, {_bounds(row)}{when}"
+    yield f"             {item.reason}"
+    if item.applies:
+        yield f"             source: {row.source}"
+
+
+def _conditions(row: Reference) -> str:
+    return ", ".join(f"{name}: {in_words(condition)}" for name, condition in row.when.items())
+
+
+def _bounds(row: Reference) -> str:
+    bounds = ", ".join(f"{name.replace('_', ' ')} {bound:.10g}" for name, bound in row.bounds.items())
+    return f"{bounds} {row.unit}".rstrip()
+
+
+def _value(value: Metric) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    return "not measured" if value is None else f"{value:.6g}"

@@ -1,0 +1,100 @@
+"""Explains what a sweep judged about one node."""
+
+from collections.abc import Iterator, Mapping
+
+from muster.errors import Refused, unknown
+from muster.model import Topology
+from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord
+from muster_coordinator.views.sweeps.case_file import CaseFile
+from muster_coordinator.views.sweeps.exclusions import excluded
+from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, Standing
+from muster_coordinator.views.sweeps.explained_group import explained_group
+from muster_coordinator.views.sweeps.naming import fabric, failed_part
+
+
+def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:
+    """What the complete `record` says about `node`, and why; Refused when the node is not in the sweep.
+
+    `places` say where the nodes stand, as far as that is known.
+    """
+    if node not in record.nodes:
+        raise Refused(unknown(f"node of sweep {record.id}:", node, record.nodes))
+    case = CaseFile(record, node, places)
+    standing = _standing(case)
+    return Explanation(
+        sweep=record.id,
+        check=record.check,
+        node=node,
+        standing=standing,
+        confidence=None if case.conviction is None else case.conviction.confidence,
+        conclusion="; ".join((_conclusion(case, standing), *_around(case))),
+        against=_against(case),
+        excluded=excluded(case),
+        rounds=tuple(_explained(case, stage) for stage in record.rounds),
+        notes=case.notes,
+    )
+
+
+def _standing(case: CaseFile) -> Standing:
+    if case.conviction is not None:
+        return Standing.CONVICTED
+    if case.node in case.record.cleared_nodes:
+        return Standing.CLEARED
+    if any(len(part.leaves) == 1 for part in case.failed_fabric):
+        return Standing.BEHIND
+    if case.node in case.record.inconclusive:
+        return Standing.INCONCLUSIVE
+    return Standing.OPEN
+
+
+def _conclusion(case: CaseFile, standing: Standing) -> str:
+    match standing:
+        case Standing.CONVICTED:
+            assert case.conviction is not None, "it is what makes a node convicted"
+            code, confidence = case.conviction.code, case.conviction.confidence
+            part = failed_part(case.conviction)
+            return f"{case.node}{part}{',' if part else ''} is at fault ({code}, confidence {confidence:.2f})"
+        case Standing.CLEARED:
+            return f"{case.node} is cleared{_proof(case)}"
+        case Standing.BEHIND:
+            return f"nothing can be said about {case.node} itself"
+        case Standing.INCONCLUSIVE:
+            why = next((note for note in case.notes if note.startswith(f"{case.node}: ")), case.node)
+            return f"nothing could be settled about {why}"
+        case Standing.OPEN:
+            suspect = " and it is suspected" if case.node in case.record.suspects else ""
+            return f"nothing is settled about {case.node} yet{suspect}"
+
+
+def _proof(case: CaseFile) -> str:
+    """The run that clears the node; one with others if there is any."""
+    passed = sorted((run for run in case.runs if run.passed), key=lambda run: len(run.group.members) == 1)
+    return f": it passed {case.how(passed[0], case.node)}" if passed else ""
+
+
+def _around(case: CaseFile) -> Iterator[str]:
+    """What is at fault of what the node depends on."""
+    for link in case.links:
+        yield f"its link to {_far_end(link.between, case.node)} is at fault"
+    for part in case.failed_fabric:
+        yield f"{fabric(part)}, {'where it stands' if len(part.leaves) == 1 else 'from its leaf'}, is at fault"
+
+
+def _far_end(between: tuple[str, str], node: str) -> str:
+    one, other = between
+    return other if one == node else one
+
+
+def _against(case: CaseFile) -> tuple[str, ...]:
+    """What speaks against the node, its links, its leaf and the paths from there."""
+    own = () if case.conviction is None else (case.conviction,)
+    return tuple(reason for failed in (*own, *case.links, *case.failed_fabric) for reason in failed.reasons)
+
+
+def _explained(case: CaseFile, stage: RoundRecord) -> ExplainedRound:
+    groups = [run.group for run in case.runs if run.round == stage.number]
+    return ExplainedRound(
+        number=stage.number,
+        groups=tuple(explained_group(case.node, group, case.amounts) for group in groups),
+        learned=stage.learned,
+    )

@@ -1,0 +1,39 @@
+"""The forms in which a whole sweep can be taken elsewhere."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from muster.model import Topology
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.matrix.picture import matrix_picture
+from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
+from muster_coordinator.views.sweeps.rank_table import rank_table
+
+Places = Mapping[str, Topology]
+
+
+class Format(StrEnum):
+    """The forms by the names that people choose them by."""
+
+    JSON = "json"
+    CSV = "csv"
+    NCCL_TESTS = "nccl-tests"
+    MATRIX = "matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a form is on the wire and as a file, and how it is made of a complete record and the places of its nodes."""
+
+    content_type: str
+    suffix: str
+    made: Callable[[SweepRecord, Places], str]
+
+
+FORMS: Mapping[Format, Form] = {
+    Format.JSON: Form("application/json", "json", lambda record, _: record.model_dump_json(indent=2) + "\n"),
+    Format.CSV: Form("text/csv", "csv", lambda record, _: rank_table(record)),
+    Format.NCCL_TESTS: Form("text/plain", "txt", lambda record, _: nccl_tests_text(record)),
+    Format.MATRIX: Form("image/svg+xml", "svg", matrix_picture),
+}

@@ -1,0 +1,48 @@
+"""How nodes and the parts of them that failed are named in reports."""
+
+from collections.abc import Iterable, Mapping
+
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.model.sweep_records import FailedFabric, FailedNode
+
+MOST_NAMES = 8
+"""More names than these in a line are only counted: a group may have hundreds of members."""
+
+_DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
+
+
+def names(nodes: Iterable[str], separator: str = ", ") -> str:
+    """The names in their order, the last ones only counted where there are many."""
+    every = tuple(nodes)
+    if len(every) <= MOST_NAMES + 1:  # counting a single one would not be shorter
+        return separator.join(every)
+    return f"{separator.join(every[:MOST_NAMES])} and {len(every) - MOST_NAMES} others"
+
+
+def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
+    """By what is said, all of whom it is said, in their order."""
+    found: dict[str, list[str]] = {}
+    for name, what in said.items():
+        found.setdefault(what, []).append(name)
+    return found
+
+
+def count(number: int, what: str) -> str:
+    """So many of what a word names."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def failed_part(failed: FailedNode) -> str:
+    """What of a node is at fault, behind a comma; empty for the node as a whole."""
+    direction = _DIRECTIONS.get(failed.direction or "", "")
+    match failed.part:
+        case Part.NODE_LINK:
+            return f", its link{direction}"
+        case Part.RAIL:
+            return f", its rail{'s' if len(failed.rails) > 1 else ''} {', '.join(map(str, failed.rails))}{direction}"
+    return direction and f",{direction}"
+
+
+def fabric(failed: FailedFabric) -> str:
+    """The part of the fabric that is at fault."""
+    return f"leaf {failed.leaves[0]}" if len(failed.leaves) == 1 else f"path {' - '.join(failed.leaves)}"

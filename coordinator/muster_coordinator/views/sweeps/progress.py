@@ -1,0 +1,121 @@
+"""How a sweep that runs is followed: a line for every round, and one for every group that did not plainly pass."""
+
+import os
+from collections import Counter
+from typing import TextIO
+
+from muster.model import Verdict
+from muster.terminal import in_one_line
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
+from muster_coordinator.views.sweeps.naming import count
+from muster_coordinator.views.sweeps.rounds import group_line
+
+_PHASES = {
+    GroupState.FORMING: "forming",
+    GroupState.ELECTED: "forming",
+    GroupState.READY: "running",
+    GroupState.RUNNING: "running",
+}
+
+_ENDS = {Verdict.PASS: "passed", Verdict.WARN: "passed", Verdict.FAIL: "failed"}
+
+_IN_ORDER = ("passed", "failed", "without result", "running", "forming", "waiting")
+
+_STEPS = 10
+"""Where lines stay, a round has its line again when another tenth of its groups has ended."""
+
+_USUAL_COLUMNS = 80
+
+_FROM_THE_START = "\r\x1b[K"
+"""Clears the line of a terminal that the cursor is in."""
+
+
+def round_line(stage: RoundRecord) -> str:
+    """How many groups a round has so far, and how far they are."""
+    counts = Counter(map(_phase, stage.groups))
+    counts["waiting"] = stage.waiting
+    told = ", ".join(f"{counts[phase]} {phase}" for phase in _IN_ORDER if counts[phase])
+    return f"round {stage.number}: {count(len(stage.groups) + stage.waiting, 'group')}: {told}"
+
+
+def _phase(group: GroupRecord) -> str:
+    if group.verdict is None:
+        return _PHASES.get(group.state, "without result")
+    return _ENDS.get(group.verdict, "without result")
+
+
+class News:
+    """Remembers what was told of one sweep."""
+
+    def __init__(self) -> None:
+        self._groups: set[tuple[str, Verdict | None]] = set()
+        self._reached: dict[int, tuple[int, int]] = {}
+
+    def groups(self, sweep: SweepRecord) -> list[str]:
+        """A line for every group that has ended since the last call and did not plainly pass.
+
+        One that passed gets its line when it is found to be slow beside the others, which may be rounds later.
+        """
+        lines = []
+        for stage in sweep.rounds:
+            ended = [group for group in stage.groups if group.state is GroupState.ENDED]
+            news = [group for group in ended if (group.id, group.verdict) not in self._groups]
+            self._groups.update((group.id, group.verdict) for group in news)
+            lines += [f"round {stage.number}: {group_line(it)}" for it in news if it.verdict is not Verdict.PASS]
+        return lines
+
+    def rounds(self, sweep: SweepRecord) -> list[str]:
+        """A line for every round that is new, or of which another tenth has ended since its last line."""
+        lines = []
+        for stage in sweep.rounds:
+            groups = len(stage.groups) + stage.waiting
+            ended = sum(it.state is GroupState.ENDED for it in stage.groups)
+            reached = (_STEPS * ended // groups if groups else 0, int(ended == groups))
+            if self._reached.get(stage.number) != reached:
+                self._reached[stage.number] = reached
+                lines.append(round_line(stage))
+        return lines
+
+    def lines(self, sweep: SweepRecord) -> list[str]:
+        """All that is new."""
+        return [*self.groups(sweep), *self.rounds(sweep)]
+
+
+class Progress:
+    """Shows on `out` how one sweep goes; on a terminal, the line of the round that runs changes in its place."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._in_place = out.isatty()
+        self._news = News()
+        self._rounds_over = 0
+
+    def show(self, sweep: SweepRecord) -> None:
+        """Tells what is new."""
+        if self._in_place:
+            self._redraw(sweep)
+        else:
+            self._out.writelines(f"{in_one_line(line)}\n" for line in self._news.lines(sweep))
+        self._out.flush()
+
+    def leave(self) -> None:
+        """Lets what is written next begin on a line of its own while the sweep goes on."""
+        if self._in_place:
+            self._out.write("\n")
+
+    def _redraw(self, sweep: SweepRecord) -> None:
+        self._out.writelines(f"{_FROM_THE_START}{in_one_line(line)}\n" for line in self._news.groups(sweep))
+        over = len(sweep.rounds) - (sweep.ended_at is None)
+        for stage in sweep.rounds[self._rounds_over : max(over, 0)]:
+            self._out.write(f"{_FROM_THE_START}{round_line(stage)}\n")
+        self._rounds_over = max(over, 0)
+        for stage in sweep.rounds[self._rounds_over :]:
+            self._out.write(_FROM_THE_START + round_line(stage)[: _columns(self._out) - 1])
+
+
+def _columns(terminal: TextIO) -> int:
+    """How wide the terminal is now; what usual ones are where it does not say."""
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or _USUAL_COLUMNS
+    except OSError:
+        return _USUAL_COLUMNS

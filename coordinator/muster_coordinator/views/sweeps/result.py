@@ -1,0 +1,62 @@
+"""What came of a sweep, for people."""
+
+from collections.abc import Iterator
+
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.lines import indented
+from muster_coordinator.views.sweeps.naming import by_value, count, fabric, failed_part
+
+
+def sweep_report(sweep: SweepRecord) -> str:
+    """Who failed and why, which links and parts of the fabric, who is left open and why, who is cleared, the cost."""
+    return "\n".join((_headline(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep)))
+
+
+def _headline(sweep: SweepRecord) -> str:
+    return (
+        f"sweep {sweep.id} {sweep.state}: {sweep.verdict or 'no verdict yet'} "
+        f"({sweep.check}, {sweep.strategy}, {len(sweep.nodes)} nodes, {count(len(sweep.rounds), 'round')})"
+    )
+
+
+def _reason(sweep: SweepRecord) -> list[str]:
+    return indented([sweep.reason] if sweep.reason else [])
+
+
+def _failed(sweep: SweepRecord) -> Iterator[str]:
+    for node in sweep.failed_nodes:
+        yield f"failed node {node.node}{failed_part(node)} (confidence {node.confidence:.2f})"
+        yield from indented(node.reasons)
+    for link in sweep.failed_links:
+        yield f"failed link {' - '.join(link.between)} (confidence {link.confidence:.2f})"
+        yield from indented(link.reasons)
+    for part in sweep.failed_fabric:
+        yield f"failed {fabric(part)} (confidence {part.confidence:.2f})"
+        yield from indented(part.reasons)
+
+
+def _open(sweep: SweepRecord) -> Iterator[str]:
+    """The suspects, and the nodes that are left open by what would settle them; then what else was seen."""
+    if sweep.suspects:
+        yield f"suspects: {', '.join(sweep.suspects)}"
+    why = dict.fromkeys(sweep.inconclusive, "")
+    other = []
+    for note in sweep.notes:
+        node, _, sentence = note.partition(": ")
+        if node in why:
+            why[node] = sentence
+        else:
+            other.append(note)
+    for sentence, nodes in by_value(why).items():
+        yield f"inconclusive: {', '.join(nodes)}" + (f" ({sentence})" if sentence else "")
+    yield from (f"note: {note}" for note in other)
+
+
+def _cleared(sweep: SweepRecord) -> Iterator[str]:
+    yield f"cleared: {len(sweep.cleared_nodes)} of {len(sweep.nodes)} nodes"
+    if sweep.ended_at is not None:
+        groups = sum(len(stage.groups) for stage in sweep.rounds)
+        yield (
+            f"spent: {sweep.spent_node_s:.0f} node-seconds in {count(groups, 'group')} and "
+            f"{count(len(sweep.rounds), 'round')}, {max(sweep.ended_at - sweep.created_at, 0):.0f} s in all"
+        )

@@ -1,0 +1,4 @@
+"""Checks. Each package is a plugin.
+
+An entry point registers its `check.py`, which reads from top to bottom: parameters, judge, measure.
+"""

@@ -1,0 +1,228 @@
+"""The check `collective`: all ranks of a group exchange messages; every element is checked, bandwidth is measured.
+
+busbw is algbw times a factor of the collective, and algbw is size / time, as nccl-tests define them, with GB = 1e9
+bytes. The ranks tell each other their hosts and what NCCL logged, so that a result says what was measured.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from pydantic import Field
+
+from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
+from muster.model import Json
+from muster_plugins.checks.collective import resent, table
+from muster_plugins.checks.collective.direction import send_one_way
+from muster_plugins.checks.collective.exchange import Told, run_sizes, tell
+from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.checks.collective.operations import OPERATIONS
+from muster_plugins.checks.collective.params import CollectiveParams
+from muster_plugins.checks.collective.peers import everyone
+from muster_plugins.checks.collective.rails import rails_of, run_in_turn
+from muster_plugins.checks.collective.table import Row
+from muster_plugins.shared.nccl import transport
+from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
+from muster_plugins.shared.torch_device import (
+    Choice,
+    Place,
+    facts,
+    free_bytes,
+    place_of_rank,
+    places_in_group,
+    working_on,
+)
+from muster_plugins.shared.torch_group import Group, joined
+from muster_plugins.shared.unmeasured import Unmeasured
+
+NAME = "collective"
+
+_DEFAULT_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
+
+_FINDS = {
+    "too_large": "a message does not fit into the memory of a device; nothing was measured",
+    "no_rails": "not measured by rail: the group is one node, or its nodes differ in their number of ranks",
+    "same_host": "nodes of the group share a host: the network between hosts was not measured",
+}
+
+
+class CollectiveSettings(NcclSettings):
+    """The table `[plugins.collective]`."""
+
+    peak_gbps: float | None = Field(
+        None, gt=0, description="Bus bandwidth that efficiency is measured against; unset: what has been published"
+    )
+
+
+class GroupParams(CollectiveParams):
+    """Parameters of a run over a group."""
+
+    timeout_s: float = Field(30.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
+    device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
+    by_rail: bool = Field(
+        False, description="true: afterwards also the ranks with the same local rank by themselves, rail by rail"
+    )
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Wrong elements and the wrong transport are errors; speed and what was sent again have references."""
+    return [
+        *judge_results(NAME, measurement, references),
+        *resent.judge_resent(NAME, measurement, references),
+        *_judge_hosts(measurement.facts),
+    ]
+
+
+def _judge_hosts(facts: Json) -> list[Finding]:
+    """Nodes that share a host say nothing about the network between hosts.
+
+    With simulated devices that is meant. With gloo it is only told, because no reference judges its bandwidth.
+    """
+    shared = facts.get("same_host")
+    if not isinstance(shared, list) or not shared or facts["simulated"]:
+        return []
+    return [
+        Finding(
+            code="collective.same_host",
+            summary=f"{', '.join(map(str, shared))} are on the same host: the network between hosts was not measured",
+            severity=Severity.UNKNOWN if facts["backend"] == "nccl" else Severity.INFO,
+            evidence={"nodes": shared},
+        )
+    ]
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, CollectiveSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[GroupParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="A collective over all devices of a group: bandwidth, latency, and that every element is right",
+            scope=Scope.GROUP,
+            params=GroupParams,
+            measure=partial(measure, config.plugin(NAME, CollectiveSettings), config.settings.agent.machine_type),
+            judge=judge,
+            timeout_s=120.0,
+            needs=Needs.IDLE_NODE,
+            objective="busbw_gbps",
+            by_rail="rail_busbw_gbps",
+            quick={"iterations": 3, "warmup": 1},
+            judged=(*JUDGED, resent.METRIC),
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | resent.FINDS | _FINDS).items()},
+            cost_s=15.0,
+            precedent="nccl-tests, Google cluster-health-scanner, Azure node health checks",
+        )
+    ]
+
+
+def measure(
+    settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
+) -> Measurement:
+    """Bandwidth and latency as this rank saw them, as medians of its rounds; nothing where they cannot be measured."""
+    import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
+
+    found = places_in_group(context, params.device)
+    known = facts(context, found, params.device) | {"machine_type": machine_type}
+    if known["missing"]:  # the group would be measured on the wrong hardware
+        return Measurement(facts=known)
+    # A look at the memory of the others would take some of it.
+    own = place_of_rank(found, int(os.environ.get("LOCAL_RANK", "0")))
+    try:
+        _must_fit(params, own, sharing=len(found) if own.backend == "cpu" else 1)
+    except Unmeasured as reason:
+        return reason.measurement(known)
+    meeting = context.rendezvous()
+    if params.collective == "sendrecv" and meeting.world_size == 1:
+        raise Skip("sendrecv needs somebody to send to: a group of at least two ranks")
+    os.environ.update(_environment(settings, params, context))
+    place = place_of_rank(found, meeting.local_rank)
+    with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
+        try:
+            return _measure_group(settings, params, context, place, group, known=known)
+        except Unmeasured as reason:  # which all ranks find, and so leave the group as usual
+            return reason.measurement(known)
+
+
+def _measure_group(
+    settings: CollectiveSettings, params: GroupParams, context: Context, place: Place, group: Group, *, known: Json
+) -> Measurement:
+    """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
+    if group.backend == "gloo":
+        place = replace(place, torch_name="cpu")
+    before = resent.look()
+    rails = rails_of(group.nodes, group.local_ranks) if params.by_rail else []
+    sizes = params.sizes(_DEFAULT_BYTES[place.backend])
+    seen = run_sizes(params, sizes, place, context.progress, everyone(group.rank, len(group.nodes)))
+    largest = partial(run_sizes, params, sizes[-1:], place, context.progress)
+    apart = run_in_turn(rails, group, context.timeout_s, largest)
+    sent = send_one_way(group, sizes[-1], place)
+    seen.add_wrong(apart.wrong + sent.wrong)
+    transports = transport.connections(context.scratch)
+    told = tell(group, seen, transports)
+    again = resent.sent_again(before, group, told.transports)
+    known |= group.facts(place) | table.facts(seen.rows) | again.facts
+    known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
+    known |= transport.facts(_expected(settings, params), transports, told.transports)
+    known |= {
+        "peers": [*group.others],
+        "arrived_last": list(told.latest(group.nodes)),
+        "environment": dict(shown(os.environ)),
+    }
+    peak = settings.peak_gbps or table.expected_peak(known)
+    if group.rank == 0:
+        known |= _outputs(params, seen.rows, told, peak)
+    metrics = table.metrics(seen.rows, len(group.nodes), peak) | seen.times()
+    return Measurement(metrics=metrics | apart.metrics | sent.metrics | again.metrics, facts=known)
+
+
+def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:
+    """Unmeasured says what would fit. Asked before the others wait; `sharing` ranks take the same memory."""
+    size = params.sizes(_DEFAULT_BYTES[place.backend])[-1]
+    fits = OPERATIONS[params.collective].most_bytes(free_bytes(place) // sharing, place.backend)
+    if size > fits:
+        raise Unmeasured(
+            "too_large",
+            f"a message of {size} bytes does not fit into {place.model}: at most {fits} bytes do",
+            size_bytes=size,
+            fits_bytes=fits,
+            device=place.index,
+        )
+
+
+def _environment(settings: CollectiveSettings, params: GroupParams, context: Context) -> dict[str, str]:
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")  # the agent sets it to the one that leads to rank 0
+    values = environment_for(params.profile or settings.profile, settings, interface)
+    return values | transport.logging_to(context.scratch)
+
+
+def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
+    return params.expect_transport or profiles()[params.profile or settings.profile].transport
+
+
+def _outputs(params: GroupParams, rows: list[Row], told: Told, peak: float | None) -> Json:
+    """The results in the two forms of nccl-tests; what is wrong counts over all ranks, times are this rank's."""
+    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
+    config: Json = {
+        "nthreads": 1,
+        "ngpus": 1,
+        "minimum_bytes": rows[0].size_bytes,
+        "maximum_bytes": rows[-1].size_bytes,
+        "step_factor": params.factor,
+        "warmup_iters": params.warmup,
+        "iterations": params.iterations,
+        "aggregated_iterations": 1,
+        "validation": 1,
+        "graph": 0,
+        "blocking_collectives": "false",
+        "parallel_init": "false",
+    }
+    return {
+        "table": table.text_table(rows, peak),
+        "report": table.report(rows, config),
+        "curves": table.curves(rows),
+    }

@@ -1,0 +1,171 @@
+"""Results of collectives by message size: what is judged of them, and how nccl-tests would print and write them.
+
+Everything here is pure. Bandwidth is judged on the large messages and latency on the small ones; the mean over all
+sizes, which nccl-tests gives as well, says little about either.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from muster.conditions import Condition, is_met
+from muster.model import Data, Json, Metric
+from muster.toml import shipped_table
+from muster_plugins.checks.collective.message_sizes import LARGE_BYTES, SMALL_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One message size. Bandwidths are in GB/s (1e9 bytes); `wrong` is None where elements were not checked."""
+
+    size_bytes: int
+    count: int
+    redop: str
+    root: int
+    time_us: float
+    algbw_gbps: float
+    busbw_gbps: float
+    wrong: int | None
+    type: str = "float"
+
+
+def judged_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows that bandwidth is judged by: those of large messages, or else that of the largest there is."""
+    large = [row for row in rows if row.size_bytes >= LARGE_BYTES]
+    return large or [max(rows, key=lambda row: row.size_bytes)]
+
+
+def median_busbw(rows: Sequence[Row]) -> float:
+    """The bus bandwidth of large messages, in GB/s."""
+    return statistics.median(row.busbw_gbps for row in judged_rows(rows))
+
+
+def metrics(rows: Sequence[Row], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
+    """What the rows come down to. A single rank sends nothing over any bus, so it has no busbw."""
+    found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged_rows(rows))}
+    if world_size > 1:
+        busbw = median_busbw(rows)
+        found["busbw_gbps"] = busbw
+        if peak_gbps:
+            found["efficiency"] = busbw / peak_gbps
+    small = [row.time_us for row in rows if row.size_bytes <= SMALL_BYTES]
+    if small:
+        found["latency_us"] = statistics.median(small)
+    checked = [row.wrong for row in rows if row.wrong is not None]
+    if checked:
+        found["wrong_elements"] = float(sum(checked))
+    return found
+
+
+def facts(rows: Sequence[Row]) -> Json:
+    """What references are chosen by: the smallest of the messages that bandwidth is judged by."""
+    return {"size_bytes": min(row.size_bytes for row in judged_rows(rows))}
+
+
+class Peak(Data):
+    """The best bus bandwidth that is known where the conditions in `when` are met by the facts of a measurement."""
+
+    when: dict[str, Condition]
+    busbw_gbps: float = Field(gt=0)
+    source: str = Field(min_length=1)
+
+
+@cache
+def peaks() -> tuple[Peak, ...]:
+    """The peaks that come with muster."""
+    table = shipped_table("muster_plugins.checks.collective", "peaks.toml")
+    return TypeAdapter(tuple[Peak, ...]).validate_python(table["peak"])
+
+
+def expected_peak(facts: Mapping[str, JsonValue]) -> float | None:
+    """The peak in GB/s for a measurement with these facts; None when none has been published."""
+    for peak in peaks():
+        if all(is_met(condition, facts.get(name)) for name, condition in peak.when.items()):
+            return peak.busbw_gbps
+    return None
+
+
+_HEADINGS = (
+    ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"),
+    ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", ""),
+)
+
+_WIDTHS = (12, 12, 8, 6, 6, 7, 6, 6, 6)
+
+
+def text_table(rows: Sequence[Row], peak_gbps: float | None = None) -> str:
+    """The table that nccl-tests prints, with the share of the peak behind each row where that is known."""
+    first, second = (_line("#" + heading[0].rjust(_WIDTHS[0] - 1), *heading[1:]) for heading in _HEADINGS)
+    lines = [first, second, *map(_text, rows)]
+    if peak_gbps:
+        shares = ("effic", "(%)", *(f"{100 * row.busbw_gbps / peak_gbps:.1f}" for row in rows))
+        lines = [f"{line}  {share:>6}" for line, share in zip(lines, shares, strict=True)]
+    wrong = sum(row.wrong or 0 for row in rows)
+    return "\n".join(
+        (
+            *lines,
+            f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}",
+            f"# Avg bus bandwidth    : {_average(rows):g}",
+        )
+    )
+
+
+def _text(row: Row) -> str:
+    speeds = (f"{value:.2f}" for value in (row.time_us, row.algbw_gbps, row.busbw_gbps))
+    wrong = "N/A" if row.wrong is None else str(row.wrong)
+    return _line(str(row.size_bytes), str(row.count), row.type, row.redop, str(row.root), *speeds, wrong)
+
+
+def _line(*columns: str) -> str:
+    return "  ".join(column.rjust(width) for column, width in zip(columns, _WIDTHS, strict=True))
+
+
+def curves(rows: Sequence[Row]) -> list[JsonValue]:
+    """What reports draw: bus bandwidth over message sizes, if there are several."""
+    if len(rows) < 2:
+        return []
+    sizes, bandwidths = [row.size_bytes for row in rows], [row.busbw_gbps for row in rows]
+    return [{"title": "bus bandwidth", "x_label": "bytes", "y_label": "GB/s", "x": [*sizes], "y": [*bandwidths]}]
+
+
+def report(rows: Sequence[Row], config: Json) -> Json:
+    """What nccl-tests writes with `-J`: its keys, its booleans as strings, and nothing of the environment.
+
+    The times stand under `out_of_place`, where readers of nccl-tests look first, although torch leaves the result of a
+    sum or a broadcast in its argument.
+    """
+    wrong, none_wrong = sum(row.wrong or 0 for row in rows), all(not row.wrong for row in rows)
+    return {
+        "config": config,
+        "results": [_result(row) for row in rows],
+        "out_of_bounds": {"count": wrong, "okay": _as_string(none_wrong)},
+        "average_bus_bandwidth": {"bandwidth": _average(rows), "okay": "unchecked"},
+    }
+
+
+def _result(row: Row) -> Json:
+    return {
+        "size": row.size_bytes,
+        "count": row.count,
+        "type": row.type,
+        "redop": row.redop,
+        "root": str(row.root),
+        "out_of_place": {
+            "time": row.time_us,
+            "alg_bw": row.algbw_gbps,
+            "bus_bw": row.busbw_gbps,
+            "nwrong": row.wrong,
+        },
+        "in_place": None,
+    }
+
+
+def _average(rows: Sequence[Row]) -> float:
+    return statistics.fmean(row.busbw_gbps for row in rows)
+
+
+def _as_string(value: bool) -> str:
+    return "true" if value else "false"

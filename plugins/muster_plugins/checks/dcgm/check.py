@@ -1,0 +1,199 @@
+"""The check `dcgm`: NVIDIA's own diagnostic, run by the host engine of DCGM and read from `dcgmi diag -j`."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Params,
+    Reference,
+    Scope,
+    Section,
+    Severity,
+    Skip,
+    hookimpl,
+)
+from muster.model import Json
+from muster_plugins.checks.dcgm.advice import UNLISTED, advice
+from muster_plugins.checks.dcgm.report import Garbage, Outcome, Report, read_report
+from muster_plugins.shared.programs import Completed, find_program
+from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
+
+NAME = "dcgm"
+
+FINDS = {
+    "dcgm.failed": "a test failed; what DCGM calls a matter of configuration or of watching is a warning",
+    "dcgm.warned": "a test warned, or passed and yet reported a problem",
+    "dcgm.skipped": "DCGM skipped tests, for example on a GPU model that they are not made for",
+    "dcgm.not_run": "tests did not run to their end",
+    "dcgm.runtime_error": "the diagnostic broke off",
+    "dcgm.nothing_tested": "the diagnostic ran without a single test",
+    "dcgm.no_hostengine": "nv-hostengine does not answer, so nothing was tested",
+    "dcgm.garbage": "dcgmi's report cannot be read",
+    "dcgm.not_started": "dcgmi could not be started",
+    "dcgm.timed_out": "dcgmi was not done by its deadline",
+}
+
+_DEADLINES_S = {1: 300.0, 2: 1800.0, 3: 3600.0, 4: 10_800.0}
+"""By level. NVIDIA documents seconds, 2 minutes, 15 minutes and up to 2 hours; AWS's node checks wait 30, 60 and 180
+minutes for the last three."""
+
+_METRICS = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped", "skipped": "skipped"}
+"""What counts a result, by its status; any other status says that the test was not run to its end."""
+
+_ACTIONS = list(Action)
+_SEVERITIES = list(Severity)
+
+_OUTCOMES = TypeAdapter(tuple[Outcome, ...])
+
+
+class DcgmSettings(Section):
+    """The table `[plugins.dcgm]`."""
+
+    dcgmi: str = Field("dcgmi", description="The dcgmi executable: a path, or a name that is looked for along PATH")
+
+
+class DcgmParams(Params):
+    """How thorough the diagnostic is."""
+
+    level: int = Field(1, ge=1, le=4, description="1: seconds, software only; 2: minutes; 3: half an hour; 4: hours")
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """DCGM has judged already; its words are weighed by what it suggests to do about them."""
+    if finding := unmeasured_finding(NAME, measurement):
+        return [finding]
+    outcomes = _OUTCOMES.validate_python(measurement.facts["outcomes"])
+    findings = [_failed(outcome) for outcome in outcomes if outcome.status == "fail"]
+    findings += [_warned(outcome) for outcome in outcomes if outcome.status == "warn" or _passed_with_problems(outcome)]
+    findings += _named(
+        "skipped", Severity.SKIPPED, (each for each in outcomes if _METRICS.get(each.status) == "skipped")
+    )
+    findings += _named("not_run", Severity.UNKNOWN, (each for each in outcomes if each.status not in _METRICS))
+    if error := measurement.facts["runtime_error"]:
+        findings.append(_unknown("runtime_error", f"the diagnostic broke off: {error}"))
+    elif not any(measurement.metrics[name] for name in ("passed", "failed", "warned")):
+        findings.append(_unknown("nothing_tested", "the diagnostic ran and has tested nothing"))
+    return findings
+
+
+def _failed(outcome: Outcome) -> Finding:
+    weighed = [advice(problem.warning, problem.error_severity) for problem in outcome.problems] or [UNLISTED]
+    return _about(
+        outcome,
+        "failed",
+        max((row.severity for row in weighed), key=_SEVERITIES.index),
+        max((row.action for row in weighed), key=_ACTIONS.index),
+    )
+
+
+def _warned(outcome: Outcome) -> Finding:
+    return _about(outcome, "warned", Severity.WARNING, Action.NONE)
+
+
+def _passed_with_problems(outcome: Outcome) -> bool:
+    return outcome.status == "pass" and bool(outcome.problems)
+
+
+def _about(outcome: Outcome, word: str, severity: Severity, action: Action) -> Finding:
+    where = f" on {outcome.entity}" if outcome.entity else ""
+    why = f": {outcome.problems[0].warning}" if outcome.problems else ""
+    return Finding(
+        code=f"{NAME}.{word}",
+        summary=f"{outcome.test} {word}{where}{why}",
+        severity=severity,
+        device=outcome.device,
+        action=action,
+        evidence=outcome.model_dump(mode="json"),
+    )
+
+
+def _named(word: str, severity: Severity, outcomes: Iterable[Outcome]) -> list[Finding]:
+    """At most one finding, which names the tests and what they were about."""
+    tests: dict[str, list[JsonValue]] = {}
+    for outcome in outcomes:
+        tests.setdefault(outcome.test, []).append(outcome.entity or "the node")
+    if not tests:
+        return []
+    summary = f"{word.replace('_', ' ')}: {', '.join(tests)}"
+    return [Finding(code=f"{NAME}.{word}", summary=summary, severity=severity, evidence={"tests": {**tests}})]
+
+
+def _unknown(word: str, summary: str) -> Finding:
+    return Finding(code=f"{NAME}.{word}", summary=summary, severity=Severity.UNKNOWN)
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, DcgmSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[DcgmParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="NVIDIA's diagnostic of the GPUs, their memory, links and software, where DCGM is installed",
+            scope=Scope.NODE,
+            params=DcgmParams,
+            measure=partial(measure, config.plugin(NAME, DcgmSettings)),
+            judge=judge,
+            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # so that the level's own deadline is the earlier one
+            needs=Needs.IDLE_NODE,
+            finds=FINDS,
+            cost_s=10.0,
+            precedent="DCGM diag levels 1 to 4; run by NVSentinel and Meta's gcm too",
+        )
+    ]
+
+
+def measure(settings: DcgmSettings, params: DcgmParams, context: Context) -> Measurement:
+    """How many results passed, failed, warned and were skipped; in the facts every result that did not simply pass."""
+    program = find_program(settings.dcgmi)
+    if program is None:
+        raise Skip(f"{settings.dcgmi} is not installed")
+    context.progress(f"dcgmi diag, level {params.level}")
+    try:
+        done = run_within(
+            context, [program, "diag", "-r", str(params.level), "-j"], timeout_s=_DEADLINES_S[params.level]
+        )
+        report = _report(done)
+    except Unmeasured as why:
+        return why.measurement({"level": params.level})
+    return _measurement(report, params.level)
+
+
+def _report(done: Completed) -> Report:
+    """What dcgmi says goes before its exit code, as it ends with an error when a test fails as well."""
+    said = f"{done.stdout}\n{done.stderr}"
+    if "host engine" in said.lower() and "{" not in done.stdout:
+        raise Unmeasured("no_hostengine", "nv-hostengine does not answer: start nvidia-dcgm.service", output=tail(said))
+    try:
+        return read_report(done.stdout)
+    except Garbage as garbage:
+        summary = f"dcgmi ended with {done.exit_code} and no report that can be read: {garbage}"
+        raise Unmeasured("garbage", summary, output=tail(said)) from None
+
+
+def _measurement(report: Report, level: int) -> Measurement:
+    metrics = dict.fromkeys(_METRICS.values(), 0.0)
+    for outcome in report.outcomes:
+        if outcome.status in _METRICS:
+            metrics[_METRICS[outcome.status]] += 1
+    unusual = [outcome for outcome in report.outcomes if outcome.status != "pass" or outcome.problems]
+    facts: Json = {
+        "level": level,
+        "dcgm": report.dcgm,
+        "driver": report.driver,
+        "runtime_error": report.runtime_error,
+        "outcomes": _OUTCOMES.dump_python(tuple(unusual), mode="json"),
+    }
+    return Measurement(metrics=dict(metrics), facts=facts)

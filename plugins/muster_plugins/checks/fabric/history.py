@@ -1,0 +1,99 @@
+"""What has become of each port since the agent looked first: once active, down since when, how often it came back.
+
+Pure: time is handed in, in seconds of any clock that does not go back.
+"""
+
+from collections.abc import Iterable
+
+from pydantic import field_serializer
+
+from muster_plugins.checks.fabric.counters import LastHour, saturated
+from muster_plugins.checks.fabric.sysfs import Port
+
+FLAP_DOWN_S = 25.0
+"""A port that was seen down for so long and is active again has come back once (gpud: a buffer below 30 s)."""
+
+FLAP_WINDOW_S = 12 * 3600.0
+"""For so long it is remembered that a port came back (gpud)."""
+
+
+class PortReading(Port):
+    """A port with its past: the highest rate it had when active, for how long it has been down, how often it came back.
+
+    `remembered`: it was active before, so it has to be. `counted` is what its counters have counted in the last hour,
+    None at the first look, when there is nothing to compare with; `saturated` names counters that stand at their limit.
+    """
+
+    remembered: bool = False
+    best_rate_gbitps: float | None = None
+    down_s: float = 0.0
+    reactivations: int = 0
+    counted: dict[str, int] | None = None
+    saturated: tuple[str, ...] = ()
+
+    @field_serializer("counted")
+    def _without_zeros(self, counted: dict[str, int] | None) -> dict[str, int] | None:
+        """A healthy port's facts stay short: most counters count nothing."""
+        return counted and {name: count for name, count in counted.items() if count}
+
+
+class PortHistory:
+    """One port over time."""
+
+    def __init__(self) -> None:
+        self._best_rate_gbitps: float | None = None
+        self._down: tuple[float, float] | None = None  # first and last seen down since it was active
+        self._came_back: list[float] = []
+        self._last_hour: LastHour | None = None
+        self.once_active = False
+
+    def observe(self, port: Port, now: float) -> PortReading:
+        """Takes what was read at `now`. A state that could not be read is neither up nor down."""
+        if port.active:
+            self._is_active(port, now)
+        elif port.state:
+            self._down = (self._down[0] if self._down else now, now)
+        self._came_back = [moment for moment in self._came_back if moment > now - FLAP_WINDOW_S]
+        return PortReading.model_validate(
+            dict(port)
+            | {
+                "remembered": self.once_active,
+                "best_rate_gbitps": self._best_rate_gbitps,
+                "down_s": self._down[1] - self._down[0] if self._down else 0.0,
+                "reactivations": len(self._came_back),
+                "counted": self._count(port, now),
+                "saturated": saturated(port.counters),
+            }
+        )
+
+    def miss(self, now: float) -> float:
+        """Takes that the port is not there at `now`; for how many seconds it has been down or away."""
+        self._down = (self._down[0] if self._down else now, now)
+        return now - self._down[0]
+
+    def _is_active(self, port: Port, now: float) -> None:
+        if self.once_active and self._down and self._down[1] - self._down[0] >= FLAP_DOWN_S:
+            self._came_back.append(now)
+        self._down = None
+        self.once_active = not port.virtual
+        self._best_rate_gbitps = max(self._best_rate_gbitps or 0.0, port.rate_gbitps or 0.0) or None
+
+    def _count(self, port: Port, now: float) -> dict[str, int] | None:
+        is_first = self._last_hour is None
+        self._last_hour = self._last_hour or LastHour()
+        counted = self._last_hour.count(port.counters, now)
+        return None if is_first else counted
+
+
+class FabricHistory:
+    """All ports over time. A port that was never active is forgotten when it goes, any other is missed."""
+
+    def __init__(self) -> None:
+        self._ports: dict[str, PortHistory] = {}
+
+    def observe(self, ports: Iterable[Port], now: float) -> tuple[tuple[PortReading, ...], dict[str, float]]:
+        """The ports with their past, and by name for how long those that were active once are down or away."""
+        readings = tuple(self._ports.setdefault(port.name, PortHistory()).observe(port, now) for port in ports)
+        there = {reading.name for reading in readings}
+        self._ports = {name: history for name, history in self._ports.items() if name in there or history.once_active}
+        return readings, {name: self._ports[name].miss(now) for name in sorted(set(self._ports) - there)}

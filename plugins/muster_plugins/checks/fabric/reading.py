@@ -1,0 +1,120 @@
+"""What one look at a node's fabric gives: the ports, what the operator expects of them, and what else was found."""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from muster import Measurement, Section
+from muster.model import Data, Metric
+from muster_plugins.checks.fabric.counters import COUNTERS, metric_of
+from muster_plugins.checks.fabric.history import PortReading
+from muster_plugins.checks.fabric.software import GpuDirect
+
+Fabric = Literal["ib", "roce", "gib"]
+
+_LINK_LAYERS: dict[Fabric | None, str] = {"ib": "InfiniBand", "roce": "Ethernet", "gib": "Ethernet"}
+
+
+class Expectation(Section):
+    """What of the settings says what there must be."""
+
+    expect: Fabric | None = Field(None, description="ib, roce or gib: what connects the node; unset: any or none")
+    ports: int | None = Field(None, ge=0, le=1024, description="Ports that must be active; unset: those once active")
+    rate_gbitps: float | None = Field(None, gt=0, description="Rate of every port; unset: the highest it had")
+    devices: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        {}, description="By device that must be there, the rate of its ports in Gbit/s"
+    )
+
+    @property
+    def least_ports(self) -> int:
+        """How many ports must be active: a fabric that is expected has one at least."""
+        return self.ports if self.ports is not None else int(self.expect is not None)
+
+    @property
+    def link_layer(self) -> str | None:
+        """What every port of the fabric must say that it is, None when nothing is expected."""
+        return _LINK_LAYERS.get(self.expect)
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything has to be there at all."""
+        return bool(self.least_ports or self.devices)
+
+
+class FabricReading(Data):
+    """One look. `gone` are ports that were active before and are not there any more, with the seconds since then."""
+
+    expectation: Expectation = Expectation()
+    ports: tuple[PortReading, ...] = ()
+    gone: dict[str, float] = {}
+    excluded: tuple[str, ...] = ()
+    gib_missing: tuple[str, ...] = ()
+    gpu_direct: GpuDirect | None = None
+
+    @property
+    def fitting(self) -> tuple[PortReading, ...]:
+        """The ports that are of the expected fabric, all where none is expected."""
+        layer = self.expectation.link_layer
+        return tuple(port for port in self.ports if layer in (None, port.link_layer))
+
+    @property
+    def has_too_few(self) -> bool:
+        """Whether fewer ports are active than must be."""
+        return sum(port.active for port in self.fitting) < self.expectation.least_ports
+
+    @property
+    def down_s(self) -> dict[str, float]:
+        """By port that was active before, for how many seconds it has been down or away."""
+        return {port.name: port.down_s for port in self.ports if port.remembered} | self.gone
+
+    @property
+    def fabric(self) -> str:
+        """What references are keyed by: the expected fabric, or what the active ports are."""
+        layers = {port.link_layer for port in self.ports if port.active}
+        return self.expectation.expect or ("ib" if "InfiniBand" in layers else "roce" if layers else "none")
+
+    def measurement(self) -> Measurement:
+        """The figures of the worst port as metrics, and everything about each port in the facts."""
+        metrics: dict[str, Metric] = {
+            "active_ports": float(sum(port.active for port in self.fitting)),
+            "port_down_s": max(self.down_s.values(), default=0.0),
+            "port_reactivations": float(max((port.reactivations for port in self.ports), default=0)),
+        }
+        for counter in COUNTERS:
+            counts = self.counts(counter)
+            if counts:
+                metrics[metric_of(counter)] = float(max(counts.values()))
+        ports = [port.model_dump(mode="json", exclude_defaults=True) for port in self.ports]
+        facts = self.model_dump(mode="json", exclude={"ports"}) | {"ports": ports, "fabric": self.fabric}
+        return Measurement(metrics=metrics, facts=facts)
+
+    def counts(self, counter: str) -> dict[str, int]:
+        """By port, what the counter has counted in the last hour, where it can be told."""
+        counted = ((port.name, port.counted or {}) for port in self.ports)
+        return {name: counts[counter] for name, counts in counted if counter in counts}
+
+
+class Demand(NamedTuple):
+    """What the expectation asks of the ports that were found: which must be active, and how many more must be there."""
+
+    ports: tuple[PortReading, ...]
+    absent: tuple[str, ...]
+
+
+def demanded(reading: FabricReading) -> Demand:
+    """Named devices must have their ports active; and where too few ports are active, every one that fits must be."""
+    expectation = reading.expectation
+    ports = [port for port in reading.ports if port.device in expectation.devices]
+    ports += [port for port in reading.fitting if reading.has_too_few and port not in ports]
+    there = {port.device for port in reading.ports}
+    gone = [name for name in reading.gone if reading.has_too_few or _device(name) in expectation.devices]
+    absent = [*gone, *(name for name in expectation.devices if name not in there | set(map(_device, gone)))]
+    nameless = expectation.least_ports - len(reading.fitting) - len(absent)
+    if reading.has_too_few and nameless > 0:
+        absent.append(f"{nameless} more {expectation.link_layer or 'ports'}")
+    return Demand(tuple(ports), tuple(absent))
+
+
+def _device(port: str) -> str:
+    """`mlx5_0` of `mlx5_0/1`."""
+    return port.partition("/")[0]

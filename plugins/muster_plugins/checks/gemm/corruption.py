@@ -1,0 +1,111 @@
+"""What wrong products say about a device. All of it is pure.
+
+A device convicts itself by products that are wrong, that change or that are no numbers. One that always makes the same
+mistake shows beside devices of the same model, which must come to the same bits.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from muster import Action, Finding, Measurement, Severity
+from muster.model import Json
+from muster_plugins.shared.metric_judgement import device_index, device_metric
+
+COUNTS = {
+    "wrong_products": "have wrong sums",
+    "changed_products": "have other bits than the first",
+    "not_finite_products": "hold infinities or no numbers",
+}
+"""What is counted for each type and device, with what is said about such products."""
+
+FINDS = {
+    "gemm.corrupt": "a device gives wrong, changing or non-finite products: silent corruption",
+    "gemm.deviates": "a device comes to other bits than most devices of its model: silent corruption suspected",
+    "gemm.disagreement": "devices of one model come to different bits, and no majority says which are right",
+}
+
+
+def corrupt(measurement: Measurement, dtypes: Iterable[str]) -> list[Finding]:
+    """One finding for each device with wrong products, whatever their type and whatever is wrong with them."""
+    wrong: dict[int | None, Json] = defaultdict(dict)
+    words: dict[int | None, list[str]] = defaultdict(list)
+    for dtype in dtypes:
+        for name, word in COUNTS.items():
+            for device, count in device_metric(measurement, f"{name}_{dtype}"):
+                if count:
+                    wrong[device][f"{name}_{dtype}"] = count
+                    words[device].append(f"{count:.0f} products in {dtype} {word}")
+    return [
+        Finding(
+            code="gemm.corrupt",
+            summary=", ".join(words[device]),
+            severity=Severity.ERROR,
+            device=device,
+            action=Action.REPLACE,
+            evidence=evidence,
+        )
+        for device, evidence in wrong.items()
+    ]
+
+
+def deviating(measurement: Measurement, convicted: set[int | None]) -> list[Finding]:
+    """Devices with other bits than the majority of their model; a finding for the node where there is no majority.
+
+    The devices in `convicted` have no say.
+    """
+    deviations: dict[int | None, Json] = defaultdict(dict)
+    undecided: Json = {}
+    for product, model, by_device in _comparable(measurement, convicted):
+        (most, times), *others = Counter(by_device.values()).most_common()
+        if not others:
+            continue
+        if 2 * times > len(by_device):
+            for device, bits in by_device.items():
+                if bits != most:
+                    deviations[device][product] = {"bits": bits, "majority": most, "in_majority": times}
+        else:
+            undecided[product] = {"model": model, "bits": {str(device): bits for device, bits in by_device.items()}}
+    return [_deviates(device, evidence) for device, evidence in deviations.items()] + _disagreement(undecided)
+
+
+def _comparable(
+    measurement: Measurement, convicted: set[int | None]
+) -> list[tuple[str, str, dict[int | None, JsonValue]]]:
+    """By product and device model, the bits of the devices, where there are any."""
+    found: dict[tuple[str, str], dict[int | None, JsonValue]] = defaultdict(dict)
+    fingerprints, indices, models = (measurement.facts.get(name) for name in ("fingerprints", "devices", "models"))
+    if not (isinstance(fingerprints, dict) and isinstance(indices, list) and isinstance(models, list)):
+        return []
+    for product, prints in fingerprints.items():
+        assert isinstance(prints, list)
+        for index, model, bits in zip(indices, models, prints, strict=True):
+            if bits is not None and device_index(index) not in convicted:
+                found[product, str(model)][device_index(index)] = bits
+    return [(product, model, by_device) for (product, model), by_device in found.items()]
+
+
+def _deviates(device: int | None, evidence: Json) -> Finding:
+    return Finding(
+        code="gemm.deviates",
+        summary=f"other bits than most devices of its model in {', '.join(evidence)}",
+        severity=Severity.ERROR,
+        device=device,
+        action=Action.REPLACE,
+        evidence=evidence,
+    )
+
+
+def _disagreement(undecided: Json) -> list[Finding]:
+    if not undecided:
+        return []
+    return [
+        Finding(
+            code="gemm.disagreement",
+            summary=f"devices of one model come to different bits in {', '.join(undecided)}: one of them is wrong",
+            severity=Severity.UNKNOWN,
+            action=Action.INSPECT_HARDWARE,
+            evidence=undecided,
+        )
+    ]

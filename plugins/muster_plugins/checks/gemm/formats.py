@@ -1,0 +1,48 @@
+"""The number formats that matrices are multiplied in, and which of them a device has."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from muster_plugins.shared.torch_device import Place
+
+Dtype = Literal["fp32", "tf32", "bf16", "fp16", "fp8"]
+
+
+class Format(NamedTuple):
+    """`factor` and `product` are torch's names of the types.
+
+    `capability` is the least compute capability with tensor cores for the format, from the CUDA programming guide; fp32
+    needs none. fp8 is e4m3, what torch multiplies from 8.9 on.
+    """
+
+    factor: str
+    product: str
+    capability: tuple[int, int]
+    on_cpu: bool = True
+
+
+FORMATS: dict[Dtype, Format] = {
+    "fp32": Format("float32", "float32", (0, 0)),
+    "tf32": Format("float32", "float32", (8, 0), on_cpu=False),
+    "bf16": Format("bfloat16", "bfloat16", (8, 0)),
+    "fp16": Format("float16", "float16", (7, 0)),
+    "fp8": Format("float8_e4m3fn", "bfloat16", (8, 9)),
+}
+
+
+def why_not(dtypes: Iterable[Dtype], found: list[Place]) -> dict[str, str]:
+    """The formats that not every one of the devices has, with the reason."""
+    reasons = ((dtype, _lacks(dtype, found)) for dtype in dtypes)
+    return {dtype: reason for dtype, reason in reasons if reason is not None}
+
+
+def _lacks(dtype: Dtype, found: list[Place]) -> str | None:
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if found[0].backend == "cpu":
+        return None if FORMATS[dtype].on_cpu else "a CPU does not have it"
+    needed = FORMATS[dtype].capability
+    least = min(torch.cuda.get_device_capability(place.torch_name) for place in found)
+    if least >= needed:
+        return None
+    return "needs compute capability {}.{}, here it is {}.{}".format(*needed, *least)

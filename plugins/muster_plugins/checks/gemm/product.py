@@ -1,0 +1,220 @@
+"""One device multiplies: how long that takes, and whether its products are right.
+
+Timed are products of random numbers, because a device draws less power, and so runs faster, on tidy ones. The same
+two matrices are multiplied again and again, and the bits must be the same again and again: cuBLAS gives the same bits
+in every run on GPUs of the same architecture with as many multiprocessors (cuBLAS documentation, "Results
+Reproducibility"). So the sum of these bits is a fingerprint, within the run and among the devices of a fleet.
+
+What a device always gets wrong in the same way shows in products whose value is known: of matrices of -1, 0 and 1, so
+sparse that every sum stays below 256 and is exact in any type and any order of addition. Each column of such a product
+has a sum that is known beforehand, so one wrong element anywhere shows.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from muster_plugins.checks.gemm.formats import FORMATS, Dtype
+from muster_plugins.shared.torch_device import Place, free_bytes, time_each, warm_up
+from muster_plugins.shared.torch_failures import NotEnoughMemoryError
+
+if TYPE_CHECKING:
+    import torch
+
+CACHE_BYTES = {"cuda": 256 << 20, "cpu": 0}
+"""What is zeroed between products, so that none finds its factors in the cache: stas00/ml-engineering takes as much for
+every GPU. A CPU's speed is compared with nobody's."""
+
+SCRATCH_BYTES = 12
+"""For every element of the largest matrix, while random numbers become matrices and while products are checked: their
+sums are taken of a copy in eight bytes, with the last product of another kind still there."""
+
+EDGES = tuple(1 << power for power in range(6, 19))
+"""Powers of two, from the smallest edge that a matrix may have to the largest."""
+
+Shape = tuple[int, int, int]
+"""Rows, columns and the summed dimension: m, n, k."""
+
+
+class Job(NamedTuple):
+    """What a device is to multiply, and how often."""
+
+    dtype: Dtype
+    shape: Shape
+    seed: int
+    warmup_s: float
+    warmup_iterations: int
+    iterations: int
+
+
+class Outcome(NamedTuple):
+    """Seconds of each timed product, and how many products were not what they should be.
+
+    `changed` have other bits than the first, `not_finite` hold an infinity or no number, of `proofs` with known sums
+    `wrong` were wrong.
+    """
+
+    seconds: list[float]
+    changed: int
+    not_finite: int
+    proofs: int
+    wrong: int
+    fingerprint: str
+
+
+def multiply(place: Place, job: Job) -> Outcome:
+    """Carries out the job on the device; NotEnoughMemoryError says what would fit."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    _must_fit(place, job)
+    torch.backends.cuda.matmul.allow_tf32 = job.dtype == "tf32"
+    # Products that are split along the summed dimension would be added up in the narrow type, which rounds.
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    generator = torch.Generator(place.torch_name).manual_seed(job.seed)
+    seconds, seal = _timed(place, job, generator)
+    proofs = max(1, job.iterations // 10)  # a device that is always wrong need not be asked often
+    return Outcome(
+        seconds=seconds,
+        changed=int(seal.changed.item()),
+        not_finite=int(seal.not_finite.item()),
+        proofs=proofs,
+        wrong=_count_wrong(place, job, generator, proofs),
+        fingerprint=seal.fingerprint(),
+    )
+
+
+def _must_fit(place: Place, job: Job) -> None:
+    free = free_bytes(place)
+    needed = _needed_bytes(job.dtype, job.shape, place.backend)
+    if needed > free:
+        fitting = [size for size in EDGES if _needed_bytes(job.dtype, (size, size, size), place.backend) <= free]
+        hint = f"size {fitting[-1]} in {job.dtype} fits" if fitting else "no size fits"
+        raise NotEnoughMemoryError(needed, free, hint)
+
+
+def _needed_bytes(dtype: Dtype, shape: Shape, backend: str) -> int:
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    m, n, k = shape
+    factor = getattr(torch, FORMATS[dtype].factor).itemsize
+    product = getattr(torch, FORMATS[dtype].product).itemsize
+    return int(factor * k * (m + n) + product * m * n + SCRATCH_BYTES * max(m * k, n * k, m * n) + CACHE_BYTES[backend])
+
+
+class _Seal:
+    """Remembers the bits of a product and counts what is wrong with later ones, without waiting for the device."""
+
+    def __init__(self, product: "torch.Tensor") -> None:
+        self._product = product
+        self._first = self._sums()
+        self.changed = self._first.new_zeros(())
+        self.not_finite = self._first.new_zeros(())
+
+    def check(self) -> None:
+        """Looks at the product that is there now."""
+        self.changed += (self._sums() != self._first).any()
+        self.not_finite += ~self._product.isfinite().all()
+
+    def fingerprint(self) -> str:
+        """The bits of the first product in 16 hexadecimal digits."""
+        return hashlib.sha256(self._first.cpu().numpy().tobytes()).hexdigest()[:16]
+
+    def _sums(self) -> "torch.Tensor":
+        """For each column the sum of its elements' bits, taken as whole numbers."""
+        import torch  # noqa: PLC0415  only child processes may load torch
+
+        bits = {2: torch.int16, 4: torch.int32}[self._product.itemsize]
+        return self._product.view(bits).sum(0, dtype=torch.int64)
+
+
+def _timed(place: Place, job: Job, generator: "torch.Generator") -> tuple[list[float], _Seal]:
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    m, n, k = job.shape
+    left, right = _random((m, k), job, generator), _random((n, k), job, generator).t()
+    product = _empty_product(place, job)
+    cache = torch.empty(CACHE_BYTES[place.backend], dtype=torch.int8, device=place.torch_name)
+    into = _multiplier(place, job.dtype)
+
+    def work() -> None:
+        into(left, right, product)
+
+    def refresh() -> None:
+        seal.check()
+        product.fill_(math.nan)  # so that an element that is not written is no number
+        cache.zero_()
+
+    warm_up(place, work, job.warmup_s)
+    seal = _Seal(product)
+    seconds = time_each(place, work, job.warmup_iterations + job.iterations, between=refresh)
+    seal.check()
+    return seconds[job.warmup_iterations :], seal
+
+
+def _random(shape: tuple[int, int], job: Job, generator: "torch.Generator") -> "torch.Tensor":
+    """Normally distributed numbers; on the CPU, whose libraries may add in any order, whole ones with exact sums."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if generator.device.type == "cpu":
+        numbers = torch.randint(-8, 9, shape, generator=generator, dtype=torch.float32)
+    else:
+        numbers = torch.randn(shape, generator=generator, device=generator.device)
+    dtype: torch.dtype = getattr(torch, FORMATS[job.dtype].factor)
+    return numbers.to(dtype)
+
+
+def _empty_product(place: Place, job: Job) -> "torch.Tensor":
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    m, n, _ = job.shape
+    return torch.empty((m, n), dtype=getattr(torch, FORMATS[job.dtype].product), device=place.torch_name)
+
+
+def _multiplier(place: Place, dtype: Dtype) -> Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], object]:
+    """What multiplies its first argument by the second, a transposed matrix as fp8 demands it, into the third."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    if dtype != "fp8":
+        return lambda left, right, out: torch.matmul(left, right, out=out)
+    one = torch.ones((), device=place.torch_name)
+    return lambda left, right, out: torch._scaled_mm(
+        left, right, scale_a=one, scale_b=one, out_dtype=out.dtype, use_fast_accum=True, out=out
+    )
+
+
+def _count_wrong(place: Place, job: Job, generator: "torch.Generator", proofs: int) -> int:
+    """How many of some products with known column sums are wrong."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    m, n, k = job.shape
+    density = min(0.5, 32 / math.sqrt(k))  # keeps the sums within eight standard deviations of 256
+    left, right = _ternary((m, k), density, generator), _ternary((n, k), density, generator)
+    known = _column_sums(left, right)
+    factor: torch.dtype = getattr(torch, FORMATS[job.dtype].factor)
+    left, right = left.half().to(factor), right.half().to(factor).t()  # fp8 is made of floating-point numbers only
+    product = _empty_product(place, job)
+    into = _multiplier(place, job.dtype)
+    wrong = torch.zeros((), dtype=torch.int64, device=place.torch_name)
+    for _ in range(proofs):
+        product.fill_(math.nan)
+        into(left, right, product)
+        wrong += (product.sum(0, dtype=torch.float64) != known).any()
+    return int(wrong.item())
+
+
+def _ternary(shape: tuple[int, int], density: float, generator: "torch.Generator") -> "torch.Tensor":
+    """-1, 0 and 1 as small whole numbers; `density` of them are not 0."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    dice = torch.rand(shape, generator=generator, device=generator.device)
+    return (dice < density / 2).to(torch.int8).sub_((dice > 1 - density / 2).to(torch.int8))
+
+
+def _column_sums(left: "torch.Tensor", right: "torch.Tensor") -> "torch.Tensor":
+    """Those of the product of `left` and the transposed `right`, some rows at a time to take little memory."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    sums = left.sum(0, dtype=torch.float64)
+    return torch.cat([rows.double() @ sums for rows in torch.split(right, 1024)])

@@ -1,0 +1,155 @@
+"""The check `host`: whether the machine around the GPUs is fit: disks, memory, clock, kernel, services.
+
+It is made of looks that know nothing of one another. A look that cannot tell what it is there for is named in a
+finding, and the others go on.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from muster import (
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Reference,
+    Scope,
+    Section,
+    Severity,
+    hookimpl,
+)
+from muster.model import Json, Metric
+from muster_plugins.checks.host import clock, file_systems, kernel, memory, processes
+from muster_plugins.checks.host import services as host_services
+from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.shared.listed_finding import listed_finding
+from muster_plugins.shared.no_params import NoParams
+from muster_plugins.shared.real_node import must_be_real
+
+NAME = "host"
+
+_PARTS = (file_systems, memory, processes, clock, kernel, host_services)
+
+FINDS = {
+    "host.unknown": "could not be found out",
+    "host.not_here": "not looked at",
+} | {code: meaning for part in _PARTS for code, meaning in part.FINDS.items()}
+
+JUDGED = (
+    "disk_available_share",
+    "inodes_free_share",
+    "memory_available_share",
+    "memory_available_bytes",
+    "shm_bytes",
+    "zombies",
+    "clock_offset_s",
+    "file_handles_used_share",
+)
+
+
+class HostSettings(Section):
+    """The table `[plugins.host]`."""
+
+    mounts: tuple[Path, ...] = Field((Path("/"),), description="Paths whose file systems must have space left")
+    governor: str | None = Field(None, description="The governor of every CPU, where GPUs are; unset: any")
+    modules: tuple[str, ...] | None = Field(
+        None, description="Kernel modules that must be loaded; unset: nvidia, where GPUs are that no driver shows"
+    )
+    services: tuple[str, ...] = Field(
+        (), description="Units of systemd that must be active, with their suffix: nvidia-fabricmanager.service"
+    )
+    container_runtimes: tuple[Path, ...] = Field((), description="Sockets of container runtimes that must accept")
+    known_runtimes: tuple[Path, ...] = Field(
+        host_services.KNOWN_RUNTIMES, description="Sockets of container runtimes that are tried where they exist"
+    )
+    driver_processes: tuple[str, ...] = Field(
+        processes.DRIVER_NAMES, description="Patterns of names of processes that belong to the driver"
+    )
+    systemctl: Path = Field(Path("systemctl"), description="The program that knows the units of systemd")
+    proc: Path = Field(Path("/proc"), description="Where procfs is mounted")
+    sys: Path = Field(Path("/sys"), description="Where sysfs is mounted")
+    fstab: Path = Field(Path("/etc/fstab"), description="The table of what should be mounted how")
+    shm: Path = Field(Path("/dev/shm"), description="Where processes share memory")  # noqa: S108  named, never written
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """What each part finds, and what could not be looked at."""
+    return [
+        *(found for part in _PARTS for found in part.judge(measurement, references)),
+        *_reasons(measurement, "unknown", Severity.UNKNOWN),
+        *_reasons(measurement, "not_here", Severity.SKIPPED),
+    ]
+
+
+def _reasons(measurement: Measurement, kind: str, severity: Severity) -> list[Finding]:
+    reasons = measurement.facts.get(kind)
+    assert isinstance(reasons, dict)
+    return listed_finding(FINDS, f"{NAME}.{kind}", severity, (f"{name} ({why})" for name, why in reasons.items()))
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, HostSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="The machine around the GPUs: disks, memory, stuck processes, clock, kernel modules, services",
+            scope=Scope.NODE,
+            params=NoParams,
+            measure=partial(measure, looks(config.plugin(NAME, HostSettings))),
+            judge=judge,
+            timeout_s=20.0,
+            cadence_s=60.0,
+            resident=True,
+            judged=JUDGED,
+            finds=FINDS,
+            cost_s=0.1,
+            precedent="kubelet eviction, node-problem-detector, Prometheus node mixin, gpud, LBNL Node Health Check",
+        )
+    ]
+
+
+def looks(settings: HostSettings) -> dict[str, Look]:
+    """By name, everything that is looked at."""
+    proc, sysfs = settings.proc, settings.sys
+    return {
+        "file systems": file_systems.FileSystems(settings.mounts, proc, settings.fstab),
+        "memory": partial(memory.available, proc),
+        "shared memory": partial(memory.shared, settings.shm, sysfs),
+        "locked memory": partial(memory.lockable, sysfs),
+        "processes": processes.Processes(proc, settings.driver_processes),
+        "clock": clock.look,
+        "file handles": partial(kernel.file_handles, proc),
+        "CPU governor": partial(kernel.governors, sysfs, settings.governor),
+        "kernel modules": partial(kernel.modules, sysfs, settings.modules),
+        "services": partial(host_services.units, settings.systemctl, settings.services, sysfs),
+        "container runtime": partial(host_services.runtimes, settings.container_runtimes, settings.known_runtimes),
+    }
+
+
+def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Measurement:
+    """Everything that the looks see together; why one sees nothing is a fact as well."""
+    must_be_real(context)
+    metrics: dict[str, Metric] = {}
+    facts: Json = {}
+    not_here: Json = {}
+    unknown: Json = {}
+    for name, look in looks.items():
+        try:
+            seen = look(context)
+        except NotHere as reason:
+            not_here[name] = str(reason)
+        except (CannotTell, OSError) as reason:
+            unknown[name] = str(reason)
+        else:
+            metrics |= seen.metrics
+            facts |= seen.facts
+    return Measurement(metrics=metrics, facts=facts | {"not_here": not_here, "unknown": unknown})

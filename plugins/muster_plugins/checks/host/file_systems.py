@@ -1,0 +1,210 @@
+"""File systems of the host: space, inodes, mounts that hang, and those that the kernel has made read-only."""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
+from muster.model import Data, Metric
+from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.shared.listed_finding import listed_finding
+
+ANSWER_S = 3.0
+"""A file system that does not say within this time how full it is hangs: a network mount without its server."""
+
+_NEVER_WRITABLE = frozenset({"cramfs", "erofs", "iso9660", "squashfs", "udf"})
+
+FINDS = {
+    "host.disk_full": "a file system has little space left",
+    "host.inodes_low": "a file system has few inodes left",
+    "host.mount_unusable": "paths that must be there cannot be used",
+    "host.mount_refused": "paths that this user may not ask about",
+    "host.mount_hangs": "file systems that do not answer",
+    "host.read_only": "file systems that were writable, or should be, are read-only",
+}
+
+
+class Space(Data):
+    """How much of the file system at `path` is left, between 0 and 1; None where it does not count or need it."""
+
+    path: str
+    available_share: float | None = None
+    inodes_free_share: float | None = None
+
+
+class FileSystemsReading(Data):
+    """One look at the configured paths and at all mounts. `unusable` and `refused` give the path and the reason."""
+
+    spaces: tuple[Space, ...] = ()
+    unusable: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    hanging: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+
+
+class Mount(NamedTuple):
+    """What /proc/1/mountinfo tells of a mount: the file system's own options, whatever the mount adds to them."""
+
+    device: str
+    path: str
+    kind: str
+    source: str
+    options: frozenset[str]
+
+
+class FileSystems:
+    """Looks at `paths`, and remembers which mounts were writable and which still hang."""
+
+    def __init__(self, paths: Sequence[Path], proc: Path, fstab: Path) -> None:
+        self._paths = paths
+        self._proc = proc
+        self._fstab = fstab
+        self._asked: dict[Path, _Question] = {}
+        self._writable: frozenset[str] = frozenset()
+
+    def __call__(self, context: Context) -> Measurement:
+        """Shares of what is available as metrics: those of the fullest file system."""
+        questions = self._ask()
+        answers = {path: question.answer for path, question in questions.items() if not question.hangs}
+        errors = {path: answer for path, answer in answers.items() if isinstance(answer, OSError)}
+        reading = FileSystemsReading(
+            spaces=tuple(_space(path, answer) for path, answer in answers.items() if not isinstance(answer, OSError)),
+            unusable=_why(errors, refused=False),
+            refused=_why(errors, refused=True),
+            hanging=tuple(str(path) for path, question in questions.items() if question.hangs),
+            read_only=self._read_only(),
+        )
+        shares = [space.available_share for space in reading.spaces if space.available_share is not None]
+        inodes = [space.inodes_free_share for space in reading.spaces if space.inodes_free_share is not None]
+        metrics: dict[str, Metric] = {}
+        if shares:
+            metrics["disk_available_share"] = min(shares)
+        if inodes:
+            metrics["inodes_free_share"] = min(inodes)
+        return Measurement(metrics=metrics, facts={"file_systems": reading.model_dump(mode="json")})
+
+    def _ask(self) -> "dict[Path, _Question]":
+        """A path that still hangs is not asked again, so that threads do not pile up."""
+        hanging = {path: question for path, question in self._asked.items() if question.hangs}
+        self._asked = {path: hanging.get(path) or _Question(path) for path in self._paths}
+        deadline = time.monotonic() + ANSWER_S
+        for question in self._asked.values():
+            question.wait(deadline)
+        return dict(self._asked)
+
+    def _read_only(self) -> tuple[str, ...]:
+        """Of what lies on disks only: images and the layers of containers are meant to be so.
+
+        A mount of a writable file system may be read-only as well: in a container, or to keep a service from writing.
+        """
+        seen = mounts(read(self._proc / "1" / "mountinfo"))
+        on_disk = [mount for mount in seen if mount.source.startswith("/dev/") and mount.kind not in _NEVER_WRITABLE]
+        try:
+            configured = writable_by_fstab(read(self._fstab))
+        except CannotTell:  # containers and image-based systems have none
+            configured = frozenset()
+        there = {mount.device for mount in on_disk}
+        self._writable = frozenset(
+            {mount.device for mount in on_disk if "ro" not in mount.options} | (self._writable & there)
+        )
+        should = self._writable | {mount.device for mount in on_disk if mount.path in configured}
+        return tuple(sorted({mount.path for mount in on_disk if _was_made_read_only(mount, should)}))
+
+
+class _Question:
+    """Asks for the space of a file system in a thread of its own, because the answer may never come."""
+
+    def __init__(self, path: Path) -> None:
+        self.answer: os.statvfs_result | OSError = TimeoutError()
+        self._path = path
+        self._thread = threading.Thread(target=self._ask, name=f"statvfs {path}", daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self.answer = os.statvfs(self._path)
+        except OSError as error:
+            self.answer = error
+
+    def wait(self, deadline: float) -> None:
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def hangs(self) -> bool:
+        return self._thread.is_alive()
+
+
+def mounts(text: str) -> list[Mount]:
+    """The lines of /proc/1/mountinfo; lines that are no mounts are left out."""
+    halves = (line.partition(" - ") for line in text.splitlines())
+    rows = ((mount.split(), file_system.split()) for mount, _, file_system in halves)
+    return [
+        Mount(
+            device=mount[2],
+            path=_unescaped(mount[4]),
+            kind=file_system[0],
+            source=_unescaped(file_system[1]),
+            options=frozenset(file_system[2].split(",")),
+        )
+        for mount, file_system in rows
+        if len(mount) >= 6 and len(file_system) >= 3
+    ]
+
+
+def writable_by_fstab(text: str) -> frozenset[str]:
+    """The mount points that /etc/fstab means to be mounted at start, and to be writable."""
+    rows = (line.split() for line in text.splitlines() if not line.lstrip().startswith("#"))
+    meant = ((_unescaped(row[1]), row[3].split(",")) for row in rows if len(row) >= 4)
+    return frozenset(path for path, options in meant if "ro" not in options and "noauto" not in options)
+
+
+def _was_made_read_only(mount: Mount, should_be_writable: frozenset[str]) -> bool:
+    """Since Linux 6.15, ext4 keeps `rw` after an error and says `emergency_ro`."""
+    return "emergency_ro" in mount.options or ("ro" in mount.options and mount.device in should_be_writable)
+
+
+def _unescaped(text: str) -> str:
+    """Spaces and the like stand as three octal digits in these files."""
+    return text.replace(r"\040", " ").replace(r"\011", "\t").replace(r"\012", "\n").replace(r"\134", "\\")
+
+
+def _why(errors: Mapping[Path, OSError], *, refused: bool) -> tuple[str, ...]:
+    chosen = ((path, error) for path, error in errors.items() if isinstance(error, PermissionError) == refused)
+    return tuple(f"{path} ({error.strerror})" for path, error in chosen)
+
+
+def _space(path: Path, answer: os.statvfs_result) -> Space:
+    """A read-only image has nothing free at all, neither space nor inodes, and needs none."""
+    is_image = bool(answer.f_flag & os.ST_RDONLY) and not answer.f_bfree and not answer.f_ffree
+    return Space(
+        path=str(path),
+        available_share=answer.f_bavail / answer.f_blocks if answer.f_blocks and not is_image else None,
+        inodes_free_share=answer.f_favail / answer.f_files if answer.f_files and not is_image else None,
+    )
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Space and inodes by reference; what is missing, hangs or has become read-only as it is."""
+    reading = FileSystemsReading.model_validate(measurement.facts.get("file_systems", {}))
+    space, inodes = references.get("disk_available_share"), references.get("inodes_free_share")
+    shares = ((each.path, each.available_share) for each in reading.spaces)
+    free = ((each.path, each.inodes_free_share) for each in reading.spaces)
+    return [
+        *_by_path(shares, space, "host.disk_full"),
+        *_by_path(free, inodes, "host.inodes_low"),
+        *listed_finding(FINDS, "host.mount_unusable", Severity.ERROR, reading.unusable),
+        *listed_finding(FINDS, "host.mount_refused", Severity.UNKNOWN, reading.refused),
+        *listed_finding(FINDS, "host.mount_hangs", Severity.ERROR, reading.hanging),
+        *listed_finding(FINDS, "host.read_only", Severity.ERROR, reading.read_only, Action.INSPECT_HARDWARE),
+    ]
+
+
+def _by_path(shares: Iterable[tuple[str, float | None]], reference: Reference | None, code: str) -> list[Finding]:
+    return [
+        found.model_copy(update={"summary": f"{path}: {found.summary}", "evidence": found.evidence | {"path": path}})
+        for path, share in shares
+        for found in judge_value(share, reference, code=code)
+    ]

@@ -1,0 +1,158 @@
+"""Processes that the GPU driver does not let go: stuck in the kernel (state D), or dead and not buried (state Z).
+
+A process is stuck when it was in the kernel at two looks and has not run in between. Only files are read that do not
+wait for the process itself, as its command line would.
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from muster import Action, Context, Finding, Measurement, Reference, Severity
+from muster.model import Data
+from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.shared.listed_finding import listed_finding
+from muster_plugins.shared.metric_judgement import judge_single
+
+DRIVER_NAMES = ("nvidia*", "nv_*", "nv-*", "UVM *", "irq/*-nvidia*")
+"""Names of the driver's kernel threads and of NVIDIA's services."""
+
+FINDS = {
+    "host.stuck_process": "processes hang in the GPU driver, or cannot die",
+    "host.driver_zombie": "processes of the driver are dead, but nobody has fetched their end",
+    "host.zombies": "many dead processes that nobody has buried",
+    "host.not_yet_compared": "whether processes are stuck is told from the second look on",
+}
+
+_NOT_RUNNING = ("D", "Z")
+
+_PAGE_BYTES = 4096  # the kernel gives the whole file at once, if there is room for it
+
+_COUNT = re.compile(r"\d{1,20}", re.ASCII)
+
+_IN_DRIVER = re.compile(r"_?nv|uvm|os_acquire")
+"""How the functions begin in which a process waits for NVIDIA's driver; only root is told them."""
+
+
+class ProcessesReading(Data):
+    """One look: `stuck` and `driver_zombies` were so at the look before as well; name and process id of each."""
+
+    is_first: bool = False
+    stuck: tuple[str, ...] = ()
+    driver_zombies: tuple[str, ...] = ()
+
+
+class Process(NamedTuple):
+    """A process that is stuck or dead. `switches` tells whether it has run since."""
+
+    pid: int
+    name: str
+    state: str
+    switches: int
+
+
+class Processes:
+    """Looks at every process of the host, and remembers those that did not run."""
+
+    def __init__(self, proc: Path, driver_names: Sequence[str]) -> None:
+        self._proc = proc
+        self._driver_names = driver_names
+        self._before: frozenset[Process] | None = None
+
+    def __call__(self, context: Context) -> Measurement:
+        """The number of zombies, and of the driver's processes that are stuck."""
+        read(self._proc / "1/status")  # where others' processes are hidden, this one is too
+        found = frozenset(self._not_running())
+        still = sorted(found & (self._before or frozenset()))
+        is_first, self._before = self._before is None, found
+        stuck = [process for process in still if self._is_stuck(process)]
+        zombies = [process for process in still if process not in stuck and self._is_drivers_zombie(process)]
+        reading = ProcessesReading(is_first=is_first, stuck=_named(stuck), driver_zombies=_named(zombies))
+        return Measurement(
+            metrics={
+                "stuck_processes": float(len(stuck)),
+                "zombies": float(sum(process.state == "Z" for process in found)),
+            },
+            facts={"processes": reading.model_dump(mode="json")},
+        )
+
+    def _not_running(self) -> Iterator[Process]:
+        for entry in self._proc.iterdir():
+            if not entry.name.isdecimal():
+                continue
+            process = _process(entry)
+            if process is not None:
+                yield process
+
+    def _is_stuck(self, process: Process) -> bool:
+        """In the driver; or killed, while one of its threads is still in the kernel."""
+        entry = self._proc / str(process.pid)
+        if process.state == "Z":
+            return any(thread is not None and thread.state == "D" for thread in map(_process, entry.glob("task/*")))
+        return self._is_driver(process) or _waits_for_driver(entry) or _holds_device(entry)
+
+    def _is_drivers_zombie(self, process: Process) -> bool:
+        return process.state == "Z" and self._is_driver(process)
+
+    def _is_driver(self, process: Process) -> bool:
+        return any(fnmatch.fnmatchcase(process.name, pattern) for pattern in self._driver_names)
+
+
+def _process(entry: Path) -> Process | None:
+    """From the file `status`; None for a process that is neither stuck nor dead, has gone, or cannot be read.
+
+    Nearly all processes are the former, and there may be thousands: no more is read of them than it takes to see that.
+    """
+    try:
+        with (entry / "status").open("rb", buffering=0) as file:
+            text = file.read(_PAGE_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return None
+    state = text.partition("\nState:\t")[2][:1]
+    if state not in _NOT_RUNNING:
+        return None
+    said = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+    switches = [said.get(f"{kind}voluntary_ctxt_switches", "") for kind in ("", "non")]
+    return Process(
+        pid=int(entry.name),
+        name=said.get("Name", ""),
+        state=state,
+        switches=sum(int(count) for count in switches if _COUNT.fullmatch(count)),
+    )
+
+
+def _waits_for_driver(entry: Path) -> bool:
+    try:
+        return _IN_DRIVER.match(read(entry / "wchan")) is not None
+    except CannotTell:
+        return False
+
+
+def _holds_device(entry: Path) -> bool:
+    """Whether it has one of NVIDIA's devices open; only root is told of others' processes."""
+    try:
+        return any(str(link.readlink()).startswith("/dev/nvidia") for link in (entry / "fd").iterdir())
+    except OSError:
+        return False
+
+
+def _named(processes: Sequence[Process]) -> tuple[str, ...]:
+    return tuple(f"{process.name} ({process.pid})" for process in processes)
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Each process that the driver holds, and too many zombies."""
+    reading = ProcessesReading.model_validate(measurement.facts.get("processes", {}))
+    return [
+        *listed_finding(FINDS, "host.stuck_process", Severity.ERROR, reading.stuck, Action.REBOOT_NODE),
+        *listed_finding(FINDS, "host.driver_zombie", Severity.WARNING, reading.driver_zombies),
+        *_not_yet_compared(reading),
+        *judge_single(measurement, references, "zombies", code="host.zombies"),
+    ]
+
+
+def _not_yet_compared(reading: ProcessesReading) -> list[Finding]:
+    code = "host.not_yet_compared"
+    return [Finding(code=code, summary=FINDS[code], severity=Severity.SKIPPED)] if reading.is_first else []

@@ -1,0 +1,167 @@
+"""Services that GPU nodes depend on: Fabric Manager and IMEX under systemd, and the container runtime."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from muster import Context, Finding, Measurement, Reference, Severity
+from muster.model import Data
+from muster_plugins.checks.host.look import CannotTell, NotHere, has_gpus
+from muster_plugins.shared import pci
+from muster_plugins.shared.listed_finding import listed_finding
+from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
+
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+"""Looked at where NVSwitches are. Images for many kinds of machine bring it too, and there it ends with an error."""
+
+IMEX = "nvidia-imex.service"
+"""Looked at wherever it is installed: without it, GPUs of different nodes cannot share memory over NVLink."""
+
+KNOWN_RUNTIMES = (Path("/run/containerd/containerd.sock"), Path("/var/run/docker.sock"), Path("/run/crio/crio.sock"))
+
+ANSWER_S = 2.0
+"""A local service that does not answer within this time hangs."""
+
+FINDS = {
+    "host.service_down": "services do not run",
+    "host.runtime_down": "the container runtime does not accept connections",
+    "host.runtime_refused": "this user may not connect to the container runtime",
+}
+
+
+_NOT_BOOTED = "System has not been booted with systemd"
+
+
+class NoSystemd(CannotTell):
+    """systemctl is there, but systemd has not started this machine or container."""
+
+
+class Unit(Data):
+    """A unit as `systemctl show` tells of it."""
+
+    name: str
+    load: str
+    active: str
+    enabled: str
+    expected: bool
+
+    @property
+    def is_down(self) -> bool:
+        """Expected and not active; or installed, and failed or not running although it is enabled."""
+        if self.expected:
+            return self.active != "active"
+        return self.load == "loaded" and (self.active == "failed" or (self.is_enabled and self.active == "inactive"))
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it is started with the host."""
+        return self.enabled in ("enabled", "enabled-runtime")
+
+
+class Runtime(Data):
+    """A container runtime's socket. `error` is None where it accepts connections; `refused`: this user may not ask."""
+
+    path: str
+    expected: bool
+    error: str | None = None
+    refused: bool = False
+
+
+def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Context) -> Measurement:
+    """The state of the expected units, and of the known ones where they are installed."""
+    if not expected and not has_gpus(context, sysfs):
+        raise NotHere("no GPU here")
+    program = find_program(systemctl)
+    if program is None:
+        raise (CannotTell if expected else NotHere)(f"{systemctl} is not installed")
+    known = [FABRIC_MANAGER, IMEX] if pci.nvidia_switches(sysfs / "bus/pci/devices") else [IMEX]
+    asked = [*expected, *(name for name in known if name not in expected)]
+    try:
+        answers = _show(program, asked)
+    except NoSystemd as error:
+        raise (CannotTell if expected else NotHere)(str(error)) from None
+    found = [
+        Unit(
+            name=name,
+            load=told.get("LoadState", ""),
+            active=told.get("ActiveState", ""),
+            enabled=told.get("UnitFileState", ""),
+            expected=name in expected,
+        )
+        for name, told in zip(asked, answers, strict=True)
+    ]
+    there = (unit for unit in found if unit.expected or unit.load != "not-found")
+    return Measurement(facts={"units": [unit.model_dump(mode="json") for unit in there]})
+
+
+def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
+    """What systemd says of each of the units."""
+    properties = "--property=LoadState,ActiveState,UnitFileState"
+    try:
+        done = run_program([program, "show", properties, "--", *names], timeout_s=ANSWER_S)
+    except (NotRun, TimedOut) as error:
+        raise CannotTell(str(error)) from None
+    if done.exit_code and _NOT_BOOTED in done.stderr:
+        raise NoSystemd(_NOT_BOOTED)
+    told = _blocks(done.stdout)
+    if done.exit_code or len(told) != len(names):
+        raise CannotTell(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
+    return told
+
+
+def _blocks(text: str) -> list[dict[str, str]]:
+    """One for each unit in the order that was asked for: lines of `Key=Value`, with an empty line in between."""
+    blocks = (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in text.split("\n\n"))
+    return [block for block in blocks if block]
+
+
+def runtimes(expected: Sequence[Path], known: Sequence[Path], context: Context) -> Measurement:
+    """Whether the expected container runtimes accept connections, and those of the known ones that have a socket."""
+    found = [path for path in known if path not in expected and path.is_socket()]
+    if not expected and not found:
+        raise NotHere("no container runtime here")
+    tried = [_tried(path, expected=path in expected) for path in (*expected, *found)]
+    return Measurement(facts={"runtimes": [runtime.model_dump(mode="json") for runtime in tried]})
+
+
+def _tried(path: Path, *, expected: bool) -> Runtime:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(ANSWER_S)
+        try:
+            client.connect(os.fspath(path))
+        except PermissionError as error:
+            return Runtime(path=str(path), expected=expected, error=error.strerror, refused=True)
+        except OSError as error:
+            return Runtime(path=str(path), expected=expected, error=error.strerror or str(error))
+    return Runtime(path=str(path), expected=expected)
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Units that are down, and runtimes that do not answer; only a warning where nobody said that they must."""
+    told = [Unit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
+    down = [unit for unit in told if unit.is_down]
+    tried = [Runtime.model_validate(each) for each in cast("list[object]", measurement.facts.get("runtimes", []))]
+    findings = []
+    for expected, severity, refused in (
+        (True, Severity.ERROR, Severity.UNKNOWN),
+        (False, Severity.WARNING, Severity.SKIPPED),
+    ):
+        findings += listed_finding(FINDS, "host.service_down", severity, _states(down, expected=expected))
+        findings += listed_finding(
+            FINDS, "host.runtime_down", severity, _errors(tried, expected=expected, refused=False)
+        )
+        findings += listed_finding(
+            FINDS, "host.runtime_refused", refused, _errors(tried, expected=expected, refused=True)
+        )
+    return findings
+
+
+def _states(down: Sequence[Unit], *, expected: bool) -> list[str]:
+    return [f"{unit.name} is {unit.active} ({unit.load})" for unit in down if unit.expected == expected]
+
+
+def _errors(tried: Sequence[Runtime], *, expected: bool, refused: bool) -> list[str]:
+    chosen = [each for each in tried if each.error and (each.expected, each.refused) == (expected, refused)]
+    return [f"{each.path} ({each.error})" for each in chosen]

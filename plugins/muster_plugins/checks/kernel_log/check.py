@@ -1,0 +1,206 @@
+"""The check `kernel_log`: what the kernel has to say about devices, drivers and memory, as soon as it says it.
+
+What it recognises stands in `rules.toml`, `xids.toml` and `sxids.toml`. An event is a finding until the node is
+rebooted or the device was reset, or until it has not been seen for a while; equal ones are one finding with a count.
+
+What stands is kept in `kernel_log.json` in the agent's `data_dir`. An operator who has dealt with it clears it there:
+
+    touch <data_dir>/kernel_log.cleared
+
+takes back every finding about what happened until then.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Reference,
+    Scope,
+    Section,
+    Severity,
+    Skip,
+    hookimpl,
+    judge_value,
+)
+from muster.model import Data, Instant, Json, format_instant
+from muster_plugins.checks.kernel_log.file import Memory
+from muster_plugins.checks.kernel_log.reading import KernelLog, Look
+from muster_plugins.checks.kernel_log.rules import normal_address, rules
+from muster_plugins.checks.kernel_log.source import Unavailable
+from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, Entry, Windows
+from muster_plugins.shared.no_params import NoParams
+from muster_plugins.shared.real_node import must_be_real
+
+NAME = "kernel_log"
+
+FINDS = {
+    **{f"{NAME}.{rule.code}": rule.summary for rule in rules().rule},
+    **{f"{NAME}.{event.code}": event.summary for event in (LOST, UNREADABLE, CROWDED)},
+    f"{NAME}.no_access": "neither the kernel's log nor the journal can be read",
+    f"{NAME}.not_kept": "what the log has told cannot be written down and is forgotten when the agent restarts",
+}
+
+RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))
+"""Metrics: of the device that had the most, how many events of a kind came within the period of the kind's rate."""
+
+
+class KernelLogSettings(Section):
+    """The table `[plugins.kernel_log]`."""
+
+    kmsg: Path = Field(Path("/dev/kmsg"), description="The kernel's log")
+    journalctl: Path = Field(Path("journalctl"), description="The program to ask where the log itself cannot be read")
+    error_stands_s: float = Field(86_400.0, ge=60, description="Seconds that an error stands after it was seen last")
+    other_stands_s: float = Field(3_600.0, ge=60, description="Seconds that any other event stands")
+
+
+class Told(Data):
+    """One kind of event as it is judged: `recent` of them came within the period of the metric `rate`, if any."""
+
+    code: str
+    summary: str
+    severity: Severity
+    action: Action
+    source: str
+    address: str | None
+    number: int | None
+    device: int | None
+    count: int
+    first: Instant
+    last: Instant
+    line: str
+    rate: str | None
+    recent: float
+
+
+class Reading(Data):
+    """What one look gave. `unavailable` says why the log could not be read, `forgetful` why this will not be kept."""
+
+    told: tuple[Told, ...] = ()
+    unavailable: str | None = None
+    forgetful: str | None = None
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """A finding for each kind of event that stands; corrected errors weigh by how many there were lately."""
+    reading = Reading.model_validate(measurement.facts)
+    findings = [_finding(told, references) for told in reading.told]
+    if reading.unavailable is not None:
+        summary = f"the kernel log cannot be read: {reading.unavailable}"
+        findings.append(Finding(code=f"{NAME}.no_access", summary=summary, severity=Severity.UNKNOWN))
+    if reading.forgetful is not None:
+        summary = f"what the kernel log has told is forgotten when the agent restarts: {reading.forgetful}"
+        findings.append(Finding(code=f"{NAME}.not_kept", summary=summary, severity=Severity.INFO))
+    return findings
+
+
+def _finding(told: Told, references: Mapping[str, Reference]) -> Finding:
+    severity, action, evidence = told.severity, told.action, _evidence(told)
+    if told.rate is not None:
+        action = Action.NONE
+        for judged in judge_value(told.recent, references.get(told.rate), code=NAME):
+            severity, action = judged.severity, told.action
+            evidence |= judged.evidence
+    where = f" ({told.address})" if told.address and told.device is None else ""
+    times = f", {told.count} times" if told.count > 1 else ""
+    return Finding(
+        code=f"{NAME}.{told.code}",
+        summary=f"{told.summary}{where}{times}",
+        severity=severity,
+        device=told.device,
+        action=action,
+        evidence=evidence,
+    )
+
+
+def _evidence(told: Told) -> Json:
+    """The code of an XID or SXid stands under that name."""
+    known: Json = {told.code: told.number, "address": told.address, "line": told.line or None}
+    return {
+        **{name: value for name, value in known.items() if value is not None},
+        "count": told.count,
+        "first": format_instant(told.first),
+        "last": format_instant(told.last),
+        "source": told.source,
+    }
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, KernelLogSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    settings = config.plugin(NAME, KernelLogSettings)
+    data_dir = config.settings.data_dir
+    log = KernelLog(
+        kmsg=settings.kmsg,
+        journalctl=settings.journalctl,
+        windows=Windows(error_s=settings.error_stands_s, other_s=settings.other_stands_s),
+        memory=Memory(data_dir / f"{NAME}.json"),
+        cleared=data_dir / f"{NAME}.cleared",
+    )
+    return [
+        Check(
+            name=NAME,
+            summary="What the kernel says: XIDs, lost GPUs, PCIe, NVSwitch, network adapters, memory, disks",
+            scope=Scope.NODE,
+            params=NoParams,
+            measure=partial(measure, log),
+            judge=judge,
+            timeout_s=15.0,
+            cadence_s=20.0,
+            resident=True,
+            watch=log.watch,
+            judged=RATES,
+            finds=FINDS,
+            cost_s=0.01,
+            precedent="gpud, NVSentinel, node-problem-detector",
+        )
+    ]
+
+
+def measure(log: KernelLog, params: NoParams, context: Context) -> Measurement:
+    """Reads on in the log; Skip where devices are only simulated, or where there are none and no log either."""
+    must_be_real(context)
+    try:
+        look = log.look()
+    except Unavailable as error:
+        if not context.devices and not context.expected_gpus:
+            raise Skip(f"no GPU here, and the kernel log cannot be read: {error}") from None
+        return Measurement(facts=Reading(unavailable=str(error)).model_dump(mode="json"))
+    told = tuple(_told(entry, look, context) for entry in look.standing.entries)
+    return Measurement(
+        metrics={metric: max((each.recent for each in told if each.rate == metric), default=0.0) for metric in RATES},
+        facts=Reading(told=told, forgetful=log.forgetful).model_dump(mode="json"),
+    )
+
+
+def _told(entry: Entry, look: Look, context: Context) -> Told:
+    event = entry.event
+    indices = {normal_address(device.pci_address or ""): device.index for device in context.devices}
+    return Told(
+        code=event.code,
+        summary=event.summary,
+        severity=event.severity,
+        action=event.action,
+        source=event.source,
+        address=event.address,
+        number=event.number,
+        device=indices.get(event.address) if event.address else None,
+        count=entry.count,
+        first=max(0.0, look.booted_at + entry.first_s),
+        last=max(0.0, look.booted_at + entry.last_s),
+        line=entry.sample,
+        rate=event.rate.metric if event.rate else None,
+        recent=entry.recent_at(look.now_s),
+    )

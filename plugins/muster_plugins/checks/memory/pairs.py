@@ -1,0 +1,106 @@
+"""Copies from every device of the node to every other one, and what a slow pair says about its two devices."""
+
+from collections.abc import Mapping
+from functools import partial
+from statistics import median_high
+
+from pydantic import JsonValue
+
+from muster import Action, Finding, Measurement, Reference, Severity, judge_value
+from muster_plugins.checks.memory.bandwidth import Job, buffer, gbps, must_fit
+from muster_plugins.shared.metric_judgement import device_metric
+from muster_plugins.shared.torch_device import Place
+
+METRIC = "peer_gbps"
+
+MATRIX = "peer_matrix_gbps"
+
+FINDS = {
+    "memory.peer_slow": "copies between a device and most of the others are slow",
+    "memory.pair_slow": "copies between two devices are slow, which with the others are not",
+    "memory.no_peer_access": "devices that cannot read each other's memory, so that copies go through the host",
+}
+
+
+def row(place: Place, found: list[Place], job: Job) -> list[float | None]:
+    """GB/s from one device to each of `found`, one after the other; None to itself."""
+    must_fit(place, job, buffers=2)
+    source = buffer(place, job.size_bytes).zero_()
+    speeds: list[float | None] = []
+    for other in found:
+        if other == place:
+            speeds.append(None)
+            continue
+        target = buffer(other, job.size_bytes)
+        speeds.append(gbps(place, job, 1, partial(target.copy_, source, non_blocking=True)))
+    return speeds
+
+
+def without_access(found: list[Place]) -> list[list[int | None]]:
+    """The pairs of device indices of which the first cannot read the second's memory."""
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    return [
+        [one.index, other.index]
+        for one in found
+        for other in found
+        if one != other
+        and one.backend == "cuda"
+        and not torch.cuda.can_device_access_peer(one.torch_name, other.torch_name)
+    ]
+
+
+def of_each(matrix: list[list[float | None]]) -> list[float | None]:
+    """For each device the median of its pairs in both directions, which one slow partner does not change."""
+    numbers = range(len(matrix))
+    pairs = [[speed for other in numbers for speed in (matrix[one][other], matrix[other][one])] for one in numbers]
+    measured = [[speed for speed in speeds if speed is not None] for speeds in pairs]
+    return [median_high(speeds) if speeds else None for speeds in measured]
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Names a device that is slow with most others; else the pair, since either device may be the reason."""
+    reference = references.get(METRIC)
+    devices = device_metric(measurement, METRIC)
+    found: list[Finding] = []
+    if len(devices) > 2:  # of two, nobody can tell which one it is
+        for device, value in devices:
+            found += judge_value(
+                value, reference, code="memory.peer_slow", device=device, action=Action.INSPECT_HARDWARE
+            )
+    named = {finding.device for finding in found}
+    return found + _slow_pairs(measurement, reference, named) + _no_access(measurement)
+
+
+def _slow_pairs(measurement: Measurement, reference: Reference | None, named: set[int | None]) -> list[Finding]:
+    """One finding for all slow pairs of which no device has been named."""
+    matrix, devices = measurement.facts.get(MATRIX), measurement.facts["devices"]
+    if not isinstance(matrix, list) or not isinstance(devices, list):
+        return []
+    slow: list[tuple[JsonValue, Finding]] = []
+    for source, speeds in zip(devices, matrix, strict=True):
+        assert isinstance(speeds, list)
+        for target, speed in zip(devices, speeds, strict=True):
+            if source not in named and target not in named and isinstance(speed, float):
+                findings = judge_value(speed, reference, code="memory.pair_slow", action=Action.INSPECT_HARDWARE)
+                slow += [([source, target], finding) for finding in findings]
+    if not slow:
+        return []
+    worst = max((finding for _, finding in slow), key=lambda finding: finding.severity is Severity.ERROR)
+    pairs = [pair for pair, _ in slow]
+    summary = f"{len(pairs)} pair(s) of devices, for example {pairs[0]}: {worst.summary}"
+    return [worst.model_copy(update={"summary": summary, "evidence": worst.evidence | {"pairs": pairs}})]
+
+
+def _no_access(measurement: Measurement) -> list[Finding]:
+    pairs = measurement.facts.get("without_peer_access")
+    if not pairs or not isinstance(pairs, list):
+        return []
+    return [
+        Finding(
+            code="memory.no_peer_access",
+            summary=f"{len(pairs)} pair(s) of devices cannot read each other's memory; copies go through the host",
+            severity=Severity.INFO,
+            evidence={"pairs": pairs},
+        )
+    ]

@@ -1,0 +1,176 @@
+"""The check `nccl_tests`: runs NVIDIA's own programs over the GPUs of this node, and judges what they say.
+
+The programs come from the configuration or from PATH; parameters only choose among the six that muster knows. One
+process drives all GPUs (`-g`), so neither MPI nor a launcher is needed.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
+from muster.home_path import HomePath
+from muster.model import Json
+from muster_plugins.checks.collective import table
+from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.checks.collective.params import CollectiveParams
+from muster_plugins.checks.nccl_tests.output import Output, parse_json, parse_text
+from muster_plugins.shared.nccl import transport
+from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
+from muster_plugins.shared.programs import Completed, find_program
+from muster_plugins.shared.real_node import must_be_real
+from muster_plugins.shared.torch_device import Place, facts
+from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail
+
+NAME = "nccl_tests"
+
+_DEFAULT_BYTES = 1 << 30
+
+_MOST_REPORT_BYTES = 16 << 20
+
+
+class NcclTestsSettings(NcclSettings):
+    """The table `[plugins.nccl_tests]`."""
+
+    directory: HomePath | None = Field(None, description="Where all_reduce_perf and the others are; unset: on PATH")
+    arguments: tuple[str, ...] = Field((), description="Further arguments for the programs")
+    json_report: bool = Field(False, description="true: read what -J writes, which versions since October 2025 know")
+
+
+_FINDS = {
+    "failed": "the program ended with an error of its own",
+    "not_started": "the program is there and could not be started",
+    "timed_out": "the program was not done by the deadline",
+    "unreadable": "what the program said is not, or not only, what nccl-tests says",
+    "incomplete": "the program ended before it had checked its results",
+}
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """As `collective` is judged."""
+    return [*judge_results(NAME, measurement, references), *_judge_output(measurement.facts)]
+
+
+def _judge_output(facts: Json) -> list[Finding]:
+    """What keeps the results from being whole."""
+    problems = facts.get("problems")
+    return [
+        Finding(
+            code=f"{NAME}.{word}", summary=str(summary), severity=Severity.UNKNOWN, evidence={"output": facts["said"]}
+        )
+        for word, summary in (problems.items() if isinstance(problems, dict) else ())
+    ]
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, NcclTestsSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="NVIDIA's own nccl-tests over the GPUs of this node, where they are installed",
+            scope=Scope.NODE,
+            params=CollectiveParams,
+            measure=partial(measure, config.plugin(NAME, NcclTestsSettings), config.settings.agent.machine_type),
+            judge=judge,
+            timeout_s=300.0,
+            needs=Needs.IDLE_NODE,
+            quick={"iterations": 3, "warmup": 1},
+            judged=JUDGED,
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | _FINDS).items()},
+            cost_s=20.0,
+            precedent="nccl-tests, Azure node health checks",
+        )
+    ]
+
+
+def measure(
+    settings: NcclTestsSettings, machine_type: str | None, params: CollectiveParams, context: Context
+) -> Measurement:
+    """Bandwidth and latency as the program gives them, for all GPUs of this node together."""
+    gpus = _gpus(context)
+    command = _command(settings, params, len(gpus))
+    known = facts(context, gpus, "auto") | {"machine_type": machine_type}
+    if known["missing"]:
+        return Measurement(facts=known)
+    profile = params.profile or settings.profile
+    environment = environment_for(profile, settings, settings.interface)
+    context.progress(f"running {command[0].name} on {len(gpus)} GPU(s)")
+    try:
+        completed, output = _run(settings, context, command, environment)
+    except Unmeasured as reason:
+        return reason.measurement(known)
+    transports = transport.connections(context.scratch)
+    known |= {"collective": params.collective, "backend": "nccl", "nodes": 1, "world_size": len(gpus)}
+    known |= table.facts(output.rows)
+    known |= transport.facts(params.expect_transport or profiles()[profile].transport, transports, transports)
+    known |= {"environment": dict(shown(environment)), "said": tail(completed.stdout)}
+    known |= {"problems": dict(_problems(completed, output))}
+    peak = table.expected_peak(known)
+    metrics = table.metrics(output.rows, len(gpus), peak)
+    if output.wrong is not None:
+        metrics["wrong_elements"] = float(output.wrong)
+    return Measurement(metrics=metrics, facts=known | {"table": table.text_table(output.rows, peak)})
+
+
+def _gpus(context: Context) -> list[Place]:
+    """The GPUs of this node; the program finds them by itself and needs no torch."""
+    must_be_real(context)
+    if not context.devices and not context.expected_gpus:
+        raise Skip("no GPU here, none expected")
+    return [Place(device.index, f"cuda:{device.index}", device.model) for device in context.devices]
+
+
+def _command(settings: NcclTestsSettings, params: CollectiveParams, gpus: int) -> tuple[Path, list[str]]:
+    """The program and its arguments; Skip where it is not installed."""
+    name = f"{params.collective}_perf"
+    program = find_program(name if settings.directory is None else settings.directory / name)
+    if program is None:
+        raise Skip(f"no {name} {'on PATH' if settings.directory is None else f'in {settings.directory}'}")
+    sizes = params.sizes(_DEFAULT_BYTES)
+    chosen = {"b": sizes[0], "e": sizes[-1], "f": params.factor, "n": params.iterations, "w": params.warmup, "g": gpus}
+    arguments = [word for option, value in chosen.items() for word in (f"-{option}", str(value))]
+    return program, [*arguments, *settings.arguments]
+
+
+def _run(
+    settings: NcclTestsSettings, context: Context, command: tuple[Path, list[str]], environment: Mapping[str, str]
+) -> tuple[Completed, Output]:
+    """What the program said; Unmeasured when there is no result in it."""
+    program, arguments = command
+    report = context.scratch / "nccl_tests.json"
+    argv = [program, *arguments, *(("-J", report) if settings.json_report else ())]
+    completed = run_within(context, argv, env={**environment, **transport.logging_to(context.scratch)})
+    output = _read_report(report) if settings.json_report else parse_text(completed.stdout)
+    if output.rows:
+        return completed, output
+    said = tail(completed.stdout + completed.stderr)
+    if completed.exit_code:
+        raise Unmeasured("failed", f"{program.name} ended with {completed.exit_code} and no result", output=said)
+    raise Unmeasured("unreadable", f"{program.name} said nothing that looks like nccl-tests", output=said)
+
+
+def _read_report(report: Path) -> Output:
+    try:
+        with report.open(encoding="utf-8", errors="replace") as file:
+            return parse_json(file.read(_MOST_REPORT_BYTES))
+    except (OSError, ValueError):  # the program has failed, or is one that does not know -J
+        return Output(rows=[], out_of_bounds=None, checked=False, unreadable=[])
+
+
+def _problems(completed: Completed, output: Output) -> dict[str, str]:
+    """By the word that ends a finding's code, what is the matter with the results."""
+    problems = {}
+    if output.unreadable:
+        problems["unreadable"] = f"the results hold lines that are no row: {output.unreadable[0]}"
+    if output.out_of_bounds is None:
+        problems["incomplete"] = _FINDS["incomplete"]
+    elif completed.exit_code and not output.wrong:
+        problems["failed"] = f"the program ended with {completed.exit_code}, although its results are right"
+    return problems

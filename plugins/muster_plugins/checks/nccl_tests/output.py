@@ -1,0 +1,159 @@
+"""What the programs of nccl-tests say: their text table in all its versions, and the JSON that `-J` writes.
+
+Versions differ in their columns: `root` came late, and so did `#wrong` for what was `error`, the largest difference,
+which rounding may cause; times of single iterations and of day can be asked for. So a row is read from its end, by the
+headings above it. Some programs do not work in place, and say `N/A` or nothing there. mpirun puts marks of its own in
+front of lines, and NCCL's log can stand between them.
+"""
+
+import json
+import math
+import re
+from typing import Any, NamedTuple
+
+from muster_plugins.checks.collective.table import Row
+
+
+class Output(NamedTuple):
+    """What was read. `out_of_bounds` is the program's own count, None when it did not come to its end.
+
+    `checked` is whether the program has looked at any result; what it did not look at, it counts as 0 and calls OK.
+    `unreadable` are lines, or entries of the JSON, that should be rows and are not.
+    """
+
+    rows: list[Row]
+    out_of_bounds: int | None
+    checked: bool
+    unreadable: list[str]
+
+    @property
+    def wrong(self) -> int | None:
+        """Wrong elements by the rows and by the program's own count, whichever is more; None when neither tells."""
+        counts = [row.wrong for row in self.rows if row.wrong is not None]
+        told = [sum(counts)] if counts else []
+        if self.checked and self.out_of_bounds is not None:
+            told.append(self.out_of_bounds)
+        return max(told, default=None)
+
+
+_MPI_MARK = re.compile(r"^(\[\d+,\d+\]<std(?:out|err)>:\s?)+")
+
+_OUT_OF_BOUNDS = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)")
+
+_ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]\w*\s")
+
+_LABELS = 3
+"""Size, count and type stand in front of every row; an operation and a root may follow."""
+
+_MOST_UNREADABLE = 5
+"""So many are kept, to be shown."""
+
+_LONGEST = 200
+"""So many characters of each are kept."""
+
+
+def parse_text(text: str) -> Output:
+    """The table in what a program printed; what is no part of it is passed over."""
+    headings: list[str] = []
+    rows: list[Row] = []
+    unreadable: list[str] = []
+    out_of_bounds, checked = None, False
+    for line in (_MPI_MARK.sub("", raw) for raw in text.splitlines()):
+        if line.startswith("#") and {"size", "count", "busbw"} <= set(line[1:].split()):
+            headings = line[1:].replace("cputime", "time").split()
+        elif found := _OUT_OF_BOUNDS.match(line):
+            out_of_bounds = int(found[1])
+        elif _ROW.match(line):
+            try:
+                labels, halves = _split(line.split(), headings)
+                rows.append(_text_row(labels, halves))
+                checked = checked or any(half.get("#wrong", half.get("error")) != "N/A" for half in halves)
+            except (ValueError, LookupError, OverflowError):
+                unreadable.append(line.strip()[:_LONGEST])
+    return Output(rows, out_of_bounds, checked, unreadable[:_MOST_UNREADABLE])
+
+
+def _split(words: list[str], headings: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """What stands in front in a row, and by heading what was measured out of place, in place or both.
+
+    ValueError when the row does not fit the headings above it.
+    """
+    if headings[-1:] == ["timestamp"]:
+        words, headings = words[:-2], headings[:-1]  # a date and a time
+    speeds = headings[headings.index("time") :]
+    half = len(speeds) // speeds.count("time")
+    if len(words) < _LABELS + len(speeds):  # in place only
+        speeds = speeds[:half]
+    values = words[-len(speeds) :]
+    starts = range(0, len(speeds), half)
+    halves = [dict(zip(speeds[:half], values[start : start + half], strict=True)) for start in starts]
+    return words[: -len(speeds)], halves
+
+
+def _text_row(labels: list[str], halves: list[dict[str, str]]) -> Row:
+    size, count, kind, *others = labels
+    first = halves[0]
+    counts = [half["#wrong"] for half in halves if half.get("#wrong", "N/A") != "N/A"]
+    return Row(
+        size_bytes=int(size),
+        count=int(count),
+        type=kind,
+        redop=next((label for label in others if label.isalpha()), "none"),
+        root=next((int(label) for label in others if not label.isalpha()), -1),
+        time_us=_number(first["time"]),
+        algbw_gbps=_number(first["algbw"]),
+        busbw_gbps=_number(first["busbw"]),
+        wrong=sum(int(_number(count)) for count in counts) if counts else None,
+    )
+
+
+def _number(value: Any) -> float:
+    """A finite number that is not negative; ValueError for anything else."""
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"{value!r} is no measured value")
+    return number
+
+
+def parse_json(text: str) -> Output:
+    """The results in what `-J` wrote; ValueError when it is no such JSON. The environment in it is passed over."""
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise ValueError("nests too deeply") from None
+    results = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(results, list):
+        raise ValueError("holds no results")
+    rows: list[Row] = []
+    unreadable: list[str] = []
+    for result in results:
+        try:
+            rows.append(_json_row(result))
+        except (ValueError, LookupError, OverflowError, TypeError, AttributeError):
+            unreadable.append(json.dumps(result)[:_LONGEST])
+    checked = any(row.wrong is not None for row in rows)
+    return Output(rows, _json_out_of_bounds(document), checked, unreadable[:_MOST_UNREADABLE])
+
+
+def _json_row(result: dict[str, Any]) -> Row:
+    halves = [half for name in ("out_of_place", "in_place") if (half := result.get(name))]
+    counts = [half["nwrong"] for half in halves if half.get("nwrong") is not None]
+    first = halves[0] if halves else {}
+    return Row(
+        size_bytes=int(result["size"]),
+        count=int(result["count"]),
+        type=str(result["type"]),
+        redop=str(result["redop"]),
+        root=int(result["root"]),
+        time_us=_number(first["time"] if "time" in first else first["cpu_time"]),
+        algbw_gbps=_number(first["alg_bw"]),
+        busbw_gbps=_number(first["bus_bw"]),
+        wrong=sum(int(_number(count)) for count in counts) if counts else None,
+    )
+
+
+def _json_out_of_bounds(document: dict[str, Any]) -> int | None:
+    match document.get("out_of_bounds"):
+        case {"count": int(count)} if count >= 0:
+            return count
+    return None

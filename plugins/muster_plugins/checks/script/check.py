@@ -1,0 +1,168 @@
+"""The checks `script.<name>`: executables of the operator, such as Nagios plugins, run unchanged.
+
+Which there are stands in the settings of the node and nowhere else; nothing of it can be sent. A script gets no input,
+the environment of the agent, and beside that MUSTER_NODE (the node's name), MUSTER_RUN (the id of the run) and TMPDIR,
+a directory of its own that is its working directory too and is removed after the run.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue, TypeAdapter, field_validator
+
+from muster import (
+    Check,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Reference,
+    Scope,
+    Section,
+    Severity,
+    judge_value,
+)
+from muster.model import Json
+from muster_plugins.checks.script.output import Garbage, Output, ReportedFinding, read_output
+from muster_plugins.checks.script.trust import distrust
+from muster_plugins.shared.no_params import NoParams
+from muster_plugins.shared.programs import MOST_OUTPUT_BYTES
+from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
+
+_Protocol = Literal["nagios", "npd"]
+
+_SAYS: Mapping[str, Mapping[int, tuple[str, Severity] | None]] = {
+    "nagios": {
+        0: None,
+        1: ("warning", Severity.WARNING),
+        2: ("failed", Severity.ERROR),
+        3: ("unknown", Severity.UNKNOWN),
+    },
+    "npd": {0: None, 1: ("failed", Severity.ERROR), 2: ("unknown", Severity.UNKNOWN)},
+}
+"""By protocol and exit code, how the finding is called: Monitoring Plugins guidelines, node-problem-detector."""
+
+_FINDS = {
+    "failed": "the script says that there is a problem",
+    "warning": "the script warns",
+    "unknown": "the script says that it could not find out",
+    "unexpected_exit": "the script ended with a code that its protocol does not have, or by a signal",
+    "out_of_bounds": "a metric of the script is beyond a reference that the operator has set",
+    "truncated": "the script said more than is read of it, and the rest was dropped",
+    "garbage": "the script's JSON cannot be read or is not of the form",
+    "untrusted": "the script is not there, is no executable any more, or everybody could replace it",
+    "not_started": "the script could not be started",
+    "timed_out": "the script was not done by its deadline and was killed",
+    "*": "what the script itself has found, under the codes that it gives",
+}
+
+_FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
+
+
+class ScriptCheck(Section):
+    """A table `[plugins.script.checks.<name>]`."""
+
+    path: Path = Field(description="The executable; only who you trust may be able to write it")
+    args: tuple[str, ...] = Field((), description="Its arguments, given as they are: no shell comes between")
+    protocol: _Protocol = Field(
+        "nagios", description="Exit codes. nagios: 1 warns, 2 fails, 3 is unknown; npd: 1 fails, 2 is unknown"
+    )
+    interval_s: float | None = Field(None, gt=0, description="Seconds between background runs; unset: on demand only")
+    timeout_s: float = Field(60.0, gt=0, le=86_400, description="Deadline of one run in seconds")
+    needs: Needs = Field(Needs.NOTHING, description="What must be idle: NOTHING, IDLE_DEVICE or IDLE_NODE")
+
+    @field_validator("path")
+    @classmethod
+    def _is_trusted(cls, value: Path) -> Path:
+        # Whether it is there is seen when it is run: the coordinator and other nodes may have the same settings.
+        if (os.path.lexists(value) or not value.is_absolute()) and (reason := distrust(value)):
+            raise ValueError(reason)
+        return value
+
+
+def judge(name: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """The script's own findings, what its exit code adds to them, and metrics that the operator has references for."""
+    if finding := unmeasured_finding(name, measurement):
+        return [finding]
+    findings = [reported.of(name) for reported in _FINDINGS.validate_python(measurement.facts.get("findings", ()))]
+    if reason := measurement.facts.get("garbage"):
+        findings.append(_finding(name, "garbage", Severity.UNKNOWN, f"the JSON on stdout {reason}", measurement))
+    if measurement.facts["truncated"]:
+        summary = f"said more than {MOST_OUTPUT_BYTES >> 20} MiB, the rest of which was not read"
+        findings.append(_finding(name, "truncated", Severity.UNKNOWN, summary, measurement))
+    findings += _of_exit_code(name, measurement, {finding.severity for finding in findings})
+    for metric, reference in references.items():
+        value = measurement.metrics.get(metric)
+        by_device = dict(enumerate(value)) if isinstance(value, list) else {None: value}
+        for device, number in by_device.items():
+            findings += judge_value(number, reference, code=f"{name}.out_of_bounds", device=device)
+    return findings
+
+
+def _of_exit_code(name: str, measurement: Measurement, reported: set[Severity]) -> list[Finding]:
+    """Nothing when the script has reported a finding of the same severity, which then tells more."""
+    exit_code = measurement.facts["exit_code"]
+    says = _SAYS[str(measurement.facts["protocol"])]
+    assert isinstance(exit_code, int)
+    if exit_code not in says:
+        summary = f"exit code {exit_code}" if exit_code >= 0 else f"killed by signal {-exit_code}"
+        return [_finding(name, "unexpected_exit", Severity.UNKNOWN, summary, measurement)]
+    said = says[exit_code]
+    if said is None or said[1] in reported:
+        return []
+    code, severity = said
+    summary = str(measurement.facts["summary"]) or f"exit code {exit_code}, without a word"
+    return [_finding(name, code, severity, summary, measurement)]
+
+
+def _finding(name: str, code: str, severity: Severity, summary: str, measurement: Measurement) -> Finding:
+    evidence: Json = {key: measurement.facts[key] for key in ("exit_code", "stderr") if measurement.facts.get(key)}
+    return Finding(code=f"{name}.{code}", summary=summary, severity=severity, evidence=evidence)
+
+
+def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
+    """The check of that name which runs the script."""
+    return Check(
+        name=name,
+        summary=f"What the operator's {script.path.name} says",
+        scope=Scope.NODE,
+        params=NoParams,
+        measure=partial(measure, script),
+        judge=partial(judge, name),
+        timeout_s=script.timeout_s,
+        cadence_s=script.interval_s,
+        needs=script.needs,
+        finds={f"{name}.{code}": meaning for code, meaning in _FINDS.items()},
+        precedent="Nagios plugins, node-problem-detector, NHC",
+    )
+
+
+def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurement:
+    """The metrics that the script gives; in the facts its exit code, its first line and its own findings."""
+    facts: Json = {"path": str(script.path), "protocol": script.protocol}
+    try:
+        if reason := distrust(script.path):  # again, as the file may have been changed since the start
+            raise Unmeasured("untrusted", reason)
+        done = run_within(
+            context,
+            [script.path, *script.args],
+            env={"MUSTER_NODE": context.node, "TMPDIR": str(context.scratch)},
+            cwd=context.scratch,
+        )
+    except Unmeasured as why:
+        return why.measurement(facts)
+    facts |= {"exit_code": done.exit_code, "stderr": tail(done.stderr), "truncated": done.truncated}
+    try:
+        output = read_output(done.stdout, performance_data=script.protocol == "nagios")
+    except Garbage as garbage:
+        return Measurement(facts=facts | {"garbage": str(garbage), "summary": ""})
+    return Measurement(metrics=output.metrics, facts=facts | _facts(output))
+
+
+def _facts(output: Output) -> Json:
+    units: dict[str, JsonValue] = dict(output.units)
+    findings: list[JsonValue] = _FINDINGS.dump_python(output.findings, mode="json")
+    return {"summary": output.summary, "units": units, "findings": findings}

@@ -1,0 +1,118 @@
+"""What a script says on stdout: a JSON object of our own form, or the text and performance data of a Nagios plugin.
+
+    {"metrics": {"<name>": <number or list with one per device>},
+     "findings": [{"code": "<what>", "summary": "<a sentence>", "severity": "WARNING", "device": 0,
+                   "action": "RESET_GPU", "evidence": {}}]}
+
+Both keys may be missing, others are passed over; of a finding, only code, summary and severity must be given. The
+object begins a line and may span several; text may stand before it. The text of a Nagios plugin is
+`<summary> | <label>=<value>[<unit>];<warn>;<crit>;<min>;<max> …`.
+"""
+
+import re
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from muster import Action, Finding, Severity
+from muster.explain import explain
+from muster.model import Data, Json, Metric
+from muster_plugins.shared.program_json import json_in
+
+MOST_METRICS = 256
+_MOST_FINDINGS = 64
+_MOST_CHARACTERS = 500
+_MOST_EVIDENCE_BYTES = 8192
+
+
+class Garbage(Exception):
+    """The output has a JSON object that cannot be read or is not of the form."""
+
+
+class Output(NamedTuple):
+    """What a script said. `units` holds, by metric, the units of performance data."""
+
+    summary: str
+    metrics: dict[str, Metric]
+    findings: tuple["ReportedFinding", ...]
+    units: dict[str, str]
+
+
+def _bounded(evidence: Json) -> Json:
+    try:
+        size = len(to_json(evidence))
+    except PydanticSerializationError:
+        raise ValueError("must be text that UTF-8 can write") from None
+    if size > _MOST_EVIDENCE_BYTES:
+        raise ValueError(f"must have at most {_MOST_EVIDENCE_BYTES} bytes as JSON")
+    return evidence
+
+
+class ReportedFinding(Data):
+    """A finding as a script reports it; its code is still without the name of the check."""
+
+    code: str = Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")
+    summary: str = Field(min_length=1, max_length=_MOST_CHARACTERS)
+    severity: Severity
+    device: int | None = Field(None, ge=0)
+    action: Action = Action.NONE
+    evidence: Annotated[Json, AfterValidator(_bounded)] = {}
+
+    def of(self, check: str) -> Finding:
+        """The finding of the check of that name."""
+        return Finding(**self.model_dump() | {"code": f"{check}.{self.code}"})
+
+
+class _Report(Data):
+    metrics: dict[Annotated[str, Field(min_length=1, max_length=128)], Metric] = Field({}, max_length=MOST_METRICS)
+    findings: tuple[ReportedFinding, ...] = Field((), max_length=_MOST_FINDINGS)
+
+
+def read_output(stdout: str, *, performance_data: bool) -> Output:
+    """What `stdout` says, with a JSON object or without; Garbage when there is one that cannot be read."""
+    if begin := _OBJECT.search(stdout):
+        report = _read_object(stdout[begin.end() - 1 :])
+        return Output(_first_line(stdout[: begin.start()]), report.metrics, report.findings, {})
+    if performance_data:
+        return _read_performance_data(stdout)
+    return Output(_first_line(stdout), {}, (), {})
+
+
+_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+
+
+def _read_object(text: str) -> _Report:
+    try:
+        return _Report.model_validate(json_in(text))
+    except ValidationError as error:
+        raise Garbage("; ".join(explain(_Report, error, what="key")[:3])) from None
+    except ValueError as error:
+        raise Garbage(f"is not JSON: {error}") from None
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_MOST_CHARACTERS]
+
+
+_DATUM = re.compile(
+    r"""(?<!\S)(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'=|]+))
+        =(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>[a-zA-Z%]*)(?=[;\s]|$)""",
+    re.VERBOSE,
+)
+
+
+def _read_performance_data(stdout: str) -> Output:
+    first, _, rest = stdout.lstrip().partition("\n")
+    summary, _, data = first.partition("|")
+    data += "\n" + rest.partition("|")[2]
+    metrics: dict[str, Metric] = {}
+    units: dict[str, str] = {}
+    for found in _DATUM.finditer(data):
+        if len(metrics) == MOST_METRICS:
+            break
+        label = (found["plain"] or found["quoted"].replace("''", "'"))[:128]
+        metrics[label] = float(found["value"])
+        if found["unit"]:
+            units[label] = found["unit"]
+    return Output(summary.strip()[:_MOST_CHARACTERS], metrics, (), units)

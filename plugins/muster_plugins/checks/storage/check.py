@@ -1,0 +1,246 @@
+"""The check `storage`: how fast a directory can be written and read, as fio measures it.
+
+The scratch file has no name: it is unlinked while it is open, and fio reaches it through this process. So the kernel
+frees its space in every case, also when the run is killed.
+"""
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Params,
+    Reference,
+    Scope,
+    Section,
+    Severity,
+    Skip,
+    Worse,
+    hookimpl,
+)
+from muster.model import Json
+from muster_plugins.checks.storage import fio
+from muster_plugins.shared.metric_judgement import judge_single
+from muster_plugins.shared.programs import find_program
+from muster_plugins.shared.unmeasured import Unmeasured, run_within, unmeasured_finding
+
+NAME = "storage"
+
+FINDS = {
+    "storage.io_error": "a read or write failed on the device",
+    "storage.slow": "bandwidth or operations per second are below the reference",
+    "storage.latency": "the 99th percentile of the latency is above the reference",
+    "storage.not_direct": "the file system has no O_DIRECT, so the page cache was measured as well",
+    "storage.no_space": "too little space is free for the scratch file, so nothing was measured",
+    "storage.directory_unusable": "the directory is missing or cannot be written",
+    "storage.fio_missing": "a directory is configured, but fio is not installed",
+    "storage.fio_failed": "fio ended without a report",
+    "storage.job_failed": "a job of fio failed for a reason that says nothing about the device",
+    "storage.garbage": "fio's report cannot be read",
+    "storage.not_started": "fio could not be started",
+    "storage.timed_out": "fio was not done by its deadline",
+}
+
+JUDGED = (
+    "seq_write_gbps",
+    "seq_read_gbps",
+    "rand_read_iops",
+    "rand_read_p99_s",
+    "rand_write_iops",
+    "rand_write_p99_s",
+)
+
+_OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno.ETIMEDOUT, errno.ENOLINK}
+"""What Linux reports when the device, its medium or the way to it fails: `blk_errors` in block/blk-core.c."""
+
+_SPARE = 2
+"""The scratch file takes at most one part in this many of the free space, as others write there as well."""
+
+
+class StorageSettings(Section):
+    """The table `[plugins.storage]`."""
+
+    directory: Path | None = Field(None, description="Directory whose file system is measured; unset: none is")
+    fio: str = Field("fio", description="The fio executable: a path, or a name that is looked for along PATH")
+
+    @field_validator("directory")
+    @classmethod
+    def _is_absolute(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_absolute():
+            raise ValueError("must be an absolute path, for example /mnt/local")
+        return value
+
+
+class StorageParams(Params):
+    """What the jobs do. The first writes the whole file, each of the others takes `runtime_s`."""
+
+    size_mib: int = Field(4096, ge=1, le=1 << 20, description="Size of the scratch file in MiB")
+    runtime_s: float = Field(10.0, ge=0.1, le=3600, description="Seconds of each timed job")
+    sequential_kib: int = Field(1024, ge=4, le=65536, multiple_of=4, description="Block of the sequential jobs in KiB")
+    random_kib: int = Field(4, ge=4, le=1024, multiple_of=4, description="Block of the random jobs in KiB")
+    depth: int = Field(32, ge=1, le=1024, description="Requests that are under way at the same time")
+    engine: Literal["libaio", "io_uring", "psync"] = Field("libaio", description="fio's ioengine; psync: depth is 1")
+
+    @field_validator("sequential_kib", "random_kib")
+    @classmethod
+    def _fits_the_file(cls, value: int, info: ValidationInfo) -> int:
+        size_mib = info.data.get("size_mib")
+        if size_mib is not None and value > size_mib * 1024:
+            raise ValueError(f"must be at most the size of the file, {size_mib * 1024} KiB")
+        return value
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """A failing device convicts the node; speed is judged where somebody has set a reference."""
+    if finding := unmeasured_finding(NAME, measurement):
+        return [finding]
+    findings = []
+    if isinstance(failed := measurement.facts.get("failed"), dict):
+        findings.append(_failed(failed))
+    if measurement.facts.get("direct") is False:
+        findings.append(
+            Finding(
+                code="storage.not_direct",
+                summary="the file system does not support O_DIRECT: measured through the page cache",
+                severity=Severity.SKIPPED,
+            )
+        )
+    for name in measurement.metrics:
+        code = "storage.latency" if name.endswith("_p99_s") else "storage.slow"
+        findings += judge_single(measurement, references, name, code=code)
+    return findings
+
+
+def _failed(failed: Json) -> Finding:
+    """Some errors are evidence against the device; others, such as a full file system, are none."""
+    summary = f"fio's job {failed['job']} failed: {failed['message']}"
+    if failed["errno"] in _OF_THE_DEVICE:
+        return Finding(
+            code="storage.io_error",
+            summary=summary,
+            severity=Severity.ERROR,
+            action=Action.INSPECT_HARDWARE,
+            evidence=failed,
+        )
+    return Finding(code="storage.job_failed", summary=summary, severity=Severity.UNKNOWN, evidence=failed)
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, StorageSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[StorageParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="Sequential and random reads and writes on a directory of the operator's choice, through fio",
+            scope=Scope.NODE,
+            params=StorageParams,
+            measure=partial(measure, config.plugin(NAME, StorageSettings)),
+            judge=judge,
+            timeout_s=900.0,
+            needs=Needs.IDLE_NODE,
+            quick={"size_mib": 256, "runtime_s": 1.0},
+            judged=JUDGED,
+            compared={metric: Worse.LOWER for metric in JUDGED if not metric.endswith("_s")},
+            finds=FINDS,
+            cost_s=35.0,
+            precedent="fio; Azure NHC's disk checks, SuperBench disk-benchmark",
+        )
+    ]
+
+
+def measure(settings: StorageSettings, params: StorageParams, context: Context) -> Measurement:
+    """Bandwidth in GB/s, operations per second and 99th percentile of the latency in seconds, of each job."""
+    if settings.directory is None:
+        raise Skip("no directory to measure: set plugins.storage.directory")
+    facts: Json = {"directory": str(settings.directory), **params.model_dump()}
+    try:
+        program = find_program(settings.fio)
+        if program is None:
+            raise Unmeasured("fio_missing", f"{settings.fio} is not installed, or not executable")
+        with _scratch_file(settings.directory, params.size_mib << 20) as file:
+            return _measured(program, file, params, context, facts)
+    except Unmeasured as why:
+        return why.measurement(facts)
+
+
+def _scratch_file(directory: Path, size_bytes: int) -> IO[bytes]:
+    """A file without a name that has its space already; Unmeasured as `no_space` or `directory_unusable`."""
+    try:
+        free = shutil.disk_usage(directory).free
+        if size_bytes > free // _SPARE:
+            raise _no_space(directory, size_bytes, free)
+        file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  the caller closes it
+        try:
+            os.posix_fallocate(file.fileno(), 0, size_bytes)
+        except OSError:
+            file.close()
+            raise
+        return file
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_space(directory, size_bytes, shutil.disk_usage(directory).free) from None
+        raise Unmeasured("directory_unusable", f"{directory} cannot be written: {error.strerror}") from None
+
+
+def _no_space(directory: Path, size_bytes: int, free: int) -> Unmeasured:
+    return Unmeasured(
+        "no_space",
+        f"{directory} has {free / 2**20:.0f} MiB free: size_mib can be at most {free // _SPARE >> 20}, "
+        f"for {size_bytes >> 20} MiB it takes {size_bytes * _SPARE >> 20} MiB",
+        free_bytes=free,
+        size_bytes=size_bytes,
+    )
+
+
+def _measured(program: Path, file: IO[bytes], params: StorageParams, context: Context, facts: Json) -> Measurement:
+    path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    direct = _supports_direct(path)
+    plan = fio.Plan(
+        file=path,
+        size_bytes=params.size_mib << 20,
+        runtime_s=params.runtime_s,
+        sequential_bytes=params.sequential_kib << 10,
+        random_bytes=params.random_kib << 10,
+        depth=params.depth,
+        engine=params.engine,
+        direct=direct,
+    )
+    context.progress(f"fio on {facts['directory']}: {', '.join(fio.JOBS)}")
+    done = run_within(context, [program, *fio.arguments(plan)], cwd=context.scratch)
+    facts = facts | {"direct": direct}
+    try:
+        found = fio.speeds(done)
+    except fio.Failed as error:
+        failed: Json = {"job": error.job, "errno": error.errno, "message": os.strerror(error.errno)}
+        return Measurement(facts=facts | {"failed": failed})
+    metrics = {f"{job}_{unit}": value for job, speed in found.items() for unit, value in speed._asdict().items()}
+    return Measurement(metrics=metrics, facts=facts)
+
+
+def _supports_direct(path: str) -> bool:
+    """Whether the file system of the file at `path` takes O_DIRECT; older ones in memory do not."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_DIRECT))
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return False
+        raise Unmeasured("directory_unusable", f"the scratch file cannot be opened again: {error.strerror}") from None
+    return True

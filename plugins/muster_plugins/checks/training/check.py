@@ -1,0 +1,192 @@
+"""The check `training`: every device trains the same network on the same samples, at the same time and by itself.
+
+The loss must fall, and devices of one model must end with the same bits, because they have done the same sums.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Reference,
+    Scope,
+    Severity,
+    Worse,
+    hookimpl,
+    judge_value,
+)
+from muster.model import Json, Metric
+from muster_plugins.checks.training import problems
+from muster_plugins.checks.training.figures import Figures, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
+from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
+from muster_plugins.shared.metric_judgement import device_index, device_metric, hidden_devices, missing_devices
+from muster_plugins.shared.torch_device import facts, on_each, places
+
+if TYPE_CHECKING:
+    from muster_plugins.checks.training.data import Task
+    from muster_plugins.checks.training.loop import Trained
+
+NAME = "training"
+
+_JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow", "step_time_drift": "drift"}
+"""By metric: the finding when it is out of bounds."""
+
+FINDS = {
+    "training.devices_missing": "devices that should be there are not",
+    "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
+    "training.loss_not_finite": "the loss became infinite or no number at all",
+    "training.loss_not_falling": "the loss fell less than a healthy device makes it fall",
+    "training.results_differ": "a device ended the same training with other bits than most devices of its model",
+    "training.disagreement": "devices of one model ended the same training with different bits, and none are the most",
+    "training.slow": "fewer samples per second than the reference for this device",
+    "training.drift": "steps took longer at the end than at the beginning",
+    **{f"training.{what}": meaning for what, meaning in problems.FINDS.items()},
+}
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """A loss that is no number, or that does not fall, convicts the device, and so do bits unlike those of its like."""
+    findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
+    findings += problems_found(NAME, measurement) + _judge_losses(measurement) + _judge_results(measurement)
+    for metric, what in _JUDGED.items():
+        for device, value in device_metric(measurement, metric):
+            findings += judge_value(
+                value, references.get(metric), code=f"{NAME}.{what}", device=device, action=Action.INSPECT_HARDWARE
+            )
+    return findings
+
+
+def _judge_losses(measurement: Measurement) -> list[Finding]:
+    trained = {device for device, _, _ in _results(measurement)}
+    return [
+        Finding(
+            code="training.loss_not_finite",
+            summary=FINDS["training.loss_not_finite"],
+            severity=Severity.ERROR,
+            device=device,
+            action=Action.INSPECT_HARDWARE,
+        )
+        for device, loss in device_metric(measurement, "loss_last")
+        if loss is None and device in trained
+    ]
+
+
+def _judge_results(measurement: Measurement) -> list[Finding]:
+    results = _results(measurement)
+    found = []
+    for model in sorted({model for _, model, _ in results}):
+        alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
+        odd = [alike[position] for position in odd_ones([fingerprint for _, fingerprint in alike])]
+        evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
+        if len(odd) == len(alike):
+            found.append(_disagreement(model, evidence))
+        else:
+            found += [_deviates(device, model, evidence) for device, _ in odd]
+    return found
+
+
+def _deviates(device: int | None, model: str, evidence: Json) -> Finding:
+    return Finding(
+        code="training.results_differ",
+        summary=f"the same training ended with other bits than on the node's other {model}",
+        severity=Severity.ERROR,
+        device=device,
+        action=Action.REPLACE,
+        evidence=evidence,
+    )
+
+
+def _disagreement(model: str, evidence: Json) -> Finding:
+    return Finding(
+        code="training.disagreement",
+        summary=f"the same training ended with different bits on the {model} of this node: one of them is wrong",
+        severity=Severity.UNKNOWN,
+        action=Action.INSPECT_HARDWARE,
+        evidence=evidence,
+    )
+
+
+def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
+    """Device, its model and the fingerprint of its training, for each that has trained."""
+    devices, models, fingerprints = (measurement.facts.get(name) for name in ("devices", "models", "fingerprints"))
+    if not (isinstance(devices, list) and isinstance(models, list) and isinstance(fingerprints, dict)):
+        return []
+    ((_task, results),) = fingerprints.items()
+    assert isinstance(results, list)
+    rows = zip(devices, models, results, strict=True)
+    return [(device_index(device), str(model), str(result)) for device, model, result in rows if result is not None]
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(SETTINGS_NAME, TrainingSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[TaskParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="Trains one network on every device: the loss must fall, all must end with the same bits; speed",
+            scope=Scope.NODE,
+            params=TaskParams,
+            measure=partial(measure, config.plugin(SETTINGS_NAME, TrainingSettings)),
+            judge=judge,
+            timeout_s=600.0,
+            cadence_s=12 * 3600.0,
+            needs=Needs.IDLE_DEVICE,
+            quick={"warmup": 10, "iterations": 50},
+            judged=tuple(_JUDGED),
+            compared={"throughput_samples_per_s": Worse.LOWER},
+            finds=FINDS,
+            cost_s=10.0,
+            precedent="acceptance tests that train an MLP, ResNet or Transformer; the fingerprint: muster",
+        )
+    ]
+
+
+def measure(settings: TrainingSettings, params: TaskParams, context: Context) -> Measurement:
+    """Losses, times of steps and samples per second, for each device."""
+    from muster_plugins.checks.training import data, loop  # noqa: PLC0415  they import torch
+
+    found = places(context, params.device)
+    common = facts(context, found, params.device)
+    if not found:
+        return Measurement(facts=common)
+    plan = planned(params, found[0].backend)
+    common |= plan.facts() | {"software": loop.software(plan.backend)}
+    loop.make_repeatable(plan.backend)
+    try:
+        task = data.prepared(plan, settings.data_dir)
+    except Problem as problem:
+        return Measurement(facts=common | problem_facts(problem))
+    context.progress(f"training {plan.model} for {plan.steps} steps on {len(found)} device(s)")
+    trained = on_each(found, lambda place: loop.train(place, task))
+    return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
+
+
+def _metrics(plan: Plan, trained: Sequence["Trained | Problem"]) -> dict[str, Metric]:
+    """In device order, with None for a device that could not train."""
+    figures = [{} if isinstance(result, Problem) else _figures(plan, result) for result in trained]
+    names = next((list(each) for each in figures if each), [])
+    return {name: [each.get(name) for each in figures] for name in names}
+
+
+def _figures(plan: Plan, trained: "Trained") -> Figures:
+    return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
+
+
+def _facts(task: "Task", trained: Sequence["Trained | Problem"]) -> Json:
+    fingerprints = [None if isinstance(result, Problem) else result.checksum for result in trained]
+    return {
+        "fingerprints": {f"task {task.checksum}": list(fingerprints)},
+        **problem_facts(*(result for result in trained if isinstance(result, Problem))),
+    }

@@ -1,0 +1,92 @@
+"""The task that every device gets: first weights and a few batches. To be imported in child processes only.
+
+The batches come round again and again, so that the loss falls by what the network remembers, within few steps and
+with any data set; that it generalises is not what a device is tested for. They lie on the device before the
+training starts: the way there is measured by a check of its own.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from muster_plugins.checks.training.files import read_images
+from muster_plugins.checks.training.models import Shape, build, sample_shape
+from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.task import SETTINGS_NAME, Plan
+from muster_plugins.shared.torch_failures import ran_out_of_memory
+
+BATCHES = 8
+
+_CLASSES = 10
+"""Of synthetic samples."""
+
+_NOISE = 0.5
+"""Standard deviation of synthetic samples around the centre of their class; the centres have one of 1."""
+
+
+class Task(NamedTuple):
+    """Network and batches as every device starts with them, on the host; `checksum` tells two tasks apart."""
+
+    plan: Plan
+    network: nn.Module
+    samples: torch.Tensor
+    labels: torch.Tensor
+    checksum: str
+
+    def batches(self, device: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Samples and labels, moved to `device`."""
+        samples, labels = self.samples.to(device), self.labels.to(device)
+        size = self.plan.batch_size
+        return [(samples[start : start + size], labels[start : start + size]) for start in range(0, len(labels), size)]
+
+
+def prepared(plan: Plan, data_dir: Path | None) -> Task:
+    """The task of a plan, the same on every node with the same data; Problem when it cannot be prepared."""
+    try:
+        return _prepared(plan, data_dir)
+    except (RuntimeError, MemoryError) as error:
+        if not ran_out_of_memory(error):
+            raise
+    raise Problem("does_not_fit", f"{BATCHES} batches of {plan.batch_size} samples do not fit into the host's memory")
+
+
+def _prepared(plan: Plan, data_dir: Path | None) -> Task:
+    torch.manual_seed(plan.seed)
+    shape = sample_shape(plan.model, plan.backend)
+    if plan.data == "synthetic":
+        samples, labels, classes = _synthetic(shape, plan)
+    else:
+        samples, labels, classes = _from_files(plan, data_dir)
+    network = build(plan.model, tuple(samples.shape[1:]), classes, plan.backend)
+    return Task(plan, network, samples, labels, checksum([samples, labels, *network.parameters()]))
+
+
+def checksum(tensors: Iterable[torch.Tensor]) -> str:
+    """Twelve hexadecimal digits that change with any bit of the tensors."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()[:12]
+
+
+def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Samples around one centre per class, for every network of the shape that it reads."""
+    count = BATCHES * plan.batch_size
+    labels = torch.randint(_CLASSES, (count,))
+    samples = torch.randn(count, *shape).mul_(_NOISE).add_(torch.randn(_CLASSES, *shape)[labels])
+    return samples, labels, _CLASSES
+
+
+def _from_files(plan: Plan, data_dir: Path | None) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Images with a mean of 0 and a deviation of 1, in three channels: gray is red, green and blue in equal parts."""
+    if data_dir is None:
+        raise Problem("data_unset", f"{plan.data} is read from files: set plugins.{SETTINGS_NAME}.data_dir")
+    images = read_images(plan.data, data_dir, BATCHES * plan.batch_size, plan.seed)
+    pixels = torch.from_numpy(images.pixels).float()
+    deviation, mean = torch.std_mean(pixels)
+    samples = pixels.sub_(mean).div_(deviation.clamp(min=1.0)).expand(-1, 3, -1, -1)
+    return samples, torch.from_numpy(images.labels), images.classes

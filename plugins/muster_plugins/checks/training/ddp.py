@@ -1,0 +1,258 @@
+"""The check `ddp`: all devices of a group train one network together, as a job of many GPUs does.
+
+Alone on a node the group is the node's devices. What is of the whole group is judged at rank 0, once; every rank
+judges what only it can be blamed for.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from muster import (
+    Action,
+    Check,
+    Config,
+    Context,
+    Finding,
+    Measurement,
+    Needs,
+    Reference,
+    Scope,
+    Severity,
+    hookimpl,
+)
+from muster.model import Json, Metric
+from muster_plugins.checks.training import problems
+from muster_plugins.checks.training.figures import loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
+from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
+from muster_plugins.shared.metric_judgement import device_index, judge_single, missing_devices
+from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
+from muster_plugins.shared.torch_group import Group, joined
+
+if TYPE_CHECKING:
+    from muster_plugins.checks.training.data import Task
+    from muster_plugins.checks.training.group import Together
+
+NAME = "training_ddp"
+
+_JUDGED_AT_RANK_0 = {
+    "loss_ratio": "loss_not_falling",
+    "throughput_samples_per_s": "slow",
+    "scaling_efficiency": "scales_badly",
+}
+_JUDGED_AT_EVERY_RANK = {"compute_lag": "slow_rank", "step_time_drift": "drift"}
+"""By metric: the finding when it is out of bounds."""
+
+FINDS = {
+    "training_ddp.devices_missing": "devices that should be there are not",
+    "training_ddp.not_together": "ranks got different tasks, or one could not train by itself: nothing was measured",
+    "training_ddp.results_differ": "a rank ended the training alone with other bits than ranks with the same device",
+    "training_ddp.weights_differ": "after the training together a rank had other weights than the others",
+    "training_ddp.loss_not_finite": "the loss became infinite or no number at all",
+    "training_ddp.loss_not_falling": "the loss fell less than a healthy group makes it fall",
+    "training_ddp.slow": "fewer samples per second than the reference for this group",
+    "training_ddp.scales_badly": "together the devices are slower than the sum of each alone by more than they should",
+    "training_ddp.slow_rank": "a rank computes more slowly than the others, which then wait for it",
+    "training_ddp.drift": "steps took longer at the end than at the beginning",
+    **{f"training_ddp.{what}": meaning for what, meaning in problems.FINDS.items()},
+}
+
+
+class DdpParams(TaskParams):
+    """Those of `training`, and how long to wait for the others."""
+
+    timeout_s: float = Field(120.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
+
+
+def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
+    """Differing bits convict the ranks that are alone with theirs; losses and speeds are judged by references."""
+    found = missing_devices(NAME, measurement) + problems_found(NAME, measurement)
+    if "rank" not in measurement.facts:
+        return found
+    found += _kept_apart(measurement) + _differing(measurement)
+    if measurement.facts["rank"] == 0:
+        found += _judge_loss(measurement) + _judge_metrics(measurement, references, _JUDGED_AT_RANK_0, None)
+    device = device_index(measurement.facts["device"])
+    return found + _judge_metrics(measurement, references, _JUDGED_AT_EVERY_RANK, device)
+
+
+def _judge_metrics(
+    measurement: Measurement, references: Mapping[str, Reference], judged: Mapping[str, str], device: int | None
+) -> list[Finding]:
+    return [
+        finding
+        for metric, what in judged.items()
+        for finding in judge_single(
+            measurement, references, metric, code=f"{NAME}.{what}", device=device, action=Action.INSPECT_HARDWARE
+        )
+    ]
+
+
+def _judge_loss(measurement: Measurement) -> list[Finding]:
+    if measurement.metrics.get("loss_last", 0.0) is not None:
+        return []
+    return [_error("loss_not_finite", FINDS[f"{NAME}.loss_not_finite"], None, {})]
+
+
+def _error(what: str, summary: str, device: int | None, evidence: Json) -> Finding:
+    return Finding(
+        code=f"{NAME}.{what}",
+        summary=summary,
+        severity=Severity.ERROR,
+        device=device,
+        action=Action.INSPECT_HARDWARE,
+        evidence=evidence,
+    )
+
+
+def _kept_apart(measurement: Measurement) -> list[Finding]:
+    """Nothing was measured of the group, and every rank says so, with the ranks that kept it from training."""
+    return [
+        Finding(
+            code="training_ddp.not_together",
+            summary=f"the ranks did not train together: {_named(odd)} {reason}",
+            severity=Severity.UNKNOWN,
+            action=Action.CHECK_APPLICATION,
+            evidence={"ranks": list(odd)},
+        )
+        for reason, odd in _apart(_ranks(measurement)).items()
+        if odd
+    ]
+
+
+def _apart(ranks: list[RankReport]) -> dict[str, list[int]]:
+    """By reason, the ranks that cannot train with the others."""
+    return {
+        "were given another task, by their data, settings or software": odd_ones([rank.task for rank in ranks]),
+        "could not train by themselves": [number for number, rank in enumerate(ranks) if rank.fingerprint is None],
+    }
+
+
+def _differing(measurement: Measurement) -> list[Finding]:
+    """A rank whose bits are not those of most accuses itself; where there is no majority, every rank does."""
+    rank, ranks, weights = measurement.facts["rank"], _ranks(measurement), measurement.facts.get("weights", [])
+    assert isinstance(rank, int)
+    assert isinstance(weights, list)
+    own = ranks[rank]
+    alike = [
+        number
+        for number, other in enumerate(ranks)
+        if other.fingerprint and (other.kind, other.task) == (own.kind, own.task)
+    ]
+    computed = [alike[odd] for odd in odd_ones([ranks[number].fingerprint for number in alike])]
+    found = {
+        "results_differ": ("ended the training alone with other bits than ranks with the same device", computed),
+        "weights_differ": ("ended the training together with other weights than the others", odd_ones(weights)),
+    }
+    return [
+        _error(what, f"{_named(odd)} {text}", device_index(measurement.facts["device"]), {"ranks": list(odd)})
+        for what, (text, odd) in found.items()
+        if rank in odd
+    ]
+
+
+def _ranks(measurement: Measurement) -> list[RankReport]:
+    ranks = measurement.facts["ranks"]
+    assert isinstance(ranks, list)
+    return [RankReport.model_validate(rank) for rank in ranks]
+
+
+def _named(ranks: list[int]) -> str:
+    return f"rank{'s' if len(ranks) != 1 else ''} {', '.join(map(str, ranks))}"
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(SETTINGS_NAME, TrainingSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[DdpParams]]:
+    return [
+        Check(
+            name=NAME,
+            summary="Trains one network over all devices of a group: loss, equal weights, scaling, time in collectives",
+            scope=Scope.GROUP,
+            params=DdpParams,
+            measure=partial(measure, config.plugin(SETTINGS_NAME, TrainingSettings)),
+            judge=judge,
+            timeout_s=900.0,
+            needs=Needs.IDLE_NODE,
+            objective="throughput_samples_per_s",
+            quick={"warmup": 10, "iterations": 50},
+            judged=(*_JUDGED_AT_RANK_0, *_JUDGED_AT_EVERY_RANK),
+            finds=FINDS,
+            cost_s=20.0,
+            precedent="acceptance tests that train with DistributedDataParallel; comparing the bits of ranks: muster",
+        )
+    ]
+
+
+def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> Measurement:
+    """Times as the rank saw them, and the losses and samples per second of the whole group."""
+    from muster_plugins.checks.training import data, loop  # noqa: PLC0415  slow: torch
+    from muster_plugins.checks.training import group as training_group  # noqa: F401, PLC0415  slow: torch
+
+    found = places_in_group(context, params.device)
+    devices = facts(context, found, params.device)
+    if devices["missing"]:  # the group would be measured on the wrong hardware
+        return Measurement(facts=devices)
+    plan = planned(params, found[0].backend)
+    common = devices | plan.facts() | {"software": loop.software(plan.backend)}
+    loop.make_repeatable(plan.backend)
+    try:
+        task = data.prepared(plan, settings.data_dir)
+    except Problem as problem:
+        return Measurement(facts=common | problem_facts(problem))
+    meeting = context.rendezvous()
+    place = place_of_rank(found, meeting.local_rank)
+    with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
+        measured = _measure_in_group(context, group, place, task)
+    return measured.model_copy(update={"facts": common | measured.facts})
+
+
+def _measure_in_group(context: Context, group: Group, place: Place, task: "Task") -> Measurement:
+    from muster_plugins.checks.training.group import train_alone, train_together  # noqa: PLC0415  it imports torch
+
+    steps = f"training {task.plan.model} for {task.plan.steps} steps"
+    context.progress(f"{steps}, each of {len(group.nodes)} ranks alone")
+    alone, ranks = train_alone(place, task, group)
+    told = _facts(task.plan, group, place, ranks)
+    if isinstance(alone, Problem):
+        told |= problem_facts(alone)
+    if any(_apart(ranks).values()):
+        return Measurement(facts=told)
+    context.progress(f"{steps}, together with {group.backend}")
+    together = train_together(place, task, group)
+    return Measurement(
+        metrics=_metrics(task.plan, group.rank, ranks, together), facts=told | {"weights": list(together.weights)}
+    )
+
+
+def _facts(plan: Plan, group: Group, place: Place, ranks: list[RankReport]) -> Json:
+    return group.facts(place) | {
+        "global_batch_size": plan.batch_size * len(group.nodes),
+        "ranks": [report.model_dump() for report in ranks],
+    }
+
+
+def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "Together") -> dict[str, Metric]:
+    """Every sample counts once: those of all ranks in the time of the slowest."""
+    own = together.own
+    samples = plan.samples * len(ranks)
+    figures = loss_figures(together.losses) | time_figures(own.seconds, together.total_s, samples)
+    alone_s = ranks[rank].step_time_s
+    alike = [report.step_time_s for report in ranks if report.kind == ranks[rank].kind]
+    collective_s = max(0.0, median(own.seconds) - alone_s)
+    return {
+        **figures,
+        "alone_step_time_s": alone_s,
+        "compute_lag": alone_s / median(alike) - 1,
+        "collective_time_s": collective_s,
+        "collective_share": collective_s / median(own.seconds),
+        "scaling_efficiency": samples / together.total_s / sum(report.samples_per_s for report in ranks),
+    }

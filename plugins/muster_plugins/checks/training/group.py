@@ -1,0 +1,76 @@
+"""Training by all ranks of a process group. To be imported in child processes only, because it imports torch.
+
+Every rank trains twice, for as many steps. First alone, all ranks on the same batches and nothing sent in between: so
+their speeds and their bits can be compared, and what each device does without the others is known. Then together,
+each beginning with another batch, with gradients averaged by DistributedDataParallel. The median step together, less
+the one alone, is the time of the collectives that computing does not hide; waiting for slower ranks is in it.
+"""
+
+from statistics import median
+from typing import Annotated, NamedTuple
+
+import torch
+import torch._dynamo  # DistributedDataParallel would import it, for a second, while other ranks wait
+import torch.distributed as dist
+from pydantic import Field
+from torch import nn
+
+from muster_plugins.checks.training.data import Task
+from muster_plugins.checks.training.loop import Trained, Training, software, train
+from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.task import RankReport
+from muster_plugins.shared.torch_device import Place
+from muster_plugins.shared.torch_group import Group
+
+_Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+"""The checksum of a rank's weights, and the seconds that it took."""
+
+
+class Together(NamedTuple):
+    """Of the training together: this rank's own, and of all ranks the mean loss of each step and the longest time.
+
+    `weights` are, by rank, the checksums of the weights that it ended with.
+    """
+
+    own: Trained
+    losses: list[float]
+    total_s: float
+    weights: list[str]
+
+
+def train_alone(place: Place, task: Task, group: Group) -> tuple[Trained | Problem, list[RankReport]]:
+    """The training of one rank by itself, and by rank what each reports of its own."""
+    alone = train(place, task)
+    return alone, group.all_gather("alone", _report(place, task, alone), RankReport)
+
+
+def _report(place: Place, task: Task, alone: Trained | Problem) -> RankReport:
+    kind = f"{place.model}, {software(place.backend)}"
+    if isinstance(alone, Problem):
+        return RankReport(task=task.checksum, kind=kind)
+    return RankReport(
+        task=task.checksum,
+        kind=kind,
+        fingerprint=alone.checksum,
+        step_time_s=median(alone.seconds),
+        samples_per_s=task.plan.samples / alone.total_s,
+    )
+
+
+def train_together(place: Place, task: Task, group: Group) -> Together:
+    """The training of all ranks as one."""
+
+    def in_parallel(network: nn.Module) -> nn.Module:
+        device_ids = [torch.device(place.torch_name)] if place.backend == "cuda" else None
+        return torch.nn.parallel.DistributedDataParallel(network, device_ids=device_ids)
+
+    own = Training(place, task, in_parallel, first=group.rank).run()
+    losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
+    dist.all_reduce(losses)
+    endings = group.all_gather("together", (own.weights, own.total_s), _Ending)
+    return Together(
+        own=own,
+        losses=losses.div_(len(endings)).tolist(),
+        total_s=max(total_s for _, total_s in endings),
+        weights=[weights for weights, _ in endings],
+    )

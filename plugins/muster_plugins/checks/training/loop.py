@@ -1,0 +1,171 @@
+"""Training on one device, step by step, timed. To be imported in child processes only, because it imports torch."""
+
+import copy
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.utils import deterministic
+
+from muster_plugins.checks.training.data import BATCHES, Task, checksum
+from muster_plugins.checks.training.problems import Problem
+from muster_plugins.shared.torch_device import Place, settle, time_each
+from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
+
+_LEARNING_RATE = 0.01
+_MOMENTUM = 0.9
+
+_AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class Trained(NamedTuple):
+    """What came of a training: the loss of every step, the seconds of every measured one and of all these together.
+
+    `checksum` is of losses and final weights: equal devices with equal software have equal ones. `weights` is of the
+    weights alone.
+    """
+
+    losses: list[float]
+    seconds: list[float]
+    total_s: float
+    checksum: str
+    weights: str
+
+
+def make_repeatable(backend: str) -> None:
+    """Has this process calculate so that the same training ends with the same bits each time."""
+    if backend == "cpu":
+        torch.set_num_threads(1)  # sums do not depend on the number of cores, and ranks do not fight for them
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS asks for, as torch documents
+    torch.use_deterministic_algorithms(True)
+    # All memory is written here before it is read.
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # torch adds it to the module later
+
+
+def software(backend: str) -> str:
+    """What besides the device decides with which bits a training ends."""
+    if backend == "cpu":
+        return f"torch {torch.__version__}, {_processor()}"
+    cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]  # torch leaves it without types
+    return f"torch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
+
+
+def _processor() -> str:
+    """The model of the CPU, as far as the kernel tells."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def train(place: Place, task: Task) -> Trained | Problem:
+    """Trains on one device with nobody to wait for; Problem when it fails, or its memory: then with what would fit."""
+    try:
+        return Training(place, task).run()
+    except (RuntimeError, MemoryError) as error:
+        if failed := of_the_device(error):
+            return Problem("device_failed", failed, place.index)
+        if not ran_out_of_memory(error):
+            raise
+    return Problem("does_not_fit", _what_fits(place, task), place.index)  # here the failed training is forgotten
+
+
+class Training:
+    """A network in training. `around` wraps it once it is on the device; `first` is the batch that it begins with."""
+
+    def __init__(
+        self,
+        place: Place,
+        task: Task,
+        around: Callable[[nn.Module], nn.Module] = lambda network: network,
+        first: int = 0,
+    ) -> None:
+        self._place, self._plan, self._first = place, task.plan, first
+        self._network = around(copy.deepcopy(task.network).to(place.torch_name))
+        self._weights: list[torch.Tensor] = list(self._network.parameters())
+        self._descent = _Descent(self._weights)
+        self._scaler = torch.amp.GradScaler(place.backend, enabled=task.plan.precision == "fp16")
+        self._batches = task.batches(place.torch_name)
+        self._losses = torch.zeros(task.plan.steps, device=place.torch_name)
+        self._done = 0
+
+    def step(self) -> None:
+        """Forward, backward and one step of gradient descent."""
+        samples, labels = self._batches[(self._first + self._done) % len(self._batches)]
+        dtype = _AUTOCAST[self._plan.precision]
+        with torch.autocast(self._place.backend, dtype, enabled=dtype is not torch.float32):
+            loss = nn.functional.cross_entropy(self._network(samples), labels)
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
+        self._scaler.step(self._descent)  # type: ignore[arg-type]  # it has what the scaler asks of an optimizer
+        self._scaler.update()
+        for weight in self._weights:  # also after a step that the scaler left out, because its scale was too high
+            weight.grad = None
+        self._losses[self._done] = loss.detach()
+        self._done += 1
+
+    def run(self) -> Trained:
+        """Warm-up, then the measured steps, which are launched without waiting in between."""
+        for _ in range(self._plan.warmup):
+            self.step()
+        settle(self._place)
+        start = time.perf_counter()
+        seconds = time_each(self._place, self.step, self._plan.iterations)
+        settle(self._place)
+        total_s = time.perf_counter() - start
+        return Trained(
+            losses=self._losses.tolist(),
+            seconds=seconds,
+            total_s=total_s,
+            checksum=checksum([self._losses, *self._weights]),
+            weights=checksum(self._weights),
+        )
+
+
+class _Descent:
+    """Gradient descent with momentum, as torch.optim.SGD does it; to import that takes longer than a quick run."""
+
+    def __init__(self, weights: list[torch.Tensor]) -> None:
+        self.param_groups: list[dict[str, Any]] = [{"params": weights}]  # where a GradScaler finds the gradients
+        self._weights = weights
+        self._velocities = [torch.zeros_like(weight) for weight in weights]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        gradients = [weight.grad for weight in self._weights if weight.grad is not None]  # and it never is
+        torch._foreach_mul_(self._velocities, _MOMENTUM)
+        torch._foreach_add_(self._velocities, gradients)
+        torch._foreach_add_(self._weights, self._velocities, alpha=-_LEARNING_RATE)
+
+
+def _what_fits(place: Place, task: Task) -> str:
+    """Tries ever smaller batches, each half of the one before."""
+    size = task.plan.batch_size
+    smaller = size // 2
+    while smaller >= 2:
+        if _fits(place, task, smaller):
+            return f"batches of {size} do not fit into memory here, batches of {smaller} do: set batch_size={smaller}"
+        smaller //= 2
+    return f"{task.plan.model} does not fit into memory here, with however small a batch"
+
+
+def _fits(place: Place, task: Task, batch_size: int) -> bool:
+    kept = BATCHES * batch_size
+    smaller = task._replace(
+        plan=task.plan._replace(batch_size=batch_size, warmup=0, iterations=1),
+        samples=task.samples[:kept],
+        labels=task.labels[:kept],
+    )
+    if place.backend == "cuda":
+        torch.cuda.empty_cache()
+    try:
+        Training(place, smaller).step()
+    except (RuntimeError, MemoryError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        return False
+    return True

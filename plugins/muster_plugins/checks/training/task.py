@@ -1,0 +1,121 @@
+"""What is trained, on what and for how long: the parameters and settings that `training` and `ddp` share."""
+
+from typing import Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from muster import Params, Section
+from muster.home_path import HomePath
+from muster.model import Data, Json
+from muster_plugins.shared.torch_device import Choice
+
+SETTINGS_NAME = "training"
+
+Model = Literal["mlp", "resnet18", "resnet50", "transformer"]
+DataSet = Literal["synthetic", "fashion_mnist", "cifar10", "cifar100", "imagenet"]
+Precision = Literal["fp32", "bf16", "fp16"]
+
+
+class TrainingSettings(Section):
+    """The table `[plugins.training]`, of both checks."""
+
+    data_dir: HomePath | None = Field(None, description="Directory that holds the data sets, each as it was published")
+
+
+class TaskParams(Params):
+    """What is left out is chosen to suit the backend: on the CPU the networks are small and so is their work."""
+
+    model: Model = Field("mlp", description="The network")
+    data: DataSet = Field("synthetic", description="What it learns; all but synthetic are read from data_dir")
+    precision: Precision = Field("fp32", description="bf16, fp16: automatic mixed precision, fp16 with a scaled loss")
+    batch_size: int | None = Field(
+        None, ge=2, le=65536, description="Samples per step and device; 32 on GPUs (mlp 1024), 4 on the CPU (mlp 128)"
+    )
+    warmup: int | None = Field(
+        None, ge=0, le=100_000, description="Steps before the measured ones; 50 on GPUs, 5 on the CPU (mlp 10)"
+    )
+    iterations: int | None = Field(
+        None, ge=4, le=100_000, description="Measured steps; 100 on GPUs, 25 on the CPU (mlp 50)"
+    )
+    seed: int = Field(1, ge=0, lt=1 << 53, description="Seed of the first weights and of the choice of samples")
+    device: Choice = Field("auto", description="cpu: the CPU on purpose")
+
+    @model_validator(mode="after")
+    def _fits_the_model(self) -> Self:
+        if self.model == "transformer" and self.data != "synthetic":
+            raise ValueError("the transformer reads sequences and trains on synthetic data only; images need a resnet")
+        return self
+
+
+class Plan(NamedTuple):
+    """The parameters with every choice made; `backend` is that of the device, cuda or cpu."""
+
+    model: Model
+    data: DataSet
+    precision: Precision
+    batch_size: int
+    warmup: int
+    iterations: int
+    seed: int
+    backend: str
+
+    @property
+    def steps(self) -> int:
+        """All steps of the training, the warm-up included."""
+        return self.warmup + self.iterations
+
+    @property
+    def samples(self) -> int:
+        """Of the measured steps on one device."""
+        return self.batch_size * self.iterations
+
+    def facts(self) -> Json:
+        """What a result can be compared by."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "precision": self.precision,
+            "batch_size_per_gpu": self.batch_size,
+            "warmup": self.warmup,
+            "iterations": self.iterations,
+            "steps": self.steps,
+            "seed": self.seed,
+        }
+
+
+class RankReport(Data):
+    """What ranks are compared by: their task, kind of device, and of their training alone the result and speed.
+
+    `fingerprint` is None, and the speed 0, for a rank that could not train by itself.
+    """
+
+    task: str = Field(max_length=128)
+    kind: str = Field(max_length=512)
+    fingerprint: str | None = Field(None, max_length=128)
+    step_time_s: float = Field(0.0, ge=0, allow_inf_nan=False)
+    samples_per_s: float = Field(0.0, ge=0, allow_inf_nan=False)
+
+
+class _Amount(NamedTuple):
+    batch_size: int
+    warmup: int
+    iterations: int
+
+
+_AMOUNTS = {"cuda": _Amount(32, 50, 100), "cpu": _Amount(4, 5, 25)}
+_AMOUNTS_OF_MLP = {"cuda": _Amount(1024, 50, 100), "cpu": _Amount(128, 10, 50)}
+
+
+def planned(params: TaskParams, backend: str) -> Plan:
+    """The plan of `params` on devices of `backend`."""
+    amount = (_AMOUNTS_OF_MLP if params.model == "mlp" else _AMOUNTS)[backend]
+    return Plan(
+        model=params.model,
+        data=params.data,
+        precision=params.precision,
+        batch_size=params.batch_size or amount.batch_size,
+        warmup=amount.warmup if params.warmup is None else params.warmup,
+        iterations=params.iterations or amount.iterations,
+        seed=params.seed,
+        backend=backend,
+    )

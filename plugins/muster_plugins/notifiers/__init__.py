@@ -1,0 +1,1 @@
+"""Plugins that tell people and other systems what muster has decided."""

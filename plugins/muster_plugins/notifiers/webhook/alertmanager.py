@@ -1,0 +1,29 @@
+"""The alert that Alertmanager's API v2 takes."""
+
+from muster.model import Json, format_instant
+from muster_plugins.notifiers.webhook.notice import Notice
+
+ALERT_NAME = "MusterNodeUnfit"
+
+_STANDS_S = 365 * 86_400.0
+"""Alertmanager takes an alert for over whose end has come, without one after five minutes; and we tell it once only."""
+
+
+def alertmanager_alerts(notice: Notice) -> list[Json]:
+    """The alert of the node: one that stands, or its end. Only its labels tell alerts apart, so they never change."""
+    transition = notice.transition
+    alert: Json = {
+        "labels": {"alertname": ALERT_NAME, "fleet": notice.fleet, "node": transition.node},
+        "annotations": {
+            "summary": notice.headline,
+            "state": transition.after,
+            "codes": ", ".join(transition.codes),
+            "action": transition.action,
+        },
+    }
+    if notice.link is not None:
+        alert["generatorURL"] = notice.link
+    if notice.is_over:
+        return [alert | {"endsAt": format_instant(transition.at)}]  # the start is then that of the alert that stands
+    times: Json = {"startsAt": format_instant(transition.at), "endsAt": format_instant(transition.at + _STANDS_S)}
+    return [alert | times]

@@ -1,0 +1,67 @@
+"""The plugin `webhook`: tells others over HTTP that a node went out of service, or came back."""
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from muster import ActionOutcome, Config, Effect, Survey, Transition, hookimpl
+from muster.errors import Unavailable
+from muster_plugins.notifiers.webhook.answer import combine
+from muster_plugins.notifiers.webhook.notice import Notice
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings
+
+if TYPE_CHECKING:
+    from muster_plugins.notifiers.webhook.delivery import Delivery
+
+
+class Webhook:
+    """Keeps one client, from the first transition that is told to the end of the process."""
+
+    def __init__(self) -> None:
+        self._delivery: Delivery | None = None
+
+    @hookimpl
+    def muster_configure(self, config: Config) -> None:
+        config.plugin(NAME, WebhookSettings)
+
+    @hookimpl
+    async def muster_survey(self, config: Config) -> Survey | None:
+        targets = config.plugin(NAME, WebhookSettings).targets
+        if not targets:
+            return None
+        from muster_plugins.notifiers.webhook.reach import find_problems  # noqa: PLC0415 (agents need no TLS)
+
+        if problems := await find_problems(targets):
+            raise Unavailable("; ".join(problems))
+        return Survey(summary=f"webhook {', '.join(targets)}", can_cordon=False)
+
+    @hookimpl
+    async def muster_transition(self, config: Config, transition: Transition) -> ActionOutcome | None:
+        settings = config.plugin(NAME, WebhookSettings)
+        targets = {name: target for name, target in settings.targets.items() if target.is_told(transition)}
+        if not targets:
+            return None
+        notice = Notice(
+            fleet=config.settings.fleet, transition=transition, link=_link(settings.muster_url, transition.node)
+        )
+        if transition.dry_run:
+            told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
+            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
+        return combine(await self._opened().tell(targets, notice))
+
+    @hookimpl
+    async def muster_close(self) -> None:
+        if self._delivery is not None:
+            await self._delivery.close()
+            self._delivery = None
+
+    def _opened(self) -> "Delivery":
+        if self._delivery is None:
+            from muster_plugins.notifiers.webhook.delivery import Delivery  # noqa: PLC0415 (agents need no HTTP client)
+
+            self._delivery = Delivery()
+        return self._delivery
+
+
+def _link(muster_url: str | None, node: str) -> str | None:
+    """Where the story of the node can be read, if anywhere."""
+    return None if muster_url is None else f"{muster_url.rstrip('/')}/api/v1/nodes/{quote(node)}/story"

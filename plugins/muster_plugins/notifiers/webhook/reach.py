@@ -1,0 +1,46 @@
+"""Whether targets can be told at all: asked before there is anything to tell, and nothing is posted for it."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from muster.errors import SettingsError
+from muster_plugins.notifiers.webhook.credentials import read_credentials
+from muster_plugins.notifiers.webhook.settings import NAME, Target
+from muster_plugins.notifiers.webhook.tls import tls_of
+from muster_plugins.shared.error_words import in_words
+
+
+async def find_problems(targets: Mapping[str, Target]) -> list[str]:
+    """One line for each target that cannot be told, which says what to change."""
+    found = await asyncio.gather(*(_problem(name, target) for name, target in targets.items()))
+    return [problem for problem in found if problem is not None]
+
+
+async def _problem(name: str, target: Target) -> str | None:
+    try:
+        read_credentials(name, target)
+        await _connect(name, target)
+    except SettingsError as error:
+        return str(error)
+    except TimeoutError:
+        reason = f"no answer within {target.timeout_s:g} s"
+    except OSError as error:
+        reason = in_words(error)
+    else:
+        return None
+    host = urlsplit(target.url.get_secret_value()).hostname
+    return f"plugins.{NAME}.targets.{name}: cannot reach {host} ({reason}): check url, ca_file and the network"
+
+
+async def _connect(name: str, target: Target) -> None:
+    """Opens a connection and closes it; TimeoutError or OSError when that fails, for whatever reason."""
+    url = urlsplit(target.url.get_secret_value())
+    secure = url.scheme == "https"
+    tls = tls_of(name, target) if secure else None
+    async with asyncio.timeout(target.timeout_s):
+        _, writer = await asyncio.open_connection(url.hostname, url.port or (443 if secure else 80), ssl=tls)
+        writer.close()
+        with suppress(OSError):  # it was reached, however it takes leave
+            await writer.wait_closed()

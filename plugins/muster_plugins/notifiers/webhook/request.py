@@ -1,0 +1,52 @@
+"""What is posted to a target: the body in its format, and the headers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_json
+
+from muster import __version__
+from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alerts
+from muster_plugins.notifiers.webhook.credentials import Credentials
+from muster_plugins.notifiers.webhook.notice import Notice
+from muster_plugins.notifiers.webhook.pagerduty import pagerduty_event
+from muster_plugins.notifiers.webhook.settings import Target
+from muster_plugins.notifiers.webhook.signature import signature_headers
+from muster_plugins.notifiers.webhook.slack import slack_message
+from muster_plugins.shared.transition_document import transition_document
+
+
+@dataclass(frozen=True, slots=True, repr=False)  # there may be secrets in both parts
+class Request:
+    """What a POST carries."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+def make_request(key: str, target: Target, credentials: Credentials, notice: Notice, now: float) -> Request:
+    """The request that tells the target; `key` is the same whenever the same target is told the same."""
+    body = to_json(_document(target, credentials, notice))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"muster/{__version__}",
+        "Idempotency-Key": key,
+    }
+    if credentials.token is not None:
+        headers["Authorization"] = f"Bearer {credentials.token}"
+    if credentials.signing_key is not None:
+        headers |= signature_headers(credentials.signing_key, key, int(now), body)
+    return Request(headers, body)
+
+
+def _document(target: Target, credentials: Credentials, notice: Notice) -> Any:
+    match target.format:
+        case "generic":
+            return transition_document(notice.fleet, notice.transition)
+        case "slack":
+            return slack_message(notice)
+        case "pagerduty":
+            assert credentials.routing_key is not None, "the settings see to it"
+            return pagerduty_event(notice, credentials.routing_key)
+        case "alertmanager":
+            return alertmanager_alerts(notice)

@@ -1,0 +1,95 @@
+"""The settings of the plugin `webhook`: who is told what, and with which secrets.
+
+A URL is taken for a secret, because that of a Slack channel is all that one needs to write there.
+"""
+
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, model_validator
+
+from muster import Section, Transition
+from muster.addresses import LOOPBACK, possible_host
+from muster.home_path import HomePath
+from muster.model import ServiceState
+
+NAME = "webhook"
+
+_SECRET_OF_FORMAT = {"generic": "secret_file", "pagerduty": "routing_key_file"}
+
+
+class Target(Section):
+    """A table `[plugins.webhook.targets.<name>]`."""
+
+    url: SecretStr = Field(description="Where it is posted, all of it: https://host[:port]/path")
+    format: Literal["generic", "slack", "pagerduty", "alertmanager"] = Field(
+        "generic", description="generic: signed JSON; or what Slack, PagerDuty and Alertmanager take"
+    )
+    secret_file: HomePath | None = Field(
+        None, description="generic: file with the secret that signs, 24 to 64 bytes in base64"
+    )
+    routing_key_file: HomePath | None = Field(None, description="pagerduty: file with the integration key")
+    token_file: HomePath | None = Field(None, description="File with a token that is sent as Authorization: Bearer")
+    ca_file: HomePath | None = Field(
+        None, description="CA certificates that the server's must come from; unset: those that this host trusts"
+    )
+    states: tuple[ServiceState, ...] = Field(
+        (ServiceState.HELD, ServiceState.CORDONED, ServiceState.IN_SERVICE),
+        min_length=1,
+        description="The states of which it is told when a node gets there",
+    )
+    plain_http: bool = Field(
+        False, description="true: url may be http:// to other hosts too, for all on the way to read"
+    )
+    timeout_s: float = Field(5.0, gt=0, le=9, description="Deadline of one post in seconds; no plugin has more than 10")
+
+    @model_validator(mode="after")
+    def _can_be_posted_to(self) -> Self:
+        # It stands here and not at `url`, because what is wrong with a value is shown together with the value.
+        parts = urlsplit(self.url.get_secret_value())
+        if parts.scheme not in ("https", "http") or not parts.hostname or parts.port == 0:
+            raise ValueError("url must be https://host[:port]/path")
+        if "@" in parts.netloc:
+            raise ValueError("url must hold no user: set token_file")
+        possible_host(parts.hostname)
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.plain_http:
+            raise ValueError("url is http://, which all on the way can read: use https://, or set plain_http = true")
+        return self
+
+    @model_validator(mode="after")
+    def _has_the_secret_of_its_format(self) -> Self:
+        for name, key in _SECRET_OF_FORMAT.items():
+            given = getattr(self, key) is not None
+            if given and self.format != name:
+                raise ValueError(f"{key} is for format = {name!r} only")
+            if self.format == name and not given:
+                raise ValueError(f"format = {name!r} needs {key}")
+        return self
+
+    def is_told(self, transition: Transition) -> bool:
+        """Whether it is one of its states; that a new node is accepted is told only where new nodes are."""
+        before, after = transition.before, transition.after
+        accepted = before is ServiceState.ACCEPTING and after is ServiceState.IN_SERVICE
+        return after in self.states and (not accepted or before in self.states)
+
+
+class WebhookSettings(Section):
+    """The table `[plugins.webhook]`."""
+
+    muster_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s/]+(/[^\s]*)?$",
+        description="The coordinator's URL as people reach it, for links to a node's story; unset: no links",
+    )
+    targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], Target] = Field(
+        {}, description="By name, who is told"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _holds_tables(cls, table: Any) -> Any:
+        # Here for the same reason: what stands in place of a table may be a URL.
+        targets = table.get("targets", {}) if isinstance(table, dict) else {}
+        if not isinstance(targets, dict) or not all(isinstance(target, dict) for target in targets.values()):
+            raise ValueError("targets must hold tables, each with a url of its own")
+        return table

@@ -1,0 +1,22 @@
+"""How a target's server is verified."""
+
+import ssl
+from functools import lru_cache
+from pathlib import Path
+
+from muster.errors import SettingsError
+from muster_plugins.notifiers.webhook.settings import NAME, Target
+
+
+def tls_of(name: str, target: Target) -> ssl.SSLContext:
+    """Verifies certificate and name always; SettingsError when the file of certificates cannot be used."""
+    try:
+        return _context(target.ca_file, None if target.ca_file is None else target.ca_file.stat().st_mtime_ns)
+    except OSError as error:
+        key = f"plugins.{NAME}.targets.{name}.ca_file"
+        raise SettingsError(f"{key}: cannot use {target.ca_file}: {error.strerror or error}") from None
+
+
+@lru_cache  # a post may be one of hundreds, and this reads all certificates that the host trusts
+def _context(ca_file: Path | None, _written_at: int | None) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=ca_file)

@@ -1,0 +1,122 @@
+"""Acts on transitions in Kubernetes, and tells how it has its nodes."""
+
+import asyncio
+from contextlib import suppress
+
+from muster import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
+from muster.errors import Unavailable
+from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict
+from muster_plugins.schedulers.kubernetes.calls import OF_THE_COORDINATOR
+from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.connection import Connection
+from muster_plugins.schedulers.kubernetes.event import event
+from muster_plugins.schedulers.kubernetes.leaving import leaving
+from muster_plugins.schedulers.kubernetes.marks import (
+    has_opted_out,
+    is_incomplete,
+    is_new,
+    others_word,
+    our_mark,
+    whose_mark,
+    why_left,
+)
+from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.pace import Pace
+from muster_plugins.schedulers.kubernetes.patches import patches
+from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
+
+_TRIES = 3
+"""One may be lost to Kubernetes, which taints a node as soon as it is cordoned, and one to somebody else."""
+
+
+class Actor:
+    """One for a coordinator. It stays connected until it is closed.
+
+    What takes a node out of service goes first: it does not wait for its turn, since the quarantine's own budget says
+    how many may go in a minute.
+    """
+
+    def __init__(self, settings: KubernetesSettings) -> None:
+        self._settings = settings.actor
+        self._connection = Connection(settings)
+        pace = Pace(settings.actor.requests_per_s)
+        self._client = Client(self._connection, pace.wait)
+        self._urgent_client = Client(self._connection, pace.go_first)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def survey(self) -> Survey:
+        """All nodes, and what we lack to act on them; Unavailable when not even that can be told."""
+        nodes = await self._client.nodes()
+        allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
+        missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]
+        name = f"Kubernetes at {self._connection.server}"
+        return Survey(
+            summary=name,
+            can_cordon=not missing,
+            problem=f"{name} does not let us {', '.join(missing)}: grant it by RBAC" if missing else None,
+            nodes=tuple(scheduler_node(node, self._settings) for node in nodes),
+        )
+
+    async def act(self, transition: Transition) -> ActionOutcome:
+        """Makes the node what the transition asks for, or says what keeps us from that."""
+        done: list[str] = []
+        try:
+            return await self._act_despite_conflicts(transition, done)
+        except Absent:
+            return ActionOutcome(effect=Effect.LEFT, detail=f"Kubernetes has no node {transition.node}")
+        except Unavailable as error:
+            wait_s = error.retry_after_s if isinstance(error, ApiError) else None
+            detail = f"node {transition.node}: {'; '.join([*done, str(error)])}"
+            return ActionOutcome(effect=Effect.FAILED, detail=detail, retry_after_s=wait_s)
+
+    async def _act_despite_conflicts(self, transition: Transition, done: list[str]) -> ActionOutcome:
+        """Decides anew on what somebody has made of the node in the meantime, a few times."""
+        for _ in range(_TRIES - 1):
+            with suppress(Conflict):
+                return await self._act(transition, done)
+        return await self._act(transition, done)
+
+    async def _act(self, transition: Transition, done: list[str]) -> ActionOutcome:
+        client = self._urgent_client if transition.is_out else self._client
+        node = await client.node(transition.node)
+        if why := why_left(node, transition, self._settings):
+            return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name} {why}")
+        missing = patches(node, transition, self._settings)
+        if transition.dry_run:
+            would = "; ".join(patch.says for patch in missing)
+            return ActionOutcome(effect=Effect.WOULD, detail=f"would patch node {node.name}: {would}")
+        for patch in missing:
+            node = await client.patch(node, patch)
+            done.append(patch.says)
+        try:
+            await client.create_event(event(node, transition))
+        except Unavailable as error:  # the node is as it should be, and an Event only tells of that
+            done.append(f"no Event: {error}")
+        return _outcome(node, transition, done)
+
+
+def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutcome:
+    """What came of it, as the API server has the node now."""
+    if node.spec.unschedulable and not transition.is_out:
+        done.append(f"but it is {others_word(node)}, too")
+        return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name}: {'; '.join(done)}")
+    return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done)}")
+
+
+def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
+    """How Kubernetes has one node."""
+    mark, ours = whose_mark(node, settings), our_mark(node, settings)
+    return SchedulerNode(
+        node=node.name,
+        mark=mark,
+        is_new=is_new(node, settings),
+        registration=node.metadata.uid,
+        transition=ours.transition if ours else None,
+        incomplete=mark is Mark.OURS and is_incomplete(node, settings),
+        detail=others_word(node) if mark is Mark.FOREIGN else "",
+        opted_out=has_opted_out(node, settings),
+        leaving=leaving(node),
+        labels=node.metadata.labels,
+    )

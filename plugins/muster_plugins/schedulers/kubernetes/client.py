@@ -1,0 +1,103 @@
+"""What the coordinator asks of the API server. What does not come of it is an ApiError, in words for people."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from muster.model import Json
+from muster_plugins.schedulers.kubernetes.api_error import ApiError, Conflict, Expired
+from muster_plugins.schedulers.kubernetes.calls import ASK_RIGHTS, CREATE_EVENT, LIST_NODES, READ_NODE, Call
+from muster_plugins.schedulers.kubernetes.connection import Connection
+from muster_plugins.schedulers.kubernetes.marks import FIELD_MANAGER
+from muster_plugins.schedulers.kubernetes.node import Node, NodeList
+from muster_plugins.schedulers.kubernetes.patches import Form, Patch
+from muster_plugins.schedulers.kubernetes.session import Question
+
+_PAGE = 500
+"""Nodes in one answer, as kubectl asks for them: a few megabytes."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Allowed(BaseModel):
+    allowed: bool
+
+
+class _Review(BaseModel):
+    status: _Allowed
+
+
+class Client:
+    """The API server, by what is needed of it. Each request has a `turn`, which comes when it may be made."""
+
+    def __init__(self, connection: Connection, turn: Callable[[], Awaitable[None]]) -> None:
+        self._connection = connection
+        self._turn = turn
+
+    async def nodes(self) -> list[Node]:
+        """All nodes, page by page, or at once when we are so slow that the server has forgotten the next page."""
+        try:
+            page = await self._page({"limit": str(_PAGE)})
+            nodes = page.items
+            while page.rest:
+                page = await self._page({"limit": str(_PAGE), "continue": page.rest})
+                nodes += page.items
+        except Expired:
+            nodes = (await self._page({})).items
+        return nodes
+
+    async def node(self, name: str) -> Node:
+        """One node; Absent when it is not there."""
+        return await self._ask(Node, Question(call=READ_NODE, node=name))
+
+    async def patch(self, node: Node, patch: Patch) -> Node:
+        """The node as it is after the patch; Conflict when a guarded one was decided on by what is not so any more."""
+        # Whoever else wrote what we apply did so before we looked at the node, and was respected if that was due.
+        force = {"force": "true"} if patch.form is Form.APPLY else {}
+        # By its uid, nothing is applied to a node that has taken the place of this one, nor made in its place.
+        known = {"name": node.name, "uid": node.metadata.uid}
+        if patch.guarded:
+            known["resourceVersion"] = node.metadata.version
+        question = Question(
+            call=patch.call,
+            node=node.name,
+            query={"fieldManager": FIELD_MANAGER, **force},
+            body={"apiVersion": "v1", "kind": "Node", **patch.rest, "metadata": {**patch.metadata, **known}},
+            form=patch.form,
+        )
+        return await self._ask(Node, question)
+
+    async def create_event(self, event: Json) -> None:
+        """Tells of an event, unless that has been done."""
+        with suppress(Conflict):
+            await self._answer(Question(call=CREATE_EVENT, query={"fieldManager": FIELD_MANAGER}, body=event))
+
+    async def may(self, call: Call) -> bool:
+        """Whether we are allowed this call."""
+        resource, _, subresource = call.resource.partition("/")
+        attributes = {"verb": call.verb, "group": call.group, "resource": resource, "subresource": subresource}
+        asked: Json = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {**attributes, "namespace": call.namespace or ""}},
+        }
+        return (await self._ask(_Review, Question(call=ASK_RIGHTS, body=asked))).status.allowed
+
+    async def _page(self, query: dict[str, str]) -> NodeList:
+        return await self._ask(NodeList, Question(call=LIST_NODES, query=query))
+
+    async def _ask(self, model: type[M], question: Question) -> M:
+        answer = await self._answer(question)
+        try:
+            return model.model_validate_json(answer)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the answer"
+            text = f"the answer to {question.call} is not what Kubernetes would say: {where}: {first['msg']}"
+            raise ApiError(text) from None
+
+    async def _answer(self, question: Question) -> bytes:
+        await self._turn()
+        return await self._connection.ask(question)

@@ -1,0 +1,70 @@
+"""`muster kubernetes`: certificates for agents in a cluster."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from muster import config, logs
+from muster.config import Config
+from muster.errors import Unavailable
+from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount
+from muster_plugins.schedulers.kubernetes.plugin import NAME
+from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+
+app = typer.Typer(help="Certificates for agents in Kubernetes.", no_args_is_help=True)
+
+REVIEW_TIMEOUT_S = 5.0
+"""For each of connecting, shaking hands and answering. Only an agent that enrols waits for it."""
+
+# Where the manifests mount them.
+AUTHORITY = Path("/etc/muster/authority")
+CA_FILE = AUTHORITY / "ca.crt"
+TLS = Path("/etc/muster/tls")
+TOKEN = Path("/var/run/secrets/muster/token")
+SIGNER = "https://muster-signer.muster.svc:8443"
+LISTEN = "0.0.0.0:8443"
+
+
+@app.command()
+def enrol(
+    signer: Annotated[str, typer.Option(metavar="URL", help="URL of the signer.")] = SIGNER,
+    authority: Annotated[Path, typer.Option(metavar="FILE", help="The authority's certificate.")] = CA_FILE,
+    token: Annotated[Path, typer.Option(metavar="FILE", help="The pod's token for the signer.")] = TOKEN,
+    tls: Annotated[Path, typer.Option(metavar="DIR", help="Directory for ca.crt, tls.crt and tls.key.")] = TLS,
+) -> None:
+    """Get the agent of this node a certificate, and renew it until stopped."""
+    logs.configure(config.load(None).log, component="enrol")
+    try:
+        from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled  # noqa: PLC0415 (may not be installed)
+    except ImportError as error:
+        raise _not_installed(error) from None
+    keep_enrolled(Enrolment(signer, authority, token, tls))
+
+
+@app.command()
+def sign(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the HTTPS server.")] = LISTEN,
+    authority: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory with the authority's tls.crt and tls.key.")
+    ] = AUTHORITY,
+    tls: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory with the server's own tls.crt and tls.key.")
+    ] = TLS,
+) -> None:
+    """Give each agent a certificate in the name of its node, until stopped."""
+    settings = config.load(None)
+    logs.configure(settings.log, component="sign")
+    try:
+        from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority  # noqa: PLC0415 (may not be installed)
+        from muster_plugins.schedulers.kubernetes.enrolment.signer import Signer, serve, token_review  # noqa: PLC0415
+    except ImportError as error:
+        raise _not_installed(error) from None
+    plugin = Config(settings).plugin(NAME, KubernetesSettings)
+    server = ApiServer(ServiceAccount(plugin.api, plugin.service_account), REVIEW_TIMEOUT_S)
+    asyncio.run(serve(Signer(Authority.read(authority), token_review(server)), listen, tls))
+
+
+def _not_installed(error: ImportError) -> Unavailable:
+    return Unavailable(f"{error}; install the extra: pip install 'gpu-muster[kubernetes]'")

@@ -1,0 +1,114 @@
+"""The way to the API server: opened by the first question, and opened anew with what the credentials are by then."""
+
+import asyncio
+
+from aiohttp import ClientError, ClientHttpProxyError, ClientResponseError, ClientSSLError, InvalidURL
+from kubernetes_asyncio.client import Configuration
+
+from muster.errors import Unavailable
+from muster_plugins.schedulers.kubernetes.api import Unanswered
+from muster_plugins.schedulers.kubernetes.api_error import UNAUTHORIZED, Answer, ApiError, refused
+from muster_plugins.schedulers.kubernetes.credentials import load_credentials
+from muster_plugins.schedulers.kubernetes.session import Question, Session
+from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+from muster_plugins.shared.error_words import in_words
+
+_OPENING_S = 8.0
+"""Whoever asks waits no longer for credentials: a transition has ten seconds. A program that a kubeconfig names may ask
+a cloud for a token, and never ends when it waits for somebody to log in."""
+
+_REFUSED = 400
+"""An answer of this status or a higher one is not what was asked for."""
+
+
+class Connection:
+    """Stays open until it is closed.
+
+    The credentials are loaded again when they are not taken any more: ours by the server, or the server's by us.
+    """
+
+    def __init__(self, settings: KubernetesSettings) -> None:
+        self._settings = settings
+        self._opening: asyncio.Task[Session] | None = None
+        self._session: Session | None = None
+        self.server = "the API server"
+
+    async def ask(self, question: Question) -> bytes:
+        """The answer; ApiError when it is not what was asked for, or when there is none."""
+        session = await self._opened()
+        answer = await self._answer(session, question)
+        if answer.status == UNAUTHORIZED:
+            await self._give_up(session)
+            answer = await self._answer(await self._opened(), question)
+        if answer.status >= _REFUSED:
+            raise refused(question.call, answer)
+        return answer.body
+
+    async def close(self) -> None:
+        """Closes it."""
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._session is not None:
+            await self._give_up(self._session)
+
+    async def _opened(self) -> Session:
+        """The session. All who need a new one wait for the same.
+
+        It goes on being opened when they give up: nothing would end a program that has been asked for a token.
+        """
+        if self._session is not None:
+            return self._session
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(), name="the way to the API server")
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                return await asyncio.shield(self._opening)
+        except TimeoutError:
+            path = self._settings.actor.kubeconfig
+            cure = f"end the program that {path} names, or restart the coordinator; does it wait for a login?"
+            text = f"plugins.kubernetes.actor.kubeconfig: no credentials after {_OPENING_S:g} s: {cure}"
+            raise Unavailable(text) from None
+
+    async def _open(self) -> Session:
+        try:
+            configuration = Configuration()
+            await load_credentials(configuration, self._settings)
+            self.server = str(configuration.host)
+            self._session = _session(configuration, self._settings.actor.timeout_s)
+            return self._session
+        finally:
+            self._opening = None
+
+    async def _give_up(self, session: Session) -> None:
+        if self._session is session:
+            self._session = None
+            await session.retire()
+
+    async def _answer(self, session: Session, question: Question) -> Answer:
+        try:
+            return await session.answer(question)
+        except TimeoutError:
+            timeout_s = self._settings.actor.timeout_s
+            raise ApiError(f"{session.way} did not answer within {timeout_s:g} s") from None
+        except (ClientError, OSError, Unanswered, ValueError) as error:
+            if isinstance(error, ClientSSLError):
+                await self._give_up(session)
+            raise ApiError(f"no answer from {session.way}: {_why(error)}") from None
+
+
+def _session(configuration: Configuration, timeout_s: float) -> Session:
+    try:
+        return Session(configuration, timeout_s)
+    except OSError as error:
+        raise Unavailable(f"cannot use the certificates for {configuration.host}: {in_words(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """In words of our own where the error's have a URL in them: that of a proxy may hold a password."""
+    if isinstance(error, InvalidURL):
+        return "a URL that is not valid; in a password, / is written as %2F"
+    if isinstance(error, ClientHttpProxyError):
+        return f"the proxy says HTTP {error.status}"
+    if isinstance(error, ClientResponseError):
+        return " ".join(error.message.split())
+    return in_words(error)

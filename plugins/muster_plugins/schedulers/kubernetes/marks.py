@@ -1,0 +1,123 @@
+"""Whose word it is that a node gets work or none, and when that is a reason to leave it alone. Pure.
+
+A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours,
+unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
+somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
+else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
+with it, somebody has undone it.
+"""
+
+from pydantic import ValidationError
+
+from muster import Mark, Transition
+from muster.model import Data, Instant, Name, ServiceState
+from muster.transition import OUT_OF_SERVICE
+from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, Node
+from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.taints import Taint
+from muster_plugins.schedulers.kubernetes.words import state_label
+
+FIELD_MANAGER = "muster"
+"""The name under which the API server keeps what we have applied."""
+
+_OUT_LABELS = frozenset(map(state_label, OUT_OF_SERVICE))
+
+
+class OurMark(Data):
+    """The annotation: which transition keeps the node out, why, since when, and the taint that we added, if any."""
+
+    transition: Name
+    state: ServiceState
+    reason: str
+    since: Instant
+    taint: Taint | None = None
+
+
+def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
+    """Our mark on the node; None when it is not there, or was changed so that it cannot be read."""
+    try:
+        return OurMark.model_validate_json(node.metadata.annotations.get(settings.mark_key, ""))
+    except ValidationError:
+        return None
+
+
+def whose_mark(node: Node, settings: ActorSettings) -> Mark:
+    """Who keeps the node out of scheduling. The taint with which new nodes come counts as ours."""
+    if node.spec.unschedulable:
+        return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
+    if our_mark(node, settings):
+        return Mark.UNDONE
+    taint = settings.quarantine_taint
+    if taint and taint.is_among(node.spec.taints):
+        return Mark.FOREIGN
+    if node.metadata.labels.get(settings.state_key) in _OUT_LABELS:
+        return Mark.UNDONE
+    return Mark.OURS if is_new(node, settings) else Mark.NONE
+
+
+def is_new(node: Node, settings: ActorSettings) -> bool:
+    """Whether the node has the taint with which new nodes come."""
+    return any(taint.key == settings.startup_taint for taint in node.spec.taints)
+
+
+def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
+    """Whether the node is cordoned by us: only by us, or also by others as long as our mark is there.
+
+    The mark has to do where the API server does not remember who has wanted the cordon.
+    """
+    by_us = {_is_us(writer) for writer in _cordoning(node)}
+    is_ours = by_us == {True} if our_mark(node, settings) is None else by_us != {False}
+    return node.spec.unschedulable and is_ours
+
+
+def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
+    """The taint that we added, if any: the mark tells; without it, a node that we have cordoned has the usual one."""
+    mark = our_mark(node, settings)
+    if mark is not None:
+        return mark.taint
+    return settings.quarantine_taint if is_our_cordon(node, settings) else None
+
+
+def is_incomplete(node: Node, settings: ActorSettings) -> bool:
+    """Whether a node that is ours has lost its mark or the taint that this tells of, or is merely new."""
+    mark = our_mark(node, settings)
+    return mark is None or (mark.taint is not None and not mark.taint.is_among(node.spec.taints))
+
+
+def others_word(node: Node) -> str:
+    """What somebody else has done to keep the node out: by which program and when, as far as the API server knows."""
+    if not node.spec.unschedulable:
+        return "tainted by somebody else"
+    others = (writer for writer in _cordoning(node) if not _is_us(writer))
+    return next((f"cordoned with {it.manager} at {it.time}" for it in others), "cordoned by somebody else")
+
+
+def _cordoning(node: Node) -> list[FieldsOfManager]:
+    """Who has said whether the node gets work, as the API server remembers it."""
+    return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
+
+
+def _is_us(writer: FieldsOfManager) -> bool:
+    return (writer.manager, writer.operation) == (FIELD_MANAGER, "Apply")
+
+
+def has_opted_out(node: Node, settings: ActorSettings) -> bool:
+    """Whether the node has the label by which people keep us off it."""
+    key, _, value = settings.opt_out.partition("=")
+    return node.metadata.labels.get(key) == value
+
+
+def why_left(node: Node, transition: Transition, settings: ActorSettings) -> str | None:
+    """Why we leave the node as it is, None when we may do what the transition asks for.
+
+    Our mark beside a cordon of somebody else goes when the node is let back: nobody would take it away later.
+    """
+    if has_opted_out(node, settings):
+        return f"has opted out by its label {settings.opt_out}"
+    mark = whose_mark(node, settings)
+    tidies_up = not transition.is_out and our_mark(node, settings) is not None
+    if mark is Mark.FOREIGN and not tidies_up:
+        return f"is {others_word(node)}, which is not ours to change"
+    if mark is Mark.UNDONE and transition.is_out:
+        return "was cordoned by us, and somebody has uncordoned it since"
+    return None

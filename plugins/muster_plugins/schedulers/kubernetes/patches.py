@@ -1,0 +1,103 @@
+"""What to change on a node for a transition, given how the API server has the node. Pure.
+
+Labels, annotations and the cordon are applied under a field manager of our own: what we applied before and leave out
+now, the API server takes back, unless somebody else has come to want it too. Taints are one value to it, which whoever
+applies them would own as a whole; so we change that value, on the condition that nobody has in the meantime.
+
+The mark comes before the taint when a node is taken out, and goes after it when the node is let back. Whoever is
+interrupted in between finds a cordon that is known to be ours, and no taint of ours but the one that the mark tells of:
+so a taint of other settings goes before the mark is changed.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from muster import Transition
+from muster.model import ServiceState
+from muster_plugins.schedulers.kubernetes.calls import PATCH_NODE, PATCH_STATUS, Call
+from muster_plugins.schedulers.kubernetes.condition import condition
+from muster_plugins.schedulers.kubernetes.marks import OurMark, is_our_cordon, our_mark, our_taint
+from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.taints import Taint, replaced, taints_patch
+from muster_plugins.schedulers.kubernetes.words import state_label
+
+
+class Form(StrEnum):
+    """The content types of patches."""
+
+    APPLY = "application/apply-patch+yaml"
+    MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A change of a node: what to write into its metadata, and into the rest. `says` names it, for people.
+
+    One that is `guarded` was decided on by what the node is, and must not be made to one that has changed since.
+    """
+
+    call: Call
+    form: Form
+    says: str
+    guarded: bool = True
+    metadata: dict[str, Any] = field(default_factory=dict)
+    rest: dict[str, Any] = field(default_factory=dict)
+
+
+def patches(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
+    """The patches that are missing until the node is what the transition asks for, in their order."""
+    before, old = node.spec.taints, our_taint(node, settings)
+    if transition.is_out:
+        ours = settings.quarantine_taint
+        after = replaced(before, old, ours)
+        kept = [taint for taint in before if taint.is_among(after)]
+        missing = [*_retaint(before, kept), *_mark(node, transition, settings, ours), *_retaint(kept, after)]
+    else:
+        after = [taint for taint in replaced(before, old, None) if taint.key != settings.startup_taint]
+        missing = [*_retaint(before, after), *_unmark(node, transition, settings)]
+    return [*missing, _status(node, transition)]
+
+
+def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
+    if before == after:
+        return []
+    added = [f"taint {taint}" for taint in after if not taint.is_among(before)]
+    removed = [f"no taint {taint}" for taint in before if not taint.is_among(after)]
+    says = ", ".join([*added, *removed])
+    return [Patch(call=PATCH_NODE, form=Form.MERGE, says=says, rest=taints_patch(after))]
+
+
+def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
+    mark = OurMark(
+        transition=transition.id, state=transition.after, reason=transition.reason, since=transition.at, taint=taint
+    )
+    annotations = {settings.mark_key: mark.model_dump_json(exclude_defaults=True)}
+    if settings.drain_hint is not None and transition.after is ServiceState.CORDONED:
+        key, _, value = settings.drain_hint.partition("=")
+        annotations[key] = value
+    if node.spec.unschedulable and annotations.items() <= node.metadata.annotations.items():
+        return []
+    label, state = settings.state_key, state_label(transition.after)
+    says = f"spec.unschedulable=true, label {label}={state}, annotation {', '.join(annotations)}"
+    metadata = {"labels": {label: state}, "annotations": annotations}
+    rest = {"spec": {"unschedulable": True}}
+    return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata=metadata, rest=rest)]
+
+
+def _unmark(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
+    label, state = settings.state_key, state_label(transition.after)
+    is_ours = our_mark(node, settings) is not None or is_our_cordon(node, settings)
+    if not is_ours and node.metadata.labels.get(label) == state:
+        return []
+    undone = f"no spec.unschedulable, no annotation {settings.mark_key}, " if is_ours else ""
+    says = f"{undone}label {label}={state}"
+    return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata={"labels": {label: state}})]
+
+
+def _status(node: Node, transition: Transition) -> Patch:
+    wanted = condition(node, transition)
+    says = f"condition {wanted['type']}={wanted['status']} ({wanted['reason']})"
+    rest = {"status": {"conditions": [wanted]}}
+    return Patch(call=PATCH_STATUS, form=Form.APPLY, says=says, guarded=False, rest=rest)

@@ -1,0 +1,87 @@
+"""The plugin `kubernetes`: nodes that Kubernetes schedules."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from muster import ActionOutcome, Config, IdleProbe, Reservation, Survey, Transition, hookimpl
+from muster.errors import Unavailable
+from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+
+if TYPE_CHECKING:
+    from muster_plugins.schedulers.kubernetes.actor import Actor
+    from muster_plugins.schedulers.kubernetes.api import ApiServer
+
+NAME = "kubernetes"
+
+_actors: dict[Config, "Actor"] = {}
+"""The coordinator's, which keeps its connections open from the first call to the last."""
+
+
+@hookimpl
+def muster_configure(config: Config) -> None:
+    config.plugin(NAME, KubernetesSettings)
+
+
+@hookimpl
+def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
+    settings = config.plugin(NAME, KubernetesSettings)
+    if not settings.enabled:
+        return []
+    from muster_plugins.schedulers.kubernetes.idle import probe  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
+
+    ask = partial(probe, _server(settings), _node(config), settings.gpu_resources, settings.pod_uid)
+    return [IdleProbe(name=NAME, probe=ask, interval_s=settings.interval_s)]
+
+
+@hookimpl
+def muster_reservations(config: Config) -> Iterable[Reservation]:
+    settings = config.plugin(NAME, KubernetesSettings)
+    if not settings.reserve:
+        return []
+    from muster_plugins.schedulers.kubernetes.reservation import TestingTaint  # noqa: PLC0415 (memory, as above)
+
+    taint = TestingTaint(_server(settings), _node(config), config.settings.fleet)
+    return [Reservation(name=NAME, reserve=taint.add, release=taint.remove)]
+
+
+@hookimpl
+async def muster_survey(config: Config) -> Survey | None:
+    actor = _actor(config)
+    return None if actor is None else await actor.survey()
+
+
+@hookimpl
+async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+    actor = _actor(config)
+    return None if actor is None else await actor.act(transition)
+
+
+@hookimpl
+async def muster_close(config: Config) -> None:
+    actor = _actors.pop(config, None)
+    if actor is not None:
+        await actor.close()
+
+
+def _actor(config: Config) -> "Actor | None":
+    """The actor, if there is to be one; Unavailable when what it needs is not installed."""
+    settings = config.plugin(NAME, KubernetesSettings)
+    if settings.actor.enabled and config not in _actors:
+        try:
+            from muster_plugins.schedulers.kubernetes.actor import Actor  # noqa: PLC0415 (memory, as above)
+        except ImportError as error:
+            raise Unavailable(f"{error}: pip install 'gpu-muster[kubernetes]'") from None
+        _actors[config] = Actor(settings)
+    return _actors.get(config)
+
+
+def _server(settings: KubernetesSettings) -> "ApiServer":
+    from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount  # noqa: PLC0415 (memory, as above)
+
+    return ApiServer(ServiceAccount(settings.api, settings.service_account))
+
+
+def _node(config: Config) -> str:
+    """What Kubernetes calls this node."""
+    return config.plugin(NAME, KubernetesSettings).node or config.settings.node

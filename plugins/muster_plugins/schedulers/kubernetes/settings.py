@@ -1,0 +1,139 @@
+"""The settings of the plugin `kubernetes`."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from muster import Section
+from muster.home_path import HomePath
+from muster_plugins.schedulers.kubernetes.taints import KEY, VALUE, Taint, parse_taint
+
+_API = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
+_PAIR = re.compile(rf"{KEY}={VALUE}")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule")
+
+_REQUESTS_PER_S = 200.0
+"""As Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
+
+_LEAST_REQUESTS_PER_S = 20.0
+"""With fewer, the four requests for each of 32 nodes at once would not be done within a transition's ten seconds."""
+
+
+def _evicts_nobody(text: str) -> str:
+    if text and parse_taint(text).effect not in _EFFECTS:
+        raise ValueError(f"must have one of the effects {' and '.join(_EFFECTS)}, as others evict pods")
+    return text
+
+
+def _is_key(text: str) -> str:
+    if not re.fullmatch(KEY, text):
+        raise ValueError("must be a key as Kubernetes has them, for example example.com/name")
+    return text
+
+
+def _is_pair(text: str) -> str:
+    if not _PAIR.fullmatch(text):
+        raise ValueError("must be key=value, for example example.com/name=true")
+    return text
+
+
+TaintText = Annotated[str, AfterValidator(_evicts_nobody)]
+Key = Annotated[str, AfterValidator(_is_key)]
+Pair = Annotated[str, AfterValidator(_is_pair)]
+
+
+class ActorSettings(Section):
+    """The table `[plugins.kubernetes.actor]`: what the coordinator does to nodes."""
+
+    enabled: bool = Field(False, description="true: nodes that are out of service are cordoned in Kubernetes")
+    kubeconfig: HomePath | None = Field(
+        None, description="How to reach the API server; unset: with the service account of the coordinator's pod"
+    )
+    context: str | None = Field(None, min_length=1, description="Context of the kubeconfig; unset: its current one")
+    timeout_s: float = Field(3.0, gt=0, le=10, description="Seconds that the API server has for each answer")
+    requests_per_s: float = Field(
+        _REQUESTS_PER_S,
+        ge=_LEAST_REQUESTS_PER_S,
+        description="How often the API server is asked in a second; what takes a node out goes first and does not wait",
+    )
+    taint: TaintText = Field(
+        "muster.dev/quarantine:NoSchedule",
+        description="Taint of nodes that are out of service, as kubectl writes it: key[=value]:effect; empty: none",
+    )
+    startup_taint: Key = Field(
+        "muster.dev/accepting",
+        description="Key of the taint with which new nodes come; removed when one is let into service",
+    )
+    opt_out: Pair = Field("muster.dev/opt-out=true", description="A node with this label is left alone")
+    drain_hint: Pair | None = Field(
+        None,
+        description="Annotation key=value by which others may see that a node should be drained; muster evicts nobody",
+    )
+    prefix: str = Field(
+        "muster.dev",
+        pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$",
+        description="What the keys of labels and annotations begin with, before a slash",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_kubeconfig_for_the_context(self) -> Self:
+        if self.context is not None and self.kubeconfig is None:
+            raise ValueError("context is one of a kubeconfig: set kubeconfig, too")
+        return self
+
+    @property
+    def quarantine_taint(self) -> Taint | None:
+        """The taint of nodes that are out of service, if they are to have one."""
+        return parse_taint(self.taint) if self.taint else None
+
+    @property
+    def mark_key(self) -> str:
+        """Key of the annotation that says that we keep a node out, and why."""
+        return f"{self.prefix}/quarantine"
+
+    @property
+    def state_key(self) -> str:
+        """Key of the label that holds the service state."""
+        return f"{self.prefix}/service-state"
+
+
+class KubernetesSettings(Section):
+    """The table `[plugins.kubernetes]`. A pod's own names come from the downward API, through the environment."""
+
+    enabled: bool = Field(False, description="true: this node is busy while a pod has GPUs of it")
+    node: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        description="The node's name in Kubernetes (spec.nodeName); unset: its name in muster",
+    )
+    pod_uid: str | None = Field(
+        None, description="The agent's own pod (metadata.uid): it does not count, and must be there"
+    )
+    gpu_resources: tuple[str, ...] = Field(
+        ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
+        min_length=1,
+        description="Resources that stand for GPUs; * stands for anything",
+    )
+    api: str | None = Field(
+        None, description="https://host[:port] of the API server; unset: the one that pods are told"
+    )
+    service_account: Path = Field(
+        Path("/var/run/secrets/kubernetes.io/serviceaccount"), description="Directory with token and ca.crt"
+    )
+    interval_s: float = Field(
+        0.0, ge=0, le=60, description="While a run holds the node: seconds until it is asked again; 0: every time"
+    )
+    reserve: bool = Field(
+        False, description="true: this node has a taint while it is tested in a sweep or because somebody asked for it"
+    )
+    actor: ActorSettings = ActorSettings()
+
+    @field_validator("api")
+    @classmethod
+    def _is_https(cls, value: str | None) -> str | None:
+        if value is not None and not (_API.fullmatch(value) and urlsplit(value).port != 0):
+            raise ValueError("must be https://host[:port], as the token is not for others to read")
+        return value

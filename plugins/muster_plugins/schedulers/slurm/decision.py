@@ -1,0 +1,66 @@
+"""What to change on a node in Slurm for a transition, given how Slurm has it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from muster import Effect, Transition
+from muster_plugins.schedulers.slurm.marks import (
+    Hold,
+    describe,
+    hold,
+    marked,
+    quarantine_reason,
+    with_mark,
+    without_mark,
+)
+from muster_plugins.schedulers.slurm.nodes import SlurmNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What scontrol is to update on the node, if anything, and what has come of the transition once that is done."""
+
+    effect: Effect
+    detail: str
+    update: Mapping[str, str] = field(default_factory=dict)
+
+
+def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> Step:
+    """The step that is missing. A drain and its mark are one update, which Slurm takes as a whole."""
+    if opt_out_feature in node.features:
+        return Step(effect=Effect.LEFT, detail=f"has opted out by its feature {opt_out_feature}")
+    return _take_out(node, transition) if transition.is_out else _let_back(node)
+
+
+def _take_out(node: SlurmNode, transition: Transition) -> Step:
+    now, is_marked = hold(node), marked(node) == transition.id
+    if now is Hold.OTHERS:
+        return Step(effect=Effect.LEFT, detail=describe(node))
+    if now is Hold.QUARANTINE and is_marked:
+        return Step(effect=Effect.DONE, detail="is drained already")
+    if is_marked:
+        return Step(effect=Effect.LEFT, detail=f"was drained for {transition.id}, and somebody has resumed it since")
+    reason = quarantine_reason(transition, node)
+    update = {"State": "DRAIN", "Reason": reason, "Comment": with_mark(node.comment, transition.id)}
+    jobs = ", its jobs run to their end" if node.has_jobs else ""
+    return Step(effect=Effect.DONE, detail=f"drained with the reason {reason!r}{jobs}", update=update)
+
+
+def _let_back(node: SlurmNode) -> Step:
+    unmark = {"Comment": without_mark(node.comment)} if marked(node) else {}
+    match hold(node):
+        case Hold.QUARANTINE:
+            return Step(effect=Effect.DONE, detail="resumed", update={"State": _undrain(node), **unmark})
+        case Hold.OTHERS:
+            return Step(effect=Effect.LEFT, detail=describe(node), update=unmark)
+        case Hold.TEST:
+            return Step(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
+        case Hold.ABSENCE:
+            return Step(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
+        case Hold.NOTHING:
+            return Step(effect=Effect.DONE, detail="is not drained", update=unmark)
+
+
+def _undrain(node: SlurmNode) -> str:
+    """RESUME is needed to bring a node up that was away, but would also call off a reboot that somebody asked for."""
+    return "RESUME" if "DOWN" in node.state else "UNDRAIN"

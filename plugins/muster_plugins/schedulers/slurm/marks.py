@@ -1,0 +1,122 @@
+"""How muster marks a node in Slurm, and whose word it is that a node gets no work.
+
+A drain of ours is known by its reason: `muster:ID …` takes a node out of service, where ID is the transition's, and
+`muster-test: …` keeps work off it while it is tested. Slurm forgets the reason when the node is resumed. So that a
+resume by hand can be told from a drain that never was, `[muster:ID]` stands in the node's comment as well, behind
+whatever people wrote there. A program cannot ask Slurm for a change on a condition: what somebody writes in the
+milliseconds between our look at a node and our change is lost. Of what muster itself writes then, the mark is left.
+"""
+
+import re
+from enum import StrEnum
+
+from muster import Transition
+from muster_plugins.schedulers.slurm.nodes import SlurmNode
+
+_ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_QUARANTINE = re.compile(rf"muster:{_ID}( |$)")
+_TEST = re.compile(r"muster-test: ")
+_MARK = re.compile(rf"\s*\[muster:({_ID})\]")
+_NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
+_PASSING = ("Not responding", "Node unexpectedly rebooted")
+"""What slurmctld writes beside DOWN where it may take the node back by itself (ReturnToService)."""
+
+_BEFORE = "; before: "
+"""Stands in a reason of ours before what others wrote, which is for people: muster only carries it on."""
+
+_MOST_BYTES = 250
+"""Of a reason. The accounting database keeps 255."""
+
+
+class Hold(StrEnum):
+    """What keeps a node from work.
+
+    NOTHING does. QUARANTINE: our drain until it is back in service. TEST: our drain while it is tested. ABSENCE: Slurm
+    has not heard from it, and may take it back at any time. OTHERS: a person, or Slurm until a person comes.
+    """
+
+    NOTHING = "NOTHING"
+    QUARANTINE = "QUARANTINE"
+    TEST = "TEST"
+    ABSENCE = "ABSENCE"
+    OTHERS = "OTHERS"
+
+
+def hold(node: SlurmNode) -> Hold:
+    """What keeps the node from work."""
+    stops = [flag for flag in _NO_WORK if flag in node.state]
+    ours = _our_hold(node.reason)
+    if not stops:
+        return Hold.NOTHING
+    if "DRAIN" in stops and "FAIL" not in stops and ours:
+        return ours
+    if stops == ["DOWN"] and (ours or node.reason in _PASSING):
+        return Hold.ABSENCE
+    return Hold.OTHERS
+
+
+def _our_hold(reason: str) -> Hold | None:
+    if _QUARANTINE.match(reason):
+        return Hold.QUARANTINE
+    return Hold.TEST if _TEST.match(reason) else None
+
+
+def describe(node: SlurmNode) -> str:
+    """The state, the reason that stands beside it, and who wrote that and when, as far as Slurm knows."""
+    reason = node.reason or "no reason given"
+    return f"{'+'.join(node.state)}: {reason}" + (f" ({node.reason_by})" if node.reason_by else "")
+
+
+def quarantine_reason(transition: Transition, node: SlurmNode) -> str:
+    """The reason of a drain for this transition: what was found, and what that means."""
+    found = f"{', '.join(transition.codes)}: " if transition.codes else ""
+    return _reason(f"muster:{transition.id} {transition.after.lower()}: {found}{transition.reason}", node)
+
+
+def restored_reason(id: str, node: SlurmNode) -> str:
+    """The reason of a drain for the transition of that id, of which no more is known."""
+    return _reason(f"muster:{id} taken out while it was tested", node)
+
+
+def testing_reason(why: str, node: SlurmNode) -> str:
+    """The reason of a drain while the node is tested."""
+    return _reason(f"muster-test: {why}", node)
+
+
+def marked(node: SlurmNode) -> str | None:
+    """The id in the node's comment: of the transition for which we drained it, even if it has been resumed since."""
+    found = _MARK.search(node.comment)
+    return found[1] if found else None
+
+
+def with_mark(comment: str, id: str) -> str:
+    """The comment with this id in the place of any other of ours."""
+    return f"{without_mark(comment)} [muster:{id}]".lstrip()
+
+
+def without_mark(comment: str) -> str:
+    """What others wrote."""
+    return _MARK.sub("", comment)
+
+
+def _reason(text: str, node: SlurmNode) -> str:
+    """One line that is short enough, with what others wrote at its end; where it is too long, each gets half."""
+    note = _note(node)
+    ending = _one_line(f"{_BEFORE}{note}") if note else ""
+    beginning = _cut(_one_line(text), _MOST_BYTES - min(len(ending.encode()), _MOST_BYTES // 2))
+    return beginning + _cut(ending, _MOST_BYTES - len(beginning.encode()))
+
+
+def _note(node: SlurmNode) -> str:
+    """What others wrote beside a node that still got work: there, or at the end of a reason of ours since."""
+    if _our_hold(node.reason):
+        return node.reason.partition(_BEFORE)[2]
+    return node.reason if hold(node) is Hold.NOTHING else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _cut(line: str, most_bytes: int) -> str:
+    return line.encode()[:most_bytes].decode(errors="ignore")

@@ -1,0 +1,137 @@
+"""scontrol: asks slurmctld about nodes, and has it change them."""
+
+import asyncio
+import os
+import shlex
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from muster.errors import Unavailable
+from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
+from muster_plugins.shared.error_words import in_words
+
+_MOST_BYTES = 64 << 20
+"""Of each of stdout and stderr. Slurm has up to 65,536 nodes and writes about 700 bytes of each."""
+
+_MOST_CHARACTERS = 300
+_SHOW = ("--all", "--oneliner", "show")
+_NO_NODE = "muster-asks-whether-it-may-update-nodes"
+
+_NO_RIGHT = "Invalid user id"
+_REMEDY = "this user must be root or SlurmUser, or have AdminLevel=Admin in sacctmgr"
+
+
+class Failed(Unavailable):
+    """scontrol did not do what it was asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scontrol:
+    """The executable. slurmctld has `timeout_s` for each question; scontrol itself would wait for longer."""
+
+    program: str
+    timeout_s: float
+
+    async def nodes(self) -> list[SlurmNode]:
+        """All nodes, those in hidden partitions as well; Failed when it does not tell."""
+        told = await self._run(*_SHOW, "nodes")
+        nodes = await asyncio.to_thread(read_nodes, told)  # 10,000 nodes take a tenth of a second
+        if not nodes:
+            raise Failed(f"{self.program} shows no node: {_in_short(told) or 'it says nothing'}")
+        return nodes
+
+    async def node(self, name: str) -> SlurmNode | None:
+        """The node of exactly this name, if there is one: Slurm takes the name for a list, or for ALL nodes."""
+        try:
+            nodes = read_nodes(await self._run(*_SHOW, f"node={name}"))
+        except Failed as failure:
+            if f"Node {name} not found" in str(failure):
+                return None
+            raise
+        return next((node for node in nodes if node.name == name), None)
+
+    async def update(self, name: str, changes: Mapping[str, str]) -> None:
+        """Changes a node; Failed when slurmctld does not."""
+        try:
+            await self._run(*_update(name, changes))
+        except Failed as failure:
+            if _NO_RIGHT in str(failure):
+                raise Failed(f"{failure}: {_REMEDY}") from None
+            raise
+
+    def update_line(self, name: str, changes: Mapping[str, str]) -> str:
+        """What a person would type to the same effect."""
+        return shlex.join([self.program, *_update(name, changes)])
+
+    async def check_right(self) -> None:
+        """Failed unless slurmctld lets this user change nodes. It looks at the user before it looks for the node."""
+        try:
+            await self.update(_NO_NODE, {"State": "RESUME"})
+        except Failed as failure:
+            if "Invalid node name" not in str(failure):
+                raise
+
+    async def _run(self, *arguments: str) -> str:
+        """What it prints."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                self.program,
+                *arguments,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=_without_preferences(),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise Failed(f"{in_words(error)}; set plugins.slurm.scontrol to where it is") from None
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                stdout, stderr, code = await asyncio.gather(_all(process.stdout), _all(process.stderr), process.wait())
+        except TimeoutError:
+            silence, said = f"slurmctld did not answer within {self.timeout_s:g} s", _in_short(await _end(process))
+            raise Failed(f"{silence}: {said}" if said else silence) from None
+        finally:
+            await _end(process)
+        if code != 0:
+            raise Failed(_in_short(stderr) or _in_short(stdout) or f"{self.program} ended with {code}")
+        return stdout
+
+
+def _update(name: str, changes: Mapping[str, str]) -> list[str]:
+    return ["update", f"NodeName={name}", *(f"{key}={value}" for key, value in changes.items())]
+
+
+def _without_preferences() -> dict[str, str]:
+    """The environment without what makes scontrol show more or less, write times otherwise, or ask other clusters."""
+    preferences = ("SCONTROL_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
+    return {name: value for name, value in os.environ.items() if not name.startswith(preferences)}
+
+
+async def _all(stream: asyncio.StreamReader | None) -> str:
+    """What comes until the end; of what never ends nothing is kept."""
+    assert stream, "it is a pipe"
+    try:
+        while True:
+            await stream.readexactly(_MOST_BYTES)
+    except asyncio.IncompleteReadError as end:
+        return end.partial.decode(errors="replace")
+
+
+async def _end(process: Process) -> str:
+    """Ends it, and what it may have left behind. The rest is read, as asyncio keeps pipes open that were not.
+
+    Gives what it had to complain about that nobody has read so far.
+    """
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    _, complaints = await process.communicate()
+    return complaints.decode(errors="replace")
+
+
+def _in_short(text: str) -> str:
+    """The end of what it says, in one line."""
+    return "; ".join(text.split("\n")[-3:]).strip("; ")[-_MOST_CHARACTERS:]

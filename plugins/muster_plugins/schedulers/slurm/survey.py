@@ -1,0 +1,69 @@
+"""How Slurm has its nodes, in the words of the contract."""
+
+from collections.abc import Iterable
+
+from muster import Mark, SchedulerNode, Survey
+from muster.labels import LABEL_NAME
+from muster_plugins.schedulers.slurm.marks import Hold, describe, hold, marked
+from muster_plugins.schedulers.slurm.names import Names
+from muster_plugins.schedulers.slurm.nodes import SlurmNode
+from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
+from muster_plugins.schedulers.slurm.settings import ActorSettings
+
+_LEAVING = {
+    "POWER_DOWN": "Slurm is about to power it down",
+    "POWERING_DOWN": "Slurm is powering it down",
+    "POWERED_DOWN": "Slurm has powered it down",
+    "REBOOT_REQUESTED": "Slurm is to reboot it",
+    "REBOOT_ISSUED": "Slurm is rebooting it",
+    "MAINTENANCE": "it is reserved for maintenance",
+}
+
+_MAY_UPDATE: set[Scontrol] = set()
+"""What was found to have the right is not tried again: slurmctld logs each time as an error."""
+
+
+async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
+    """All nodes that Slurm has, and whether we may drain them; Failed when it does not tell."""
+    names = Names(settings.domain, settings.names)
+    nodes = tuple(scheduler_node(node, names, settings.opt_out_feature) for node in await scontrol.nodes())
+    lack = await _lacking_right(scontrol)
+    return Survey(summary="Slurm", can_cordon=lack is None, problem=lack, nodes=nodes)
+
+
+def scheduler_node(node: SlurmNode, names: Names, opt_out_feature: str) -> SchedulerNode:
+    """How Slurm has one node. A drain for a test says nothing about whether it is in service."""
+    return SchedulerNode(
+        node=names.in_muster(node.name),
+        mark=_mark(node),
+        transition=marked(node),
+        detail="" if hold(node) in (Hold.NOTHING, Hold.QUARANTINE) else describe(node),
+        opted_out=opt_out_feature in node.features,
+        leaving=next((text for flag, text in _LEAVING.items() if flag in node.state), None),
+        labels={**_labels("feature.slurm", node.features), **_labels("partition.slurm", node.partitions)},
+    )
+
+
+def _labels(prefix: str, names: Iterable[str]) -> dict[str, str]:
+    """A label for each of the names; one that cannot stand in its key is left out."""
+    return {f"{prefix}/{name}": "true" for name in names if LABEL_NAME.fullmatch(name)}
+
+
+def _mark(node: SlurmNode) -> Mark:
+    match hold(node):
+        case Hold.QUARANTINE:
+            return Mark.OURS
+        case Hold.OTHERS:
+            return Mark.FOREIGN
+    return Mark.UNDONE if marked(node) else Mark.NONE
+
+
+async def _lacking_right(scontrol: Scontrol) -> str | None:
+    """Why we may not change nodes, and what to do about it; None when we may."""
+    if scontrol not in _MAY_UPDATE:
+        try:
+            await scontrol.check_right()
+        except Failed as failure:
+            return str(failure)
+        _MAY_UPDATE.add(scontrol)
+    return None

@@ -1,0 +1,1 @@
+"""What several built-in plugins share. Must not know any plugin."""

@@ -1,0 +1,273 @@
+"""The process group of a check that runs on several nodes: from meeting at rank 0's store to leaving it together."""
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import pydantic_core
+from pydantic import Field, TypeAdapter, ValidationError
+
+from muster import Context, Rendezvous
+from muster.model import Json
+from muster_plugins.shared.torch_device import Place
+
+if TYPE_CHECKING:
+    import torch
+    from torch.distributed.distributed_c10d import Store
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Of the kernel that runs: containers on one host share it, two hosts never do."""
+
+
+T = TypeVar("T")
+
+MOST_VALUE_BYTES = 1 << 18
+"""The largest value that a rank may give the others. Real ones (RankReport, NCCL's transports) have some kilobytes."""
+
+_MOST_NAMED = 8
+"""How many other nodes the evidence names at most."""
+
+_Introduction = tuple[
+    Annotated[str, Field(max_length=253)],
+    Annotated[int, Field(ge=0, lt=1 << 20)],
+    Annotated[str, Field(max_length=64)],
+    Literal["cpu", "cuda"],
+]
+"""A rank's node, its local rank, its host and its backend."""
+
+
+class PeerError(Exception):
+    """Other ranks made this one fail with what they sent or did not send. `evidence` names them."""
+
+    def __init__(self, problem: str, **evidence: Any) -> None:
+        super().__init__(problem)
+        self.evidence: Json = evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What the ranks have told each other before they start: by rank, their nodes, local ranks and hosts.
+
+    A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell. `timeout`
+    is how long a rank waits for the others in one operation.
+    """
+
+    backend: str
+    nodes: tuple[str, ...]
+    local_ranks: tuple[int, ...]
+    hosts: tuple[str, ...]
+    rank: int
+    store: "Store"
+    timeout: timedelta
+
+    def all_gather(self, topic: str, value: T, kind: Any) -> list[T]:
+        """Gives all ranks `value`, and returns the values of all ranks about the topic, by rank.
+
+        Values are sent as JSON. PeerError if the value of a rank is not of `kind`, a type that pydantic can validate.
+        """
+        return _all_gather(self.store, (self.rank, len(self.nodes)), topic, value, kind)
+
+    @property
+    def others(self) -> list[str]:
+        """The names of the other nodes, at most as many as evidence names."""
+        own = self.nodes[self.rank]
+        return [*dict.fromkeys(node for node in self.nodes if node != own)][:_MOST_NAMED]
+
+    def wait_for(self, ranks: Collection[int], topic: str, timeout_s: float) -> None:
+        """Returns when each of `ranks` has called this about `topic`; the other ranks only wait for them.
+
+        They may have more than one operation to do before that, so the timeout in seconds is not the group's.
+        """
+        if self.rank in ranks and self.store.add(topic, 1) == len(ranks):
+            self.store.set(f"{topic}/done", "")
+        self.store.wait([f"{topic}/done"], timedelta(seconds=timeout_s))
+
+    def facts(self, place: Place) -> Json:
+        """What references for groups are chosen by, and who this rank is, which works on `place`."""
+        return {
+            "backend": self.backend,
+            "nodes": len(set(self.nodes)),
+            "world_size": len(self.nodes),
+            "rank": self.rank,
+            "device": place.index,
+            "gpu_model": place.model,
+            "simulated": place.simulated,
+        }
+
+    def nodes_that_share_a_host(self) -> list[str]:
+        """The names of nodes that are on the same host as another one."""
+        host_of = dict(zip(self.nodes, self.hosts, strict=True))
+        hosts = [host for host in host_of.values() if host]
+        return sorted(node for node, host in host_of.items() if hosts.count(host) > 1)
+
+
+@contextmanager
+def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float) -> Iterator[Group]:
+    """The process group, from meeting the others at rank 0's store until every rank has left it.
+
+    `timeout_s` is how long a rank waits for the others in one operation, in seconds.
+    """
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    timeout = timedelta(seconds=min(timeout_s, context.timeout_s))
+    with _name_meeting_in_errors(meeting):
+        store = _open_store(meeting, timeout)
+        group = _introduce(store, context.node, meeting, place, timeout)
+    device = _torch_device(place) if group.backend == "nccl" else None
+    with _name_peers_in_errors(group):
+        dist.init_process_group(
+            group.backend,
+            store=store,
+            rank=meeting.rank,
+            world_size=meeting.world_size,
+            timeout=timeout,
+            device_id=device,
+        )
+        try:
+            yield group
+        finally:
+            dist.destroy_process_group()
+        _leave(store, meeting)
+
+
+def _open_store(meeting: Rendezvous, timeout: timedelta) -> "Store":
+    """Connects to the store at rank 0, which rank 0 starts itself, with libuv if this torch has it.
+
+    Debian builds torch without libuv, and there TCPStore raises unless it is told not to use it. Each rank decides for
+    itself: both stores speak the same protocol, so a group can have ranks with libuv and ranks without it.
+    """
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    open_store = partial(
+        dist.TCPStore,  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
+        meeting.master_addr,
+        meeting.master_port,
+        meeting.world_size,
+        is_master=meeting.rank == 0,
+        master_listen_fd=meeting.listen_fd,
+        timeout=timeout,
+        wait_for_workers=False,
+    )
+    try:
+        return open_store(use_libuv=True)
+    except RuntimeError as error:
+        if "without libuv" not in str(error):
+            raise
+    # torch checks for libuv before it takes over the listening socket, so rank 0 can still pass it on.
+    return open_store(use_libuv=False)
+
+
+@contextmanager
+def _name_meeting_in_errors(meeting: Rendezvous) -> Iterator[None]:
+    """Turns any error into a PeerError with the address of rank 0.
+
+    Before the ranks have met, only the store at rank 0 can fail, or a rank that does not connect to it.
+    """
+    try:
+        yield
+    except PeerError:
+        raise
+    except Exception as error:
+        place = f"{meeting.master_addr}:{meeting.master_port}"
+        where = "this rank" if meeting.rank == 0 else f"rank 0 at {place}"
+        problem = f"could not meet the others at {where}: {_in_short(error)}"
+        raise PeerError(problem, meeting=place) from error
+
+
+@contextmanager
+def _name_peers_in_errors(group: Group) -> Iterator[None]:
+    """Turns errors of communication into a PeerError with the other nodes; other errors stay as they are."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_peers(error) or not group.others:
+            raise
+        names = ", ".join(group.others)
+        raise PeerError(f"working with {names} failed: {_in_short(error)}", peers=[*group.others]) from error
+
+
+def _is_of_peers(error: Exception) -> bool:
+    """Whether the error comes from communication between ranks, and not from a device."""
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    is_between_ranks = isinstance(error, dist.DistError) or _OF_GLOO.search(str(error)) is not None
+    return (
+        is_between_ranks and "cuda" not in _in_short(error).lower()
+    )  # torch reports errors of devices as DistError, too
+
+
+_OF_GLOO = re.compile(r"\bgloo/|\bgloo::|Connection (closed|reset) by peer")
+"""Gloo raises a RuntimeError; its message names a file of gloo, or says that a peer closed the connection."""
+
+
+def _in_short(error: Exception) -> str:
+    first_line, *_ = [*str(error).splitlines(), ""]
+    return f"{type(error).__name__}: {first_line}"[:300]
+
+
+def _torch_device(place: Place) -> "torch.device":
+    import torch  # noqa: PLC0415  only child processes may load torch
+
+    return torch.device(place.torch_name)
+
+
+def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> Group:
+    """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
+    own = (node, meeting.local_rank, _host(), place.backend)
+    told = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
+    nodes, local_ranks, hosts, backends = zip(*told, strict=True)
+    return Group(
+        backend="nccl" if set(backends) == {"cuda"} else "gloo",
+        nodes=nodes,
+        local_ranks=local_ranks,
+        hosts=hosts,
+        rank=meeting.rank,
+        store=store,
+        timeout=timeout,
+    )
+
+
+def _all_gather(store: "Store", place: tuple[int, int], topic: str, value: T, kind: Any) -> list[T]:
+    """See `Group.all_gather`; `place` is this rank and the number of ranks."""
+    rank, world_size = place
+    store.set(f"{topic}/{rank}", pydantic_core.to_json(value).decode())
+    try:
+        answers = store.multi_get([f"{topic}/{other}" for other in range(world_size)])
+    except MemoryError:  # torch allocates as many bytes as the store announces
+        problem = f"the store at rank 0 announces more bytes about {topic!r} than this rank has memory for"
+        raise PeerError(problem, peer_rank=0) from None
+    adapter = TypeAdapter[T](kind)
+    return [_read(adapter, answer, topic, other) for other, answer in enumerate(answers)]
+
+
+def _read(adapter: TypeAdapter[T], answer: bytes, topic: str, rank: int) -> T:
+    """The value of a rank, which may have sent anything; PeerError if it is not valid."""
+    if len(answer) > MOST_VALUE_BYTES:
+        problem = f"{len(answer)} bytes, at most {MOST_VALUE_BYTES} are allowed"
+    else:
+        try:
+            return adapter.validate_json(answer)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    raise PeerError(f"rank {rank} sent an invalid value about {topic!r}: {problem}", peer_rank=rank)
+
+
+def _leave(store: "Store", meeting: Rendezvous) -> None:
+    """Rank 0 goes last: the store that the others may still speak to dies with it."""
+    store.set(f"left/{meeting.rank}", "")
+    if meeting.rank == 0:
+        store.wait([f"left/{rank}" for rank in range(meeting.world_size)])
+
+
+def _host() -> str:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

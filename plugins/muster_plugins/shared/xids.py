@@ -1,0 +1,77 @@
+"""What each XID error of NVIDIA's driver and each SXid error of NVSwitch means for a node.
+
+The rows stand in `xids.toml` and `sxids.toml`, each with its source.
+"""
+
+from functools import cache
+
+from pydantic import Field, TypeAdapter
+
+from muster import Action, Severity
+from muster.model import Data
+from muster.toml import shipped_table
+
+
+class Detail(Data):
+    """What the error weighs, and what to do, when `text` stands in the line that told of it."""
+
+    text: str = Field(min_length=1)
+    severity: Severity
+    action: Action
+
+
+class Xid(Data):
+    """One row: what the error is called, what it weighs, what to do, and who says so."""
+
+    code: int
+    name: str
+    severity: Severity
+    action: Action
+    source: str = Field(min_length=1)
+    details: tuple[Detail, ...] = ()
+
+    def told_by(self, line: str) -> "Xid":
+        """The row as the first of its details that stands in `line` has it."""
+        detail = next((detail for detail in self.details if detail.text in line), None)
+        return self.model_copy(update={"severity": detail.severity, "action": detail.action}) if detail else self
+
+
+_ROWS = TypeAdapter(tuple[Xid, ...])
+
+_UNLISTED = Xid(code=0, name="unlisted", severity=Severity.WARNING, action=Action.NONE, source="no row in muster")
+
+_UNLISTED_OF_SWITCH = _UNLISTED.model_copy(
+    update={
+        "source": "no row in muster; the driver's own word in the line",
+        "details": (Detail(text=" Fatal,", severity=Severity.ERROR, action=Action.REBOOT_NODE),),
+    }
+)
+
+
+@cache
+def catalogue() -> dict[int, Xid]:
+    """The rows of the XIDs by code."""
+    return _rows("xid")
+
+
+@cache
+def switch_catalogue() -> dict[int, Xid]:
+    """The rows of the SXids by code."""
+    return _rows("sxid")
+
+
+def meaning(code: int, line: str = "") -> Xid:
+    """The row of an XID, with what else the kernel's `line` tells; of one without a row, a WARNING that says so."""
+    row = catalogue().get(code) or _UNLISTED.model_copy(update={"code": code})
+    return row.told_by(line)
+
+
+def switch_meaning(code: int, line: str = "") -> Xid:
+    """The row of an SXid; of one without a row, an ERROR if the driver calls it fatal in `line`, else a WARNING."""
+    row = switch_catalogue().get(code) or _UNLISTED_OF_SWITCH.model_copy(update={"code": code})
+    return row.told_by(line)
+
+
+def _rows(kind: str) -> dict[int, Xid]:
+    table = shipped_table("muster_plugins.shared", f"{kind}s.toml")
+    return {row.code: row for row in _ROWS.validate_python(table[kind])}

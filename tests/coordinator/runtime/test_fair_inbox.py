@@ -1,0 +1,59 @@
+"""The queue of messages that wait to be decoded."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster_coordinator.runtime.fair_inbox import MOST_BYTES_AT_ONCE, MOST_BYTES_OF_A_NODE, FairInbox
+
+
+def filled(*said: tuple[str, str, int]) -> FairInbox[str]:
+    inbox = FairInbox[str]()
+    for node, message, size in said:
+        assert inbox.put(node, message, size)
+    return inbox
+
+
+def test_nodes_take_turns():
+    """A node with one message waits for at most one message of each other node."""
+    inbox = filled(*(("n1", f"a{n}", 1) for n in range(5)), ("n2", "b0", 1), ("n3", "c0", 1), ("n2", "b1", 1))
+    assert inbox.take(100) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
+    assert (len(inbox), inbox.bytes) == (0, 0)
+
+
+def test_a_batch_is_bounded_in_messages_and_bytes():
+    """The rest comes with the next batch, and no node loses its turn."""
+    inbox = filled(("n1", "a0", 1), ("n1", "a1", MOST_BYTES_AT_ONCE), ("n2", "b0", 1), ("n2", "b1", 1))
+    assert inbox.take(1) == ["a0"]
+    assert inbox.take(100) == ["b0", "a1"]
+    assert inbox.take(100) == ["b1"]
+    assert inbox.take(100) == []
+
+
+def test_the_queue_of_a_node_is_bounded_in_bytes():
+    """One message always fits, messages of other nodes do not count, and a batch makes room."""
+    inbox = filled(("n1", "a0", MOST_BYTES_OF_A_NODE + 1))
+    assert not inbox.put("n1", "a1", 1)
+    assert inbox.put("n2", "b0", MOST_BYTES_OF_A_NODE)
+    assert not inbox.put("n2", "b1", 1)
+    assert inbox.take(1) == ["a0"]
+    assert inbox.put("n1", "a2", 1)
+    assert inbox.bytes == MOST_BYTES_OF_A_NODE + 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1 << 20)) | st.integers(1, 5), max_size=60))
+def test_nothing_is_lost_or_overtaken(steps):
+    """Each node's messages come once and in order, and the bytes are counted correctly."""
+    inbox, put, taken = FairInbox[tuple[str, int, int]](), [], []
+    for number, step in enumerate(steps):
+        if isinstance(step, int):
+            taken += inbox.take(step)
+        elif inbox.put(step[0], (step[0], number, step[1]), step[1]):
+            put.append((step[0], number, step[1]))
+    assert inbox.bytes == sum(size for *_, size in put) - sum(size for *_, size in taken)
+    while rest := inbox.take(3):
+        taken += rest
+    assert sorted(taken) == sorted(put)
+    for node in "abc":
+        assert [message for message in taken if message[0] == node] == [
+            message for message in put if message[0] == node
+        ]

@@ -1,0 +1,431 @@
+import asyncio
+import contextlib
+import json
+import time
+
+import aiomqtt
+import pytest
+import structlog
+
+from muster.config import Settings
+from muster.model import Inventory, Run, Verdict
+from muster.mqtt import connection_options
+from muster.references import Reference
+from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
+from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
+from muster.wire.topics import FROM_NODE, NodeTopic, Topics
+from muster_coordinator.evidence.node_events import event_of
+from muster_coordinator.model.events import (
+    AgentMisbehaved,
+    GroupReplySeen,
+    InventorySeen,
+    PresenceSeen,
+    PublishReferences,
+    ReportSeen,
+    SendAck,
+    SendCommand,
+)
+from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.runtime.allowance import LIMITS
+from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.muting import FLOOD_MESSAGES
+
+TOPICS = Topics("default")
+NODES = ("n1", "n2", "n3")
+
+
+def client(url: str, **options) -> aiomqtt.Client:
+    return aiomqtt.Client(**connection_options(Settings().broker, url), **options)
+
+
+async def eventually(condition, deadline_s=20.0):
+    async with asyncio.timeout(deadline_s):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def linked(url: str):
+    """A link that has connected, and the list that its events go to."""
+    events = []
+
+    async def deliver(batch):
+        events.extend(batch)
+
+    async with linked_to(deliver, url) as link:
+        yield link, events
+
+
+@contextlib.asynccontextmanager
+async def linked_to(deliver, url: str):
+    """A link that has connected, and whose events are delivered there."""
+    async with running(deliver, url) as link:
+        await eventually(lambda: link.connected)
+        yield link
+
+
+@contextlib.asynccontextmanager
+async def running(deliver, url: str):
+    """A link that connects as soon as it may."""
+    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver, known=lambda: NODES)
+    task = asyncio.create_task(link.run())
+    try:
+        yield link
+    finally:
+        while not task.done():  # before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer
+            task.cancel()
+            await asyncio.wait([task], timeout=1)
+
+
+@pytest.fixture(params=["embedded", "mosquitto"])
+async def url(request):
+    if request.param == "mosquitto":
+        yield request.getfixturevalue("mosquitto").url
+    else:
+        async with embedded_broker("127.0.0.1:0") as url:
+            yield url
+
+
+def presence(node="n1") -> Presence:
+    return Presence(sent_at=1000.0, node=node, online=True)
+
+
+def report(node="n1", first=1, count=1) -> Report:
+    runs = tuple(
+        Run(id=f"{node}-{n}", node=node, check="gemm", verdict=Verdict.PASS, started_at=1.0, duration_s=1.0, seq=n)
+        for n in range(first, first + count)
+    )
+    return Report(sent_at=1000.0, node=node, stream="s", after=0, runs=runs)
+
+
+async def test_every_kind_of_message_becomes_its_event(url):
+    """Presence, inventory, report and group reply arrive as events with the message inside."""
+    at = 1000.0
+    messages = {
+        NodeTopic.PRESENCE: (presence(), PresenceSeen),
+        NodeTopic.INVENTORY: (InventoryReport(sent_at=at, node="n1", inventory=Inventory(), checks=()), InventorySeen),
+        NodeTopic.REPORT: (report(), ReportSeen),
+        NodeTopic.GROUP: (Finished(sent_at=at, node="n1", group="g", ranks=()), GroupReplySeen),
+    }
+    async with linked(url) as (link, events), client(url) as node:
+        for topic, (message, _) in messages.items():
+            await node.publish(TOPICS.node("n1", topic), encode(message), qos=1)
+        await eventually(lambda: len(events) == len(messages))
+        expected = [
+            ReportSeen(message, len(encode(message))) if isinstance(message, Report) else kind(message)
+            for message, kind in messages.values()
+        ]
+        assert sorted(events, key=repr) == sorted(expected, key=repr)
+        assert link.received == len(messages)
+
+
+async def test_what_was_retained_before_is_heard(url):
+    """Presence that was published while the coordinator was away arrives when it connects."""
+    async with client(url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
+    async with linked(url) as (_, events):
+        await eventually(lambda: [event.message.node for event in events] == ["n1"])
+
+
+REFUSED = {
+    "not JSON": (NodeTopic.REPORT, b"\xff\x00garbage", "malformed"),
+    "nothing": (NodeTopic.REPORT, b"", "malformed"),
+    "an array": (NodeTopic.GROUP, b"[]", "malformed"),
+    "missing fields": (NodeTopic.PRESENCE, b'{"schema": 1}', "malformed"),
+    "deep nesting": (NodeTopic.REPORT, b"[" * 100_000, "malformed"),
+    "another version": (NodeTopic.PRESENCE, b'{"schema": 2}', "unknown_version"),
+    "another node's name": (NodeTopic.PRESENCE, encode(presence("n2")), "wrong_node"),
+    "another node's runs": (NodeTopic.REPORT, encode(report("n2")), "wrong_node"),
+    "too much": (NodeTopic.REPORT, b" " * (MAX_MESSAGE_BYTES + 1), "oversized"),
+}
+
+
+async def test_bad_messages_are_counted_logged_once_and_dropped(mosquitto):
+    """Each kind is counted every time and logged the first time; good messages after them arrive."""
+    with structlog.testing.capture_logs() as logs:
+        async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
+            for topic, payload, _ in [*REFUSED.values(), *REFUSED.values()]:
+                await node.publish(TOPICS.node("n1", topic), payload, qos=1)
+            await node.publish(TOPICS.node("bad name!", NodeTopic.REPORT), b"{}", qos=1)
+            await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+            await eventually(lambda: events)
+    kinds = [kind for _, _, kind in REFUSED.values()]
+    expected = {kind: 2 * kinds.count(kind) for kind in set(kinds)}
+    expected["malformed"] += 1
+    assert dict(link.refused) == expected
+    told = [entry["kind"] for entry in logs if entry["event"] == "message_refused"]
+    assert sorted(told) == sorted(expected)
+
+
+async def test_a_cleared_retained_message_is_nothing(url):
+    """Somebody who clears what the broker kept of a node has said nothing about it."""
+    async with linked(url) as (link, events), client(url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.INVENTORY), b"", qos=1, retain=True)
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+        await eventually(lambda: events)
+        assert not link.refused
+
+
+def references(*bounds: float) -> PublishReferences:
+    rows = tuple(Reference(check="gemm", metric="tflops", fail_below=bound, source="test") for bound in bounds)
+    return PublishReferences(References(sent_at=1.0, rows=rows))
+
+
+async def kept_bounds(url: str) -> list[float | None]:
+    """The bounds of the references that the broker gives to whoever subscribes now."""
+    async with client(url) as node:
+        await node.subscribe(TOPICS.references, qos=1)
+        async with asyncio.timeout(20):
+            message = await anext(node.messages)
+        return [row.fail_below for row in decode(message.payload, REFERENCES).rows]
+
+
+async def test_the_broker_keeps_the_references_for_who_comes_later(url):
+    """Of several messages the last."""
+    async with linked(url) as (link, _):
+        link.send(references(1.0))
+        link.send(references(1.0, 2.0))
+        link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=1)))
+        async with client(url) as node:
+            await node.subscribe(TOPICS.references, qos=1)
+            async with asyncio.timeout(20):
+                async for message in node.messages:
+                    if len(decode(message.payload, REFERENCES).rows) == 2:
+                        break
+        assert await kept_bounds(url) == [1.0, 2.0]
+
+
+async def test_the_references_are_said_again_to_a_broker_that_has_lost_them(mosquitto):
+    """Also those that were set while it was away."""
+    async with linked(mosquitto.url) as (link, _):
+        link.send(references(1.0))
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        link.send(references(2.0))
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        assert await kept_bounds(mosquitto.url) == [2.0]
+
+
+async def test_acks_and_commands_reach_their_node_in_order(url):
+    """Each goes to its node's own topic, in the order in which they were sent."""
+    async with client(url) as node, linked(url) as (link, _):
+        await node.subscribe(TOPICS.node("n1", NodeTopic.ACK), qos=1)
+        await node.subscribe(TOPICS.node("n1", NodeTopic.COMMAND), qos=1)
+        for n in range(200):
+            link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=n)))
+            link.send(SendAck("n2", Ack(sent_at=1.0, stream="s", stored_through=n)))
+        link.send(SendCommand("n1", Start(sent_at=1.0, epoch=7, expires_at=2.0, group="g")))
+        through, orders = [], []
+        async with asyncio.timeout(20):
+            async for message in node.messages:
+                body = json.loads(message.payload)
+                if str(message.topic).endswith("/command"):
+                    orders.append(body["kind"])
+                    break
+                through.append(body["stored_through"])
+        assert through == list(range(200))
+        assert orders == ["start"]
+
+
+async def test_a_burst_arrives_completely(mosquitto):
+    """Thousands of reports of many nodes at once; those of each node come in order."""
+    nodes = [f"n{number}" for number in range(30)]
+    async with linked(mosquitto.url) as (_, events), client(mosquitto.url) as node:
+        for seq in range(1, 101):
+            sends = (
+                node.publish(TOPICS.node(name, NodeTopic.REPORT), encode(report(name, seq)), qos=1) for name in nodes
+            )
+            await asyncio.gather(*sends)
+        await eventually(lambda: len(events) >= 3000)
+        for name in nodes:
+            told = [event.message.runs[0].seq for event in events if event.message.node == name]
+            assert told == list(range(1, 101))
+
+
+async def test_a_node_that_floods_is_muted_and_others_are_not(mosquitto):
+    """The link drops what a node sends beyond its allowance, reports the node, and unsubscribes from its messages."""
+    async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as n1, client(mosquitto.url) as n2:
+
+        def senders(kind):
+            return [event.message.node for event in events if isinstance(event, kind)]
+
+        began = time.monotonic()
+        for start in range(0, 3000, 300):
+            await asyncio.gather(
+                *(n1.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1) for _ in range(300))
+            )
+            await n2.publish(TOPICS.node("n2", NodeTopic.REPORT), encode(report("n2", start + 1)), qos=1)
+        await eventually(lambda: link.muted == {"n1"})
+        await eventually(lambda: AgentMisbehaved("n1", Misconduct.FLOODING, NodeTopic.PRESENCE) in events)
+        await eventually(lambda: senders(ReportSeen).count("n2") == 10)
+        await eventually(lambda: link.refused["beyond_allowance"] >= FLOOD_MESSAGES)
+        # A node's messages come in order: its report comes after the presences that were admitted, and is not muted.
+        await n1.publish(TOPICS.node("n1", NodeTopic.REPORT), encode(report("n1")), qos=1)
+        await eventually(lambda: senders(ReportSeen).count("n1") == 1)
+        admitted, limit = senders(PresenceSeen).count("n1"), LIMITS[NodeTopic.PRESENCE].messages
+        assert admitted <= limit.burst + limit.per_s * (time.monotonic() - began)
+        await n1.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+        await n1.publish(TOPICS.node("n1", NodeTopic.REPORT), encode(report("n1", 2)), qos=1)
+        await n2.publish(TOPICS.node("n2", NodeTopic.PRESENCE), encode(presence("n2")), qos=1)
+        await eventually(lambda: "n2" in senders(PresenceSeen) and senders(ReportSeen).count("n1") == 2)
+        assert senders(PresenceSeen).count("n1") == admitted
+
+
+async def test_a_message_that_makes_decoding_fail_is_dropped(mosquitto, monkeypatch):
+    """It is logged and reported with its node, and the messages of other nodes arrive."""
+
+    def fail(topic, node, payload, *, kept):
+        if node == "n1":
+            raise RecursionError("a bug")
+        return event_of(topic, node, payload, kept=kept)
+
+    monkeypatch.setattr("muster_coordinator.runtime.link.event_of", fail)
+    async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
+        with structlog.testing.capture_logs() as logs:
+            for name in ("n1", "n1", "n2"):
+                await node.publish(TOPICS.node(name, NodeTopic.PRESENCE), encode(presence(name)), qos=1)
+            await eventually(lambda: len(events) == 2 and link.refused["failed"] == 2)
+        assert AgentMisbehaved("n1", Misconduct.FAILED, "RecursionError") in events
+        assert [event.message.node for event in events if isinstance(event, PresenceSeen)] == ["n2"]
+        assert [line["event"] for line in logs if line["log_level"] == "error"] == ["message_failed"]
+
+
+async def test_messages_that_no_agent_sends_are_reported_with_their_node(mosquitto):
+    """Malformed messages, and those in the name of another node; a newer version is no misconduct."""
+    async with linked(mosquitto.url) as (_, events), client(mosquitto.url) as node:
+        newer = encode(presence("n3")).replace(b'"schema":1', b'"schema":2')
+        for name, payload in (("n3", newer), ("n1", b"{}"), ("n2", encode(presence("n1")))):
+            await node.publish(TOPICS.node(name, NodeTopic.PRESENCE), payload, qos=1)
+        await eventually(lambda: len(events) == 2)
+        assert set(events) == {
+            AgentMisbehaved("n1", Misconduct.REFUSED, "malformed"),
+            AgentMisbehaved("n2", Misconduct.REFUSED, "wrong_node"),
+        }
+
+
+async def test_nothing_is_lost_while_the_coordinator_is_slow(url, monkeypatch):
+    """What it cannot take yet stays with the broker, such as what ten thousand nodes have said when it comes new."""
+    monkeypatch.setattr("muster_coordinator.runtime.inbox.MOST", 100)
+    taken, gate = [], asyncio.Event()
+
+    async def deliver(batch):
+        await gate.wait()
+        taken.extend(batch)
+
+    said = [f"n{number}" for number in range(1_000)]
+    async with client(url) as node, linked_to(deliver, url) as link:
+        for start in range(0, len(said), 500):
+            topics = ((TOPICS.node(name, NodeTopic.PRESENCE), name) for name in said[start : start + 500])
+            await asyncio.gather(*(node.publish(topic, encode(presence(name)), qos=1) for topic, name in topics))
+        assert link.received < 500
+        gate.set()
+        await eventually(lambda: len(taken) == len(said))
+    assert sorted(event.message.node for event in taken) == sorted(said)
+
+
+async def test_all_that_the_broker_has_kept_comes_in(url, monkeypatch):
+    """Also when it is more than may wait: it comes before the answer to the subscription."""
+    monkeypatch.setattr("muster_coordinator.runtime.inbox.MOST", 100)
+    said = [f"n{number}" for number in range(1_000)]
+    async with client(url) as node, client(url) as watcher:
+        await watcher.subscribe(TOPICS.node(said[-1], NodeTopic.PRESENCE))
+        for start in range(0, len(said), 500):
+            topics = ((TOPICS.node(name, NodeTopic.PRESENCE), name) for name in said[start : start + 500])
+            sends = (node.publish(topic, encode(presence(name)), qos=1, retain=True) for topic, name in topics)
+            await asyncio.gather(*sends)
+        await anext(aiter(watcher.messages))  # the embedded broker confirms what it has not kept yet
+        async with linked(url) as (_, events):
+            await eventually(lambda: len(events) >= len(said))
+    assert sorted(event.message.node for event in events) == sorted(said)
+
+
+async def said_by_coordinator(watcher: aiomqtt.Client):
+    async with asyncio.timeout(20):
+        message = await anext(aiter(watcher.messages))
+    return decode(message.payload, COORDINATOR)
+
+
+async def test_the_coordinator_says_who_leads_and_says_goodbye(url):
+    """The epoch and the API's address stand retained; a clean stop says offline."""
+    async with client(url) as watcher:
+        async with linked(url):
+            await watcher.subscribe(TOPICS.coordinator, qos=1)
+            said = await said_by_coordinator(watcher)
+            assert (said.online, said.epoch, said.url) == (True, 7, "http://127.0.0.1:1")
+        assert not (await said_by_coordinator(watcher)).online
+
+
+async def test_the_link_comes_back_after_the_broker(mosquitto):
+    """While the broker is away nothing can be sent; afterwards messages flow as before."""
+    async with linked(mosquitto.url) as (link, events):
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        link.send(SendAck("n1", Ack(sent_at=1.0, stream="s", stored_through=1)))
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        async with client(mosquitto.url) as node:
+            await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+            await eventually(lambda: events)
+
+
+async def test_what_the_receiver_raises_ends_the_link(mosquitto):
+    """A bug behind the link is not taken for a lost connection."""
+
+    async def deliver(_batch):
+        raise RuntimeError("a bug")
+
+    link = Link(Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES)
+    task = asyncio.create_task(link.run())
+    await eventually(lambda: link.connected)
+    async with client(mosquitto.url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
+    with pytest.raises(ExceptionGroup) as raised:
+        await asyncio.wait_for(task, 20)
+    assert raised.group_contains(RuntimeError, match="a bug")
+
+
+async def test_an_inventory_that_the_broker_has_kept_is_told_from_a_new_one(url):
+    """Whoever published it may be gone by now."""
+    topic = TOPICS.node("n1", NodeTopic.INVENTORY)
+    said = encode(InventoryReport(sent_at=1000.0, node="n1", inventory=Inventory(), checks=()))
+    async with client(url) as agent:
+        await agent.publish(topic, said, qos=1, retain=True)
+        async with linked(url) as (_, events):
+            await eventually(lambda: len(events) == 1)
+            await agent.publish(topic, said, qos=1, retain=True)
+            await eventually(lambda: len(events) == 2)
+    assert [event.kept for event in events] == [True, False]
+
+
+async def ignore(batch):
+    """Takes events, and does nothing about them."""
+
+
+async def refuse_subscriptions(reader, writer):
+    """The end of a broker that lets a client connect and subscribe to nothing, as its rights may say."""
+    connect, subscribe, connected, subscribed, refused = 0x10, 0x82, b"\x20\x02\x00\x00", 0x90, 0x80
+    with contextlib.suppress(asyncio.IncompleteReadError):
+        while True:
+            kind, size = await reader.readexactly(2)
+            if size >= 0x80:  # then another byte says how many times more
+                size += 0x80 * ((await reader.readexactly(1))[0] - 1)
+            body = await reader.readexactly(size)
+            if kind == connect:
+                writer.write(connected)
+            elif kind == subscribe:
+                codes = bytes([refused]) * body.count(b"muster/")
+                writer.write(bytes([subscribed, 2 + len(codes)]) + body[:2] + codes)
+    writer.close()
+
+
+async def test_who_may_not_subscribe_is_not_connected():
+    """It is said in the log, and the coordinator is not ready: nothing that nodes say would come in."""
+    server = await asyncio.start_server(refuse_subscriptions, "127.0.0.1", 0)
+    url = f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with structlog.testing.capture_logs() as logs:
+        async with server, running(ignore, url) as link:
+            await eventually(lambda: any(entry["event"] == "broker_connected" for entry in logs))
+            assert [entry["event"] for entry in logs].count("subscription_refused") == len(FROM_NODE)
+            assert not link.connected

@@ -1,0 +1,124 @@
+"""A database of an earlier muster is brought up to this one's schema with all that is in it."""
+
+import sqlite3
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import select
+
+from muster.config import Settings
+from muster.errors import Unavailable
+from muster.model import Run, ServiceState, Verdict
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import SaveGroup, SaveNode, SaveSweep, StoreRuns, Tell
+from muster_coordinator.model.nodes import NodeRecord, StoryEntry
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.store.database import open_database
+from muster_coordinator.store.store import Store
+from muster_coordinator.store.tables import METADATA, STORY
+
+START = 1_800_000_000.0
+RUN = Run(id="r1", node="n1", check="gemm", verdict=Verdict.PASS, started_at=START, duration_s=1.5, seq=1)
+NODE = NodeRecord(name="n1", online=False, first_seen=START, last_seen=START + 1, service=ServiceState.IN_SERVICE)
+GROUP = GroupRecord(id="s1-1", members=("n1", "n2"), state=GroupState.RUNNING, started_at=START)
+SWEEP = SweepRecord(
+    id="s1",
+    state=SweepState.RUNNING,
+    strategy="pairs",
+    check="gemm",
+    nodes=("n1", "n2"),
+    created_at=START,
+    rounds=(RoundRecord(number=1),),
+)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(data_dir=tmp_path / "data")
+
+
+async def test_the_migrations_make_the_tables_that_the_store_uses(settings):
+    """A database made by the migrations does not differ from the tables in the code."""
+    database = await open_database(settings)
+    async with database.engine.connect() as connection:
+        differences = await connection.run_sync(
+            lambda sync: compare_metadata(MigrationContext.configure(sync), METADATA)
+        )
+    await database.close()
+    assert differences == []
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
+async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revision):
+    """Its nodes and runs are what the coordinator starts from."""
+    store = await Store.open(settings)
+    await store.write([StoreRuns("n1", "s", 1, (RUN,)), SaveNode(NODE)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, revision)
+    await store.close()
+
+    again = await Store.open(settings)
+    saved = await again.saved()
+    await again.close()
+    assert (saved.nodes, saved.runs, saved.baselines) == ((NODE,), (RUN,), ())
+
+
+def downgrade(connection, revision):
+    config = Config()
+    config.set_main_option("script_location", "muster_coordinator.store:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.downgrade(config, revision)
+
+
+async def test_what_was_stored_before_there_was_a_quarantine_is_all_there(settings):
+    """Nodes with their runs, streams, sweeps with their groups, and stories, of which each entry keeps its time."""
+    entries = [
+        StoryEntry(id=f"e{at}", at=START + at / 1000, node="n1", kind="joined", text="") for at in (0, 1500, 700)
+    ]
+    store = await Store.open(settings)
+    runs = StoreRuns("n1", "s", 1, (RUN,))
+    await store.write([runs, SaveNode(NODE), SaveSweep(SWEEP), SaveGroup("s1", 1, GROUP), *map(Tell, entries)])
+    before = await store.saved()
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, "0004")
+    await store.close()
+
+    again = await Store.open(settings)
+    assert await again.saved() == before
+    assert (await again.story("n1", 10, None)).items == tuple(entries[::-1])
+    async with again.database.engine.connect() as connection:
+        dated = await connection.scalars(select(STORY.c.at).order_by(STORY.c.number))
+        assert dated.all() == pytest.approx([entry.at for entry in entries])
+    await again.close()
+
+
+async def test_nodes_that_were_there_before_there_was_a_quarantine_get_their_cases(settings):
+    """In the service state in which they were; nobody is told anything. What comes of it is stored like anything."""
+    store = await Store.open(settings)
+    await store.write([SaveNode(NODE)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, "0004")
+    await store.close()
+
+    again = await Store.open(settings)
+    fleet = Fleet(name="f", epoch=1)
+    begun = fleet.restore(await again.saved(), START + 10)
+    await again.write(begun)
+    await again.close()
+    assert [(case.node, case.state) for case in fleet.cases()] == [("n1", ServiceState.IN_SERVICE)]
+
+
+async def test_a_newer_schema_is_refused(settings):
+    """A database of a newer muster is left alone, and the message says what to do."""
+    store = await Store.open(settings)
+    await store.close()
+    path = settings.data_dir / "muster.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0005"):
+        await Store.open(settings)

@@ -1,0 +1,373 @@
+import contextlib
+import sqlite3
+import threading
+
+import pytest
+from sqlalchemy.engine.default import DefaultDialect
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.config import Settings, StoreSettings
+from muster.errors import Refused, SettingsError, Unavailable
+from muster.model import Finding, Run, ServiceState, Severity, Verdict
+from muster.references import Reference
+from muster_coordinator.model.events import (
+    EraseReference,
+    SaveGroup,
+    SaveNode,
+    SaveReference,
+    SaveSweep,
+    StoreRuns,
+    Tell,
+)
+from muster_coordinator.model.nodes import NodeRecord, StoryEntry
+from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.store import store as store_module
+from muster_coordinator.store import stored_sweeps
+from muster_coordinator.store.store import RunFilter, Store
+
+START = 1_800_000_000.0
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+async def store(settings):
+    store = await Store.open(settings)
+    yield store
+    await store.close()
+
+
+def make_run(seq: int, *, node="n1", check="gemm", verdict=Verdict.PASS, **values) -> Run:
+    at = START + seq
+    return Run(
+        id=f"{node}-{seq}", node=node, check=check, verdict=verdict, started_at=at, duration_s=1.5, seq=seq, **values
+    )
+
+
+def stored(*runs: Run, stream="s") -> StoreRuns:
+    return StoreRuns(runs[0].node, stream, runs[-1].seq, runs)
+
+
+def make_sweep(id: str, state=SweepState.RUNNING, at=START) -> SweepRecord:
+    return SweepRecord(id=id, state=state, strategy="pairs", check="gemm", nodes=("n1", "n2"), created_at=at)
+
+
+def make_node(name: str, last_seen: float) -> NodeRecord:
+    info = CheckInfo(
+        name="gemm",
+        summary="",
+        scope=Scope.NODE,
+        needs=Needs.NOTHING,
+        cadence_s=None,
+        timeout_s=1,
+        objective=None,
+        params={},
+    )
+    return NodeRecord(
+        name=name, online=True, first_seen=START, last_seen=last_seen, service=ServiceState.ACCEPTING, checks=(info,)
+    )
+
+
+async def every_run(store: Store, limit: int, **wanted) -> list[str]:
+    found, cursor = [], None
+    while True:
+        page = await store.runs(RunFilter(**wanted), limit, cursor)
+        assert len(page.items) <= limit
+        found += [run.id for run in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+async def test_what_was_written_comes_back_after_a_restart(settings):
+    """Nodes, streams, unfinished sweeps and runs are what the next coordinator starts from."""
+    store = await Store.open(settings)
+    finding = Finding(code="gemm.slow", summary="slow", severity=Severity.ERROR, evidence={"value": 1.5})
+    run = make_run(
+        1, verdict=Verdict.FAIL, findings=(finding,), metrics={"tflops": 3.0, "each": [1.0, None]}, group="g"
+    )
+    node = make_node("n1", START)
+    await store.write([stored(run), SaveNode(node), SaveSweep(make_sweep("a"))])
+    await store.close()
+
+    again = await Store.open(settings)
+    saved = await again.saved()
+    await again.close()
+    assert saved.nodes == (node,)
+    assert saved.runs == (run,)
+    assert saved.streams == {("n1", "s"): 1}
+    assert saved.sweeps == (make_sweep("a"),)
+
+
+def make_reference(number: int, **values) -> ReferenceRecord:
+    row = Reference(check="gemm", metric="tflops", fail_below=number, source="test", **values)
+    return ReferenceRecord(number=number, reference=row)
+
+
+async def test_references_come_back_in_the_order_of_their_numbers(store):
+    """With their conditions as they were; what was erased does not, also not when it was saved in the same batch."""
+    first, second = make_reference(2, when={"nodes": {"at_least": 2}, "gpu": ["a", True]}), make_reference(10)
+    await store.write([SaveReference(second), SaveReference(make_reference(5)), SaveReference(first)])
+    await store.write([EraseReference(5), SaveReference(make_reference(11)), EraseReference(11)])
+    assert (await store.saved()).references == (first, second)
+
+
+async def test_a_run_can_be_read_by_its_id(store):
+    """As it was stored; None for one that is not there."""
+    await store.write([stored(make_run(1), make_run(2))])
+    assert await store.run("n1-2") == make_run(2)
+    assert await store.run("n1-3") is None
+
+
+async def test_runs_are_in_their_place_although_the_clock_of_their_node_was_set(store):
+    """What was found while the clock was ahead is not what was found last; the run says what its node has reported."""
+    early, late = make_run(1, verdict=Verdict.FAIL), make_run(2)
+    ahead = early.model_copy(update={"started_at": early.started_at + 300})
+    await store.write([StoreRuns("n1", "s", 1, (ahead,), behind_s=-300.0), stored(late)])
+    assert (await store.saved()).runs == (ahead, late)
+    assert await every_run(store, 10) == [late.id, early.id]
+
+
+async def test_no_run_began_after_it_was_stored(store):
+    """Whatever its node says: it would stand before those of all others for ever, and never be old."""
+    ahead = make_run(1).model_copy(update={"started_at": 200_000_000_000.0})
+    later = make_run(2)
+    await store.write([StoreRuns("n1", "s", 1, (ahead,), at=later.started_at - 1), stored(later)])
+    assert await every_run(store, 10) == [later.id, ahead.id]
+
+
+async def test_only_the_last_runs_of_each_check_are_restored(store):
+    """Eight runs per node and check, oldest first; skipped runs and runs in groups push nothing out."""
+    await store.write([stored(*(make_run(seq) for seq in range(1, 11)))])
+    await store.write([stored(make_run(11, verdict=Verdict.SKIPPED), make_run(12, group="g"))])
+    await store.write([stored(make_run(13, check="nvml"))])
+    await store.write([stored(make_run(1, node="n2"))])
+    saved = await store.saved()
+    assert [run.id for run in saved.runs] == ["n2-1", *(f"n1-{seq}" for seq in (3, 4, 5, 6, 7, 8, 9, 10, 12, 13))]
+
+
+async def test_of_what_one_node_has_stored_only_so_much_is_restored(store, monkeypatch):
+    """The latest runs, as far as they fit; those of other nodes as ever."""
+    monkeypatch.setattr(store_module, "CHARACTERS_TO_RESTORE", 30_000)
+    large = [make_run(seq, check=f"c{seq}", facts={"text": "x" * 9_000}) for seq in range(1, 11)]
+    await store.write([stored(*large), stored(make_run(1, node="n2"))])
+    assert [run.id for run in (await store.saved()).runs] == ["n2-1", "n1-8", "n1-9", "n1-10"]
+
+
+async def test_ended_sweeps_are_not_restored(store):
+    """Only what still has to be ended or aborted is handed to the fleet."""
+    states = [SweepState.PLANNED, SweepState.RUNNING, SweepState.FINISHED, SweepState.ABORTED]
+    await store.write([SaveSweep(make_sweep(state.value, state, START + i)) for i, state in enumerate(states)])
+    assert [sweep.id for sweep in (await store.saved()).sweeps] == ["planned", "running"]
+
+
+async def test_a_run_is_stored_once(store):
+    """A run that comes again, by id or by number, leaves what is stored as it is and hurts nothing else."""
+    await store.write([stored(make_run(1))])
+    same_number = make_run(1).model_copy(update={"id": "other"})
+    same_id = make_run(1, verdict=Verdict.FAIL).model_copy(update={"seq": 7})
+    await store.write([stored(same_number), stored(same_id), stored(make_run(2))])
+    page = await store.runs(RunFilter(), 10, None)
+    assert [(run.id, run.verdict) for run in page.items] == [("n1-2", Verdict.PASS), ("n1-1", Verdict.PASS)]
+
+
+async def test_a_new_outbox_may_count_from_one_again(store):
+    """The same numbers in another stream are other runs."""
+    await store.write([stored(make_run(1))])
+    await store.write([stored(make_run(1).model_copy(update={"id": "second"}), stream="t")])
+    assert len((await store.runs(RunFilter(), 10, None)).items) == 2
+    assert (await store.saved()).streams == {("n1", "s"): 1, ("n1", "t"): 1}
+
+
+async def test_the_last_state_in_a_batch_wins(store):
+    """Records that are written over several times in one batch end as the last of them."""
+    await store.write([SaveNode(make_node("n1", START)), SaveNode(make_node("n1", START + 5))])
+    await store.write([SaveSweep(make_sweep("a")), SaveSweep(make_sweep("a", SweepState.FINISHED))])
+    await store.write([stored(make_run(1)), stored(make_run(2))])
+    saved = await store.saved()
+    assert saved.nodes[0].last_seen == START + 5
+    assert (await store.sweep("a")).state == SweepState.FINISHED
+    assert saved.streams == {("n1", "s"): 2}
+
+
+async def test_a_batch_is_written_as_a_whole_or_not_at_all(store):
+    """When one row cannot be written, none of its batch is."""
+    broken = make_run(2).model_copy(update={"duration_s": None})
+    with pytest.raises(Exception, match="duration_s"):
+        await store.write([stored(make_run(1)), SaveNode(make_node("n1", START)), stored(broken)])
+    assert (await store.runs(RunFilter(), 10, None)).items == ()
+    assert (await store.saved()).nodes == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({}, ["n1-5", "n1-4", "n1-3", "n2-2", "n1-1"]),
+        ({"node": "n2"}, ["n2-2"]),
+        ({"check": "nvml"}, ["n1-5", "n1-4"]),
+        ({"verdict": Verdict.FAIL}, ["n1-4", "n2-2"]),
+        ({"since": START + 4}, ["n1-5", "n1-4"]),
+        ({"node": "n1", "verdict": Verdict.FAIL, "since": START}, ["n1-4"]),
+        ({"node": "absent"}, []),
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 2, 5, 100])
+async def test_runs_are_filtered_and_paged(store, wanted, found, limit):
+    """Every page size gives the same runs in the same order, the latest first."""
+    await store.write([stored(make_run(1)), stored(make_run(2, node="n2", verdict=Verdict.FAIL)), stored(make_run(3))])
+    await store.write([stored(make_run(4, check="nvml", verdict=Verdict.FAIL), make_run(5, check="nvml"))])
+    assert await every_run(store, limit, **wanted) == found
+
+
+async def test_runs_that_started_together_are_paged_without_loss(store):
+    """The id decides between runs with the same start."""
+    await store.write([stored(*(make_run(seq).model_copy(update={"started_at": START}) for seq in range(1, 8)))])
+    assert sorted(await every_run(store, 3)) == [f"n1-{seq}" for seq in range(1, 8)]
+
+
+async def test_sweeps_are_listed_latest_first(store):
+    """Sweeps are paged as runs are."""
+    await store.write([SaveSweep(make_sweep(name, at=START + at)) for at, name in enumerate("abc")])
+    first = await store.sweeps(2, None)
+    assert [sweep.id for sweep in first.items] == ["c", "b"]
+    second = await store.sweeps(2, first.next_cursor)
+    assert [sweep.id for sweep in second.items] == ["a"]
+    assert second.next_cursor is None
+
+
+def make_round(groups: int) -> RoundRecord:
+    """A round of one moment, as all groups that are formed at once have it."""
+    records = (
+        GroupRecord(id=f"a-1.{number}", members=("n1", "n2"), state=GroupState.ENDED, started_at=START)
+        for number in range(1, groups + 1)
+    )
+    return RoundRecord(number=1, groups=tuple(records))
+
+
+async def test_groups_come_back_in_the_order_in_which_they_were_formed(store):
+    """The tenth of one moment after the ninth."""
+    stage = make_round(12)
+    outline = stage.model_copy(update={"groups": ()})
+    sweep = make_sweep("a").model_copy(update={"rounds": (outline,)})
+    await store.write([SaveSweep(sweep), *(SaveGroup("a", 1, group) for group in reversed(stage.groups))])
+    assert (await store.sweep("a")).rounds == (stage,)
+    assert (await store.saved()).sweeps[0].rounds == (stage,)
+
+
+async def test_the_coordinator_goes_on_while_a_sweep_is_read(store, monkeypatch):
+    """What thousands of nodes have reported takes seconds to be read."""
+    read, threads = stored_sweeps._read, []
+
+    def noted(*given):
+        threads.append(threading.get_ident())
+        return read(*given)
+
+    monkeypatch.setattr(stored_sweeps, "_read", noted)
+    await store.write([SaveSweep(make_sweep("a"))])
+    assert await store.sweep("a") == make_sweep("a")
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
+
+
+async def test_a_sweep_that_holds_its_groups_itself_keeps_them(store):
+    """As those do that were stored before groups had a table."""
+    sweep = make_sweep("a").model_copy(update={"rounds": (make_round(2),)})
+    await store.write([SaveSweep(sweep)])
+    assert await store.sweep("a") == sweep
+
+
+async def test_a_story_keeps_its_order(store):
+    """Steps that were told at the same instant stay in the order in which they were told."""
+    await store.write(
+        [
+            Tell(StoryEntry(id=f"{9 - n}", at=START, node="n1" if n else "n2", kind="health", text=str(n)))
+            for n in range(5)
+        ]
+    )
+    page = await store.story("n1", 3, None)
+    assert [entry.text for entry in page.items] == ["4", "3", "2"]
+    assert [entry.text for entry in (await store.story("n1", 3, page.next_cursor)).items] == ["1"]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "!!!", "bnVsbA", "WzFd", "WyJhIiwiYiJd", "W3RydWUsImEiXQ", "\xff"])
+async def test_a_cursor_that_is_none_is_refused(store, cursor):
+    """Anything but a cursor of the same list is refused."""
+    with pytest.raises(Refused, match="cursor"):
+        await store.runs(RunFilter(), 10, cursor)
+
+
+@pytest.mark.parametrize(("now", "later"), [(1000.7, 2000.0), (1000.0, 1000.0), (1000.0, 3.0)])
+async def test_epochs_rise_even_when_the_clock_goes_back(store, now, later):
+    """The first epoch is the clock's; the next is higher whatever the clock says."""
+    assert await store.next_epoch(now) == 1000
+    assert await store.next_epoch(later) == max(1001, int(later))
+
+
+async def test_a_second_coordinator_is_refused(store, settings):
+    """One SQLite file has one coordinator."""
+    with pytest.raises(Unavailable, match="another coordinator uses"):
+        await Store.open(settings)
+
+
+async def test_the_directory_is_made_for_its_owner_only(store, settings):
+    """Nobody else on the machine reads the database."""
+    assert settings.data_dir.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "message"),
+    [
+        ("nonsense", SettingsError, "store.url"),
+        ("oracle://host/db", SettingsError, "store.url"),
+        ("sqlite:////proc/none/muster.db", Unavailable, "cannot open the database /proc/none"),
+    ],
+)
+async def test_a_database_that_cannot_be_had_is_named(url, error, message):
+    """Wrong URLs are wrong settings; what cannot be opened is unavailable."""
+    with pytest.raises(error, match=message):
+        await Store.open(Settings(store=StoreSettings(url=url)))
+
+
+async def test_a_file_that_is_no_database_is_named(settings):
+    """Garbage in the place of the database is refused and left as it is."""
+    settings.data_dir.mkdir()
+    (settings.data_dir / "muster.db").write_bytes(b"garbage" * 1000)
+    with pytest.raises(Unavailable, match="not a database"):
+        await Store.open(settings)
+
+
+async def test_a_batch_is_one_commit(store, monkeypatch):
+    """A commit for each run would cost far more."""
+    commits = []
+    monkeypatch.setattr(DefaultDialect, "do_commit", lambda _, connection: commits.append(connection.commit()))
+    await store.write([stored(make_run(seq)) for seq in range(1, 101)])
+    assert len(commits) == 1
+
+
+async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):
+    """A directory in the place of the database is refused."""
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(Unavailable, match="cannot open the database"):
+        await Store.open(Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/taken")))
+
+
+async def test_a_database_that_cannot_be_written_is_told(store, settings):
+    """Readiness asks for a commit, not only for a connection."""
+    await store.check_writable()
+    with contextlib.closing(sqlite3.connect(settings.data_dir / "muster.db")) as connection:
+        connection.execute("DROP TABLE meta")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        await store.check_writable()
+
+
+async def test_a_database_in_memory_leaves_no_file(tmp_path, monkeypatch):
+    """Nothing is made in the current directory to lock."""
+    monkeypatch.chdir(tmp_path)
+    store = await Store.open(Settings(store=StoreSettings(url="sqlite:///:memory:")))
+    await store.check_writable()
+    await store.close()
+    assert not [*tmp_path.iterdir()]

@@ -1,0 +1,35 @@
+import pytest
+
+from muster.model import Verdict
+from muster_coordinator.views.sweeps.amounts import amounts_of
+
+
+def test_single_nodes_are_compared_with_single_nodes(bad_link):
+    """The unit is that of the metric by which groups are compared."""
+    amounts = amounts_of(bad_link)
+    first, second, *_ = bad_link.rounds
+    assert amounts.words(amounts.typical(first.groups[0])) == "10.1 GB/s"
+    assert amounts.words(amounts.typical(second.groups[0])) == "90.8 GB/s"
+
+
+def test_groups_that_failed_do_not_say_what_is_typical(group, sweep):
+    """Nor does one alone."""
+    failed = group("n1", "n2", at=1.0)
+    places = tuple(place.model_copy(update={"verdict": Verdict.FAIL}) for place in failed.places)
+    failed = failed.model_copy(update={"places": places})
+    assert amounts_of(sweep([failed, group("n3", "n4", at=10.0)])).together is None
+    assert amounts_of(sweep([failed, group("n3", "n4", at=10.0), group("n5", "n6", at=10.0)])).together == 10.0
+
+
+def test_who_is_slow_and_tried_often_does_not_say_what_is_typical(group, sweep):
+    """Its runs are told beside the same amount by which they were judged."""
+    slow = [group("n1", f"n{number}", at=1.0 + number / 100) for number in range(2, 8)]
+    well = [group("n2", "n3", at=10.0), group("n4", "n5", at=10.0), group("n6", "n7", at=10.0)]
+    assert amounts_of(sweep(well, *([it] for it in slow))).together == 10.0
+
+
+@pytest.mark.parametrize("metric", [None, "points"])
+def test_without_a_unit_amounts_are_told_as_they_are(group, sweep, metric):
+    """The unit stands at the end of a metric's name."""
+    amounts = amounts_of(sweep([group("n1", "n2", at=7.0)], metric=metric))
+    assert (amounts.words(7.0), amounts.words(None)) == ("7", "?")

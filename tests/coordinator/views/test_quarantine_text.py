@@ -1,0 +1,256 @@
+"""What people read about the quarantine: each reason in words, and no more than is true."""
+
+import re
+from typing import Any
+
+import pytest
+
+from muster.model import Action as Advice
+from muster.model import Health, ServiceState, Verdict
+from muster.transition import Effect, Mark, SchedulerNode, Transition
+from muster_coordinator.model.actions import Action, Outcome
+from muster_coordinator.model.case import Hold, Test, Trial
+from muster_coordinator.model.demand import Demand, Prospect
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.quarantine_events import (
+    Asked,
+    FreezeLifted,
+    HoldRequested,
+    MassEvent,
+    NodeForgotten,
+    ReleaseRequested,
+)
+from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
+from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
+from muster_coordinator.views.text import node_table
+
+AT = 1_800_000_000.0
+TIME = "2027-01-15T08:00:00.000Z"
+DEMAND = Demand(
+    row="slow",
+    codes=("gemm.slow", "gemm.spread"),
+    cause="gemm.slow",
+    action=Advice.INSPECT_HARDWARE,
+    urgency=45,
+    reason="It waits",
+)
+FOUND = "gemm.slow, gemm.spread (row slow)"
+ROUND = (Test(check="gemm", strict=True), Test(check="nvml"))
+
+
+def case(state=ServiceState.CORDONED, **known):
+    return CaseView(**{"node": "n1", "state": state, "since": AT, "rounds": 2, **known})
+
+
+def scheduled(mark=Mark.NONE, **known):
+    return {"views": {"slurm": SchedulerNode(node="n1", mark=mark, **known)}}
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"demand": DEMAND}, [FOUND]),
+        (
+            {"prospect": Prospect(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
+            [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
+        ),
+        (
+            {"demand": DEMAND.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
+            [f"{FOUND}; not proven before gemm has found it once more"],
+        ),
+        (
+            {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "the budget is used up"},
+            [FOUND, "it stays in service for now: the budget is used up"],
+        ),
+        (
+            {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "too many have it"},
+            [FOUND, "it is not taken out for now: too many have it"],
+        ),
+        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["ann holds it: a fan", FOUND]),
+        (
+            {"demand": DEMAND, **scheduled(Mark.FOREIGN, detail="bob: rma")},
+            ["somebody else keeps it out (slurm): bob: rma", FOUND],
+        ),
+        ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
+        ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
+        ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
+        (
+            {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
+            [f"silent since {TIME}", "it has left the fleet"],
+        ),
+        ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
+        ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
+        ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
+        (
+            {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
+            [FOUND, f"waits to be tested, from {TIME} on: it was away and is back"],
+        ),
+        (
+            {"back_at": AT, "demand": DEMAND},
+            [FOUND, f"it may be tested from {TIME} on, when nothing stands against it any more"],
+        ),
+        (
+            {"back_at": AT, "needs_person": "it was out 4 times"},
+            ["it stays out until somebody releases it: it was out 4 times"],
+        ),
+        ({"state": ServiceState.IN_SERVICE}, []),
+        (
+            {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED},
+            ["not every actor has let it in again"],
+        ),
+    ],
+)
+def test_why(known, said):
+    """Whoever has the last word comes first, then what the node has to go for, then what happens next."""
+    assert [*why(case(**known))] == said
+
+
+@pytest.mark.parametrize(
+    ("trial", "said"),
+    [
+        (Trial(begun=AT), "tests: 0 of 2 rounds passed"),
+        (Trial(begun=AT, waiting=ROUND, test="p1"), "tests: 0 of 2 rounds passed, gemm under way, then nvml"),
+        (Trial(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 of 2 rounds passed, nvml under way"),
+        (Trial(begun=AT, passed=1, next_at=AT), f"tests: 1 of 2 rounds passed, the next at {TIME}"),
+        (Trial(begun=AT, passed=3), "tests: 2 of 2 rounds passed"),
+        (
+            Trial(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
+            f"tests: 0 of 2 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
+        ),
+    ],
+)
+def test_progress_of_the_tests(trial, said):
+    """Which test is under way, which come then, and what the last round came to."""
+    assert [*why(case(ServiceState.PROBATION, trial=trial))] == [said]
+
+
+def test_a_dry_run_says_so_wherever_a_state_stands():
+    """In cases and in transitions, with what the actors would have done."""
+    would = Outcome(effect=Effect.WOULD, detail="would drain n1", at=AT, tries=1)
+    shown = case_table([case(dry_run=True, demand=DEMAND, outcomes={"slurm": would})]).splitlines()
+    assert "CORDONED (dry run)" in shown[1]
+    node = NodeView(
+        name="n1",
+        health=Health.FAILED,
+        service=ServiceState.CORDONED,
+        dry_run=True,
+        lost=False,
+        last_seen=AT,
+        devices=(),
+        findings=(),
+    )
+    assert "CORDONED (dry run)" in node_table([node])
+    transition = Transition(
+        id="t1",
+        node="n1",
+        before=ServiceState.IN_SERVICE,
+        after=ServiceState.CORDONED,
+        reason="bad\nin two lines",
+        at=AT,
+        dry_run=True,
+    )
+    (_, line, outcome) = decision_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
+    assert "IN_SERVICE to CORDONED (dry run)" in line
+    assert outcome == "    slurm: WOULD: would drain n1"
+
+
+def test_what_changes_no_state_is_no_move():
+    """A node that is HELD for another reason than before stays HELD."""
+    transition = Transition(
+        id="t1", node="n1", before=ServiceState.HELD, after=ServiceState.HELD, reason="no room", at=AT
+    )
+    (_, line) = decision_table([Action(transition=transition)]).splitlines()
+    assert re.split("  +", line) == [TIME, "n1", "stays HELD", "-", "no room"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "node", "what"),
+    [
+        (HoldRequested(node="n1", by="ann", reason="a fan"), "n1", "hold"),
+        (ReleaseRequested(node="n1", by="ann", reason="a fan"), "n1", "release"),
+        (ReleaseRequested(node="n1", by="ann", reason="a fan", untested=True), "n1", "release, untested"),
+        (FreezeLifted(by="ann", reason="a fan"), "-", "unfreeze"),
+        (NodeForgotten(node="n1", by="ann", reason="a fan"), "n1", "forget"),
+    ],
+)
+def test_what_people_have_asked_for_stands_in_the_history(request_, node, what):
+    """By the name of the command, with who and why; what is about all nodes names none."""
+    (_, line) = decision_table([Asked(id="r1", at=AT, request=request_)]).splitlines()
+    assert re.split("  +", line) == [TIME, node, what, "ann", "a fan"]
+
+
+def test_failures_are_seen_with_what_comes_next():
+    """How often it was tried, and when it is tried again."""
+    failed = Outcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
+    (_, _, line) = case_table([case(outcomes={"slurm": failed})]).splitlines()
+    assert line == f"    slurm: FAILED (tried 3 times): no such node; again at {TIME}"
+
+
+LEFT = Outcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
+TOLD = Outcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, only_tells=True)
+DONE = Outcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_shown"),
+    [
+        ({"outcomes": {"slurm": LEFT}}, True),
+        ({"outcomes": {"slurm": LEFT, "webhook": TOLD}}, True),
+        ({"outcomes": {"slurm": LEFT, "kubernetes": DONE}}, False),
+        ({"outcomes": {"slurm": LEFT}, "state": ServiceState.IN_SERVICE}, False),
+        ({"outcomes": {"slurm": LEFT}, "hold": Hold(by="ada", reason="mine", at=AT)}, False),
+    ],
+)
+def test_a_node_that_is_out_in_name_only_is_seen(known, is_shown):
+    """No scheduler has taken it out, for example because none knows it by that name."""
+    below = case_table([case(**known)]).splitlines()[2:]
+    assert below == (["    slurm: LEFT: Slurm has no node n1"] if is_shown else [])
+
+
+def view(mode="enforce", **known):
+    usual: dict[str, Any] = {
+        "nodes": 20,
+        "away": 2,
+        "limit": 4,
+        "per_minute": 6.0,
+        "held": (),
+        "frozen": (),
+        "domains": (),
+    }
+    return QuarantineView(mode=mode, **usual | known)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [("observe", "nothing is taken out"), ("dry-run", "no actor does anything"), ("enforce", "are taken out")],
+)
+def test_the_mode_is_told_as_it_is(mode, said):
+    """Nobody shall believe that nodes are taken out when none is."""
+    (line, *_) = budget_text(BudgetView(quarantine=view(mode), actors=())).splitlines()
+    assert line.startswith(f"mode: {mode}: ")
+    assert said in line
+
+
+def test_budget_tells_of_nodes_that_nobody_lets_in():
+    """By name; without any, nothing is said."""
+    told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
+    assert told.splitlines()[-1].startswith("kept out of work, and no agent reports from there: n7, n8; ")
+    assert "no agent" not in untold
+
+
+def test_budget_tells_what_keeps_nodes_in_service():
+    """Who waits, what is frozen, where a failure domain is nearly full, and which actor does not work."""
+    domains = tuple(
+        DomainView(name=name, nodes=8, away=away, limit=4) for name, away in (("r1", 4), ("r2", 3), ("r3", 2))
+    )
+    frozen = (MassEvent(cause="nvml.driver", nodes=12, since=AT),)
+    actors = (
+        ActorView(name="k8s", problem="no kubeconfig"),
+        ActorView(name="slurm", summary="cluster c", can_cordon=True),
+    )
+    text = budget_text(BudgetView(quarantine=view(held=("n7", "n8"), frozen=frozen, domains=domains), actors=actors))
+    assert "held: n7, n8" in text
+    assert f"frozen: no node is taken out, as 12 have nvml.driver since {TIME}" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("r")] == ["rate:", "r1", "r2"]
+    assert text.splitlines()[-2].split("  ")[-1].strip() == "no kubeconfig"
+    assert text.endswith("works: cluster c")
