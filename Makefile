@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # These judge what nodes that share this machine reach: they get the machine for themselves.
-ALONE := tests/docs/test_guides.py tests/local tests/network/test_slow_networks.py
+ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 

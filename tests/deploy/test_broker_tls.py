@@ -84,7 +84,7 @@ def test_the_guides_command_tells_certificates_that_newer_pythons_refuse(tmp_pat
     """Python 3.13 and newer refuse what `openssl verify -x509_strict` refuses; older ones accept it."""
     authority = make_ca(tmp_path, "authority", usage)
     certificate, _ = make_certificate(tmp_path, authority, "broker")
-    verify = ["openssl", "verify", "-x509_strict", "-CAfile", authority, certificate]
+    verify = ["openssl", "verify", "-x509_strict", "-CAfile", str(authority), str(certificate)]
     done = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)
     assert verdict in done.stdout + done.stderr
     assert (done.returncode == 0) is (verdict == "OK")
