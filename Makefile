@@ -1,39 +1,60 @@
-# Two commands matter: `make demo` shows what muster does, `make test` installs what the tests need and runs them all.
+# Three commands matter: `make demo` shows what muster does, `make test` installs what the tests need and runs them all,
+# `make quick` runs what needs nothing but Python.
 #
 #   PYTHON       the interpreter to build the environment with (3.11 or newer)
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side
+#   WORKERS      how many tests run side by side; one more than two cores, since fleets of processes mostly wait
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 2
+WORKERS ?= 3
+
+# Without byte code each of the hundreds of processes that the tests start compiles all of muster.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-# Agents and fleets of real processes have deadlines of a second or so. They mostly wait, so two run at a time, but
-# nothing else beside them.
-FLEETS := tests/agent tests/faults tests/hostile
 # These judge what nodes that share this machine reach: they get the machine for themselves.
-ALONE := tests/docs/test_guides.py tests/local tests/network/test_slow_networks.py
+ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
-.PHONY: demo test lint docs constraints clean
+# Tests that start no process, open no connection and never sleep; tests/pure.py sees to it.
+IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
+	cli config_command connections extras logs mqtt plugins secrecy systemd) \
+	$(addprefix tests/plugins/test_, collective collective_evidence collective_resent dcgm gemm gemm_corruption kernel_log \
+	kernel_log_source kubernetes memory nccl_tests nvml nvml_transitions nvml_watch programs reservation_file script \
+	script_actor simulated storage torch_device training training_ddp webhook webhook_guide webhook_signature))
+PURE := tests/test_architecture.py tests/agent/decide tests/simulation \
+	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
+	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py tests/plugins/test_*.py))
+
+.PHONY: demo test quick pure costs lint docs constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
 test: $(VENV)/.system-packages lint
 	failed=0; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(FLEETS) $(ALONE)) || failed=1; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(FLEETS) || failed=1; \
+	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(ALONE)) || failed=1; \
 	$(PYTEST) $(ALONE) || failed=1; \
 	exit $$failed
+
+quick: $(VENV)/.installed-for-tests
+	$(MAKE) --jobs 2 --output-sync lint pure
+
+pure: $(VENV)/.installed-for-tests
+	$(PYTEST) -p tests.pure $(SIDE_BY_SIDE) $(PURE)
+
+# What each directory, file and test costs in processor time: make costs COSTS=tests/agent
+COSTS ?= tests
+costs: $(VENV)/.system-packages
+	$(PYTEST) -p tests.costs --quiet $(SIDE_BY_SIDE) $(COSTS)
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .

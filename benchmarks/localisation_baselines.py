@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.localisation_fabric import lots_of
 
-from muster_coordinator.localize.probe import Probe
-from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.model.probes import GroupRun, Probe, RunOutcome
 
 UNLIMITED = 100
 """Rounds that neither needs; it ends a search that does not."""
@@ -18,9 +17,9 @@ SLOW_BELOW = 0.85
 """Of what is normal in the simulated fabric; faulty parts deliver at most 0.7, and noise is far smaller."""
 
 
-def is_bad(trial: Trial) -> bool:
+def is_bad(run: GroupRun) -> bool:
     """Whether a run crashed or was slow."""
-    return trial.outcome is Outcome.BAD or (trial.objective is not None and trial.objective < SLOW_BELOW)
+    return run.outcome is RunOutcome.BAD or (run.objective is not None and run.objective < SLOW_BELOW)
 
 
 @dataclass(frozen=True)
@@ -34,26 +33,26 @@ class RandomPairs:
     seed: str
     max_rounds: int = UNLIMITED
 
-    def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
+    def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """Pairs by lot at first; then everybody who has had no second pass, while partners that passed last."""
-        if not trials:
+        if not runs:
             lots = lots_of(self.seed)
             drawn = lots.sample(self.nodes, len(self.nodes))
             return [Probe(pair, "by lot") for pair in zip(drawn[::2], drawn[1::2], strict=False)]
-        passed = [node for trial in trials if not is_bad(trial) for node in trial.members]
-        settled = {*passed, *self.convicted(trials)}
+        passed = [node for run in runs if not is_bad(run) for node in run.members]
+        settled = {*passed, *self.convicted(runs)}
         waiting = [node for node in self.nodes if node not in settled]
         return [Probe(pair, "second pass") for pair in zip(waiting, dict.fromkeys(passed), strict=False)]
 
-    def convicted(self, trials: Sequence[Trial]) -> frozenset[str]:
+    def convicted(self, runs: Sequence[GroupRun]) -> frozenset[str]:
         """Whoever was bad with a partner that had passed before, and has never passed."""
         passed: set[str] = set()
         failed: set[str] = set()
-        for trial in trials:
-            if not is_bad(trial):
-                passed.update(trial.members)
-            elif passed.intersection(trial.members):
-                failed.update(trial.members)
+        for run in runs:
+            if not is_bad(run):
+                passed.update(run.members)
+            elif passed.intersection(run.members):
+                failed.update(run.members)
         return frozenset(failed - passed)
 
 
@@ -69,10 +68,10 @@ class Bisection:
     max_rounds: int = UNLIMITED
     _bad: dict[tuple[str, ...], bool] = field(default_factory=dict)
 
-    def next_groups(self, trials: Sequence[Trial], absent: frozenset[str]) -> list[Probe]:
+    def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The frontier of the bisection, and the confirmations for which there are partners."""
-        self._bad = {trial.members: is_bad(trial) for trial in trials}
-        convicted = self.convicted(trials)
+        self._bad = {run.members: is_bad(run) for run in runs}
+        convicted = self.convicted(runs)
         passed = self._passed()
         frontier = list(self._frontier(self.nodes))
         singles = [group[0] for group in frontier if len(group) == 1 and group[0] not in passed | convicted]
@@ -82,7 +81,7 @@ class Bisection:
         free = (node for node in partners if node not in busy)
         return groups + [Probe(pair, "confirmation") for pair in zip(singles, free, strict=False)]
 
-    def convicted(self, trials: Sequence[Trial]) -> frozenset[str]:
+    def convicted(self, runs: Sequence[GroupRun]) -> frozenset[str]:
         """The single nodes that failed their confirmation."""
         passed = self._passed()
         bad_pairs = (group for group, bad in self._bad.items() if bad and len(group) == 2)

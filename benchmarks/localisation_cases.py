@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from benchmarks.localisation_fabric import RAILS, Faults
 
-from muster_coordinator.localize.probe import Site
+from muster_coordinator.model.probes import Site
 
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.2)
 

@@ -10,8 +10,7 @@ import statistics
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from muster_coordinator.localize.probe import Probe, Site
-from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.model.probes import GroupRun, Probe, RunOutcome, Site
 
 RAILS = 8
 NODES_PER_RACK = 8
@@ -62,7 +61,7 @@ class Fabric:
         self._lots = lots
         self._runs = 0
 
-    def run(self, probe: Probe) -> Trial:
+    def run(self, probe: Probe) -> GroupRun:
         """What the group shows. A crash takes down all members and does not tell whose it was."""
         self._runs += 1
         base = min(self._of_node(node) for node in probe.members)
@@ -70,11 +69,13 @@ class Fabric:
             base = min(base, self._between(probe.members))
         rails = self._rails(probe.members) if len(probe.members) > 1 else [1.0]
         if base == 0 or min(rails) == 0:
-            return Trial(group=f"g{self._runs}", members=probe.members, outcome=Outcome.BAD, detail="the run crashed")
-        return Trial(
+            return GroupRun(
+                group=f"g{self._runs}", members=probe.members, outcome=RunOutcome.BAD, detail="the run crashed"
+            )
+        return GroupRun(
             group=f"g{self._runs}",
             members=probe.members,
-            outcome=Outcome.GOOD,
+            outcome=RunOutcome.GOOD,
             objective=self._noisy(min(base, *rails)),
             rails=tuple(self._noisy(min(base, rail) / RAILS) for rail in rails) if probe.by_rail else (),
         )

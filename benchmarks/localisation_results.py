@@ -40,7 +40,7 @@ def measured(task: Task) -> Score:
     method = METHODS[cell.method](sites, drawn, cell.passes)
     fabric = Fabric(sites, faults, cell.noise, lots_of(f"{drawn} {cell.method}"))
     played = play(method.policy, fabric)
-    return score(sites, played, method.answer(played.trials), faults)
+    return score(sites, played, method.answer(played.runs), faults)
 
 
 class Results:

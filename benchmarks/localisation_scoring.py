@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from benchmarks.localisation_fabric import Fabric, Faults
 
-from muster_coordinator.localize.culprit import Part
-from muster_coordinator.localize.probe import Policy, Probe, Site
-from muster_coordinator.localize.trial import Trial
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.strategies.strategy import RoundPlanner
+from muster_coordinator.model.probes import GroupRun, Probe, Site
 
 OF_NODE = frozenset((Part.NODE, Part.NODE_LINK, Part.RAIL))
 
@@ -38,7 +38,7 @@ class Played:
     """The rounds of a sweep, what they showed, and the most processor time that planning one took, in seconds."""
 
     rounds: list[list[Probe]]
-    trials: list[Trial]
+    runs: list[GroupRun]
     slowest_plan_s: float
 
 
@@ -82,17 +82,17 @@ def truth_of(faults: Faults) -> frozenset[Named]:
     )
 
 
-def play(policy: Policy, fabric: Fabric) -> Played:
+def play(policy: RoundPlanner, fabric: Fabric) -> Played:
     """Runs rounds as the policy wants them, until it wants no more or has had as many as it may."""
     played = Played([], [], 0.0)
     while len(played.rounds) < policy.max_rounds:
         began = time.process_time()
-        probes = policy.next_groups(played.trials, frozenset())
+        probes = policy.next_groups(played.runs, frozenset())
         played.slowest_plan_s = max(played.slowest_plan_s, time.process_time() - began)
         if not probes:
             break
         played.rounds.append(probes)
-        played.trials += [fabric.run(probe) for probe in probes]
+        played.runs += [fabric.run(probe) for probe in probes]
     return played
 
 

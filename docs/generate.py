@@ -12,6 +12,7 @@ from generator.api import api
 from generator.checks import checks
 from generator.diagrams import DIAGRAMS
 from generator.hooks import hooks
+from generator.house import house
 from generator.metrics import metrics
 from generator.policy import policy
 from generator.settings import settings
@@ -47,10 +48,12 @@ MANIFESTS: dict[str, Callable[[], str]] = {
 
 
 def architecture() -> str:
-    """docs/architecture.md with its diagrams drawn anew."""
+    """docs/architecture.md with its rooms and diagrams drawn anew."""
 
     def drawn(block: re.Match[str]) -> str:
-        return f"{block['begin']}\n```mermaid\n{DIAGRAMS[block['name']]()}\n```\n<!-- end -->"
+        name = block["name"]
+        text = house() if name == "house" else f"```mermaid\n{DIAGRAMS[name]()}\n```"
+        return f"{block['begin']}\n{text}\n<!-- end -->"
 
     text = ARCHITECTURE.read_text(encoding="utf-8")
     return re.sub(r"(?P<begin><!-- generated: (?P<name>\w+) -->).*?<!-- end -->", drawn, text, flags=re.DOTALL)

@@ -7,14 +7,15 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import brokers
+from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
 from xdist.scheduler import LoadScopeScheduling
 
@@ -41,9 +42,20 @@ def _unit_of(nodeid: str) -> str:
     return next((directory for directory in SHARED if file.startswith(directory)), file)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
 def pytest_collection_modifyitems(items):
-    """Runs the directories that share processes first."""
+    """Runs the directories that share processes first; marks the tests that measure in a process with torch."""
+    for item in items:
+        if "torch_child" in item.fixturenames:
+            item.add_marker(pytest.mark.torch)
     items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures that need torch themselves
+def pytest_runtest_setup(item):
+    """Skips what needs torch where there is none. CI installs torch, so there the test fails; see CONTRIBUTING.md."""
+    if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no torch: pip install 'gpu-muster[torch]'")
 
 
 def pytest_configure():
@@ -51,6 +63,11 @@ def pytest_configure():
     asyncio.set_event_loop(None)
     # A shell's background job ignores Ctrl-C, and so would every program that the tests start from there.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure():
+    for interpreter in started:
+        interpreter.end()
 
 
 @pytest.fixture(autouse=True)
@@ -65,14 +82,7 @@ def muster() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line in a process of its own: `muster("plugin", "list", env={...})`."""
 
     def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "muster", *arguments],
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return run_muster(*arguments, env={**os.environ, **(env or {})})
 
     return run
 

@@ -56,7 +56,7 @@ from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.sweeps.node_tests import NodeTests
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry
-from muster_coordinator.sweeps.run_orders import order_run
+from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
 
 

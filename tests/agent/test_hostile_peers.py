@@ -15,6 +15,8 @@ from muster.model import Measurement
 from muster_agent.decide.orders import Place
 from muster_plugins.checks.collective import check as collective
 
+pytestmark = pytest.mark.torch
+
 LIMIT_BYTES = 3 << 30
 """Memory limit of a rank; torch needs less than a third."""
 
@@ -24,7 +26,7 @@ INTRODUCTION = json.dumps(["n1", 0, "host", "cpu"]).encode()
 @pytest.fixture(scope="module", autouse=True)
 def torch_at_hand():
     """Loads torch once: children are forked from this process, and would take seconds to load it."""
-    pytest.importorskip("torch")
+    import torch  # noqa: F401, PLC0415
 
 
 @pytest.fixture
@@ -105,7 +107,9 @@ async def test_a_peer_that_sends_more_than_expected_makes_the_rank_fail(running,
         faulthandler.disable()  # pytest's, which would write to its output
         place = context.rendezvous()
         store = dist.TCPStore(  # type: ignore[attr-defined]
-            *(place.master_addr, place.master_port, 2, place.rank == 0), master_listen_fd=place.listen_fd
+            *(place.master_addr, place.master_port, 2, place.rank == 0),
+            master_listen_fd=place.listen_fd,
+            use_libuv=False,  # Debian's torch has none
         )
         dist.init_process_group("gloo", store=store, rank=place.rank, world_size=2)
         dist.all_reduce(torch.ones(peers_elements if place.rank == 0 else victims_elements))

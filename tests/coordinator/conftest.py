@@ -6,8 +6,6 @@ import http.client
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 import pytest
+from tests.muster_process import MusterProcess
 
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.config import Settings
@@ -59,14 +58,11 @@ class Coordinator:
     def start(self):
         """Starts it and waits until it is ready; keeps its ports over restarts."""
         self.log.clear()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "muster", "coordinator"],
-            env={**os.environ, **self.settings},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as stderr:
+            self.process = MusterProcess("coordinator", env={**os.environ, **self.settings}, stderr=stderr)
         ready = threading.Event()
-        threading.Thread(target=self._read, args=(self.process.stderr, ready), daemon=True).start()
+        threading.Thread(target=self._read, args=(os.fdopen(read, encoding="utf-8"), ready), daemon=True).start()
         assert ready.wait(30), self.log
         told = next((line for line in self.log if line.get("event") == "coordinator_ready"), None)
         assert told, self.log

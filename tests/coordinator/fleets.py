@@ -17,7 +17,7 @@ from muster_coordinator.model.events import (
     Tell,
 )
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import SaveTransition, SaveRecord
+from muster_coordinator.model.quarantine_events import SaveRecord, SaveTransition
 from muster_coordinator.model.sweep_records import SweepRequest
 
 

@@ -24,7 +24,7 @@ from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.newcomers import Newcomers
+from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.timetable import Timetable
 
 NODES = tuple(f"n{number}" for number in range(8))
@@ -194,8 +194,8 @@ def test_who_is_not_known_is_not_forgotten(story: Story) -> None:
 
 def test_the_sweep_over_new_nodes_does_without_it() -> None:
     """It was new itself, and no sweep had covered it yet."""
-    newcomers = Newcomers(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
-    story = Story(timetable=Timetable(newcomers=newcomers))
+    new_nodes = NewNodes(request=SweepRequest(check="collective"), gather_s=20.0, partners=1)
+    story = Story(timetable=Timetable(new_nodes=new_nodes))
     story.leave("n1")
     story.forget("n1")
     story.feed(Ticked())

@@ -309,6 +309,12 @@ def test_an_old_database_knows_the_service_states_only():
     assert drill.acts == []
 
 
+# Evidence of nodes whose clocks are off
+
+CLOCKS = pytest.mark.parametrize("ahead_s", [0.0, 300.0, 30 * 86_400.0, -300.0, -7200.0, -START])
+
+
+@CLOCKS
 def test_evidence_counts_whatever_the_clock_of_its_node_says(ahead_s):
     """A fatal finding takes its node out at once. It is dated by our clock, and the run stored as it was reported."""
     drill = Drill(rules()).start(*NODES)

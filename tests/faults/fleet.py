@@ -26,7 +26,7 @@ class Fleet:
     """Mosquitto, a coordinator and agents, each a real process; the agents run a check every `background_s`."""
 
     def __init__(
-        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 0.5
+        self, directory: Path, broker: Any, plugin: Path, *, nodes: Sequence[str] = NODES, background_s: float = 2.0
     ) -> None:
         self.broker = broker
         self._directory = directory

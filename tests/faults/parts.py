@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.muster_process import AnyProcess, start_muster
 from tests.waiting import wait_for
 
 from muster_coordinator.local import processes
@@ -35,13 +34,16 @@ def is_connected(process: psutil.Process) -> bool:
 class Part:
     """One program of the fleet, started as often as need be. Its log starts anew each time."""
 
+    imports: tuple[str, ...] = ()
+    """What its runs need not import any more."""
+
     def __init__(self, command: str, log: Path, settings: dict[str, Any], env: dict[str, str]) -> None:
         self.command = command
         self.settings = settings
         self.past: list[dict[str, Any]] = []
         self._log = log
         self._env = env
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: AnyProcess | None = None
 
     @property
     def pid(self) -> int:
@@ -56,8 +58,7 @@ class Part:
         self.past += self.log() if self._log.exists() else []
         env = processes.environment(self.settings | {"log": {"format": "json"}}) | self._env
         with self._log.open("wb") as log:
-            argv = [sys.executable, "-m", "muster", self.command]
-            self._process = subprocess.Popen(argv, env=env, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = start_muster(self.command, env=env, stderr=log, imports=self.imports)
 
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
         """What it has logged since it was started last, or those lines that are of one event."""

@@ -40,6 +40,7 @@ def held(fleet, tmp_path, eventually) -> Iterator[Held]:
     simulated = {"enabled": True, "devices": 1, "busy_file": str(busy)}
     plugins = {"disabled": ["nvml"], "simulated": simulated, "reservation_file": {"path": str(reserved)}}
     agent = fleet.agent(NODE, plugins=plugins, checks=NOTHING_ELSE)
+    eventually(lambda: not fleet.is_there(NODE), "the agent of the last test to be gone")
     agent.start()
     agent.logged("broker_connected")
     eventually(lambda: fleet.is_there(NODE), "the node to be there")

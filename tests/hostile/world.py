@@ -13,6 +13,7 @@ from tests.brokers import write_passwords
 from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
 from tests.faults.parts import Agent
+from tests.muster_process import TORCH
 from tests.waiting import wait_for
 
 from muster.model import Inventory
@@ -123,6 +124,7 @@ class World(Fleet):
             agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
             agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
             agent.settings["checks"]["memory"] = {"enabled": False}
+            agent.imports = TORCH
             self._log_in(agent, node)
 
     def attacker(self, account: str = HOSTILE, client_id: str = "") -> Attacker:

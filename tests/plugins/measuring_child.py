@@ -113,6 +113,8 @@ def run(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
         limit_memory(request["spare_bytes"])
     if request.get("strays") == meeting.rank:
         stray()
+    if meeting.rank in request.get("without_libuv", []):
+        lack_libuv()
     disturb(meeting.rank, **{kind: request[kind] for kind in ("corrupt", "late") if kind in request})
     try:
         plugins.contribute("muster_prepare_run", check=check, context=context)
@@ -159,6 +161,20 @@ def stray() -> None:
         return network
 
     torch.nn.parallel.DistributedDataParallel = strayed  # type: ignore[assignment,misc]  # this process ends with the run
+
+
+def lack_libuv() -> None:
+    """Has this rank's torch refuse libuv, as one does that is built without it, such as Debian's."""
+    import torch.distributed as dist  # noqa: PLC0415  only some tests need it
+
+    real = dist.TCPStore  # type: ignore[attr-defined]  # torch leaves it out of __all__
+
+    def store(*args: Any, **options: Any) -> Any:
+        if options.get("use_libuv", True):
+            raise RuntimeError("use_libuv was requested but PyTorch was build without libuv support")
+        return real(*args, **options)
+
+    setattr(dist, "TCPStore", store)  # noqa: B010  in this process only, which ends with the run
 
 
 def limit_memory(spare_bytes: int) -> None:

@@ -146,6 +146,14 @@ def test_ranks_exchange_every_element_and_agree_about_the_group(torch_child, cod
     assert sum(each["rounds"] for each in answers[0]["facts"]["arrived_last"]) >= 9
 
 
+@pytest.mark.parametrize("lacking", [[0], [1], [0, 1]])
+def test_ranks_meet_whether_their_torch_has_libuv_or_not(torch_child, lacking):
+    """Debian's torch has none; a group works as a whole, and when only rank 0 or only another rank has such a torch."""
+    params = {"size_bytes": 1 << 12, "iterations": 1}
+    answers = torch_child.ask("collective", {"node": "a"}, {"node": "b"}, params=params, without_libuv=lacking)
+    assert [answer["metrics"]["wrong_elements"] for answer in answers] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("collective", "blamed"),
     [

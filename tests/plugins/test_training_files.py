@@ -5,12 +5,15 @@ import os
 import pickle
 import sys
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from muster_plugins.checks.training.files import read_images
 from muster_plugins.checks.training.problems import Problem
+
+np = pytest.importorskip("numpy")
+
+from PIL import Image  # noqa: E402 (see above)
+
+from muster_plugins.checks.training.files import read_images  # noqa: E402 (see above)
 
 IMAGES = 13
 DICE = np.random.default_rng(7)
@@ -28,7 +31,7 @@ def cifar_pickle(label: bytes, classes: int) -> bytes:
     return written.replace(b"numpy._core", b"numpy.core")  # as Python 2 wrote it
 
 
-def cifar_binary(label_bytes: int, classes: int) -> bytes:
+def cifar_binary(label_bytes: int, classes: int):
     rows = DICE.integers(256, size=(IMAGES, label_bytes + 3072), dtype=np.uint8)
     rows[:, label_bytes - 1] = np.arange(IMAGES) % classes
     return rows.tobytes()

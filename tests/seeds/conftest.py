@@ -3,14 +3,13 @@
 import json
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.muster_process import TORCH, Recorded
 
 from muster.check import AnyCheck
 from muster.config import Config, Settings
@@ -49,14 +48,8 @@ class Started:
     def __init__(self, *arguments: str, settings: Json, environment: dict[str, str]) -> None:
         told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
         around = {"CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "muster", *arguments],
-            env=processes.environment(told) | around | environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        env = processes.environment(told) | around | environment
+        self._process = Recorded(*arguments, env=env, imports=TORCH)
 
     @property
     def runs(self) -> bool:
@@ -64,8 +57,8 @@ class Started:
 
     def ended(self) -> Ended:
         """What it comes to by itself."""
-        out, err = self._process.communicate(timeout=PATIENCE_S)
-        return Ended(self._process.returncode, out, err)
+        done = self._process.ended(PATIENCE_S)
+        return Ended(done.returncode, done.stdout, done.stderr)
 
     def terminated(self) -> Ended:
         """What it comes to when it is asked to end."""
@@ -73,8 +66,7 @@ class Started:
         return self.ended()
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+        self._process.drop()
 
 
 Start = Callable[..., Started]

@@ -13,36 +13,35 @@ from typing import Any
 
 from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
 
-from muster_coordinator.localize.adaptive import Adaptive
-from muster_coordinator.localize.culprit import Part
-from muster_coordinator.localize.culprits import Judgement
-from muster_coordinator.localize.probe import Abilities, Probe, Site
-from muster_coordinator.localize.trial import Outcome, Trial
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.strategies.adaptive import Adaptive
+from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
 
 Sites = dict[str, Site]
 
 IMPOSSIBLE = 1e29
 
-NOTHING: dict[str, Any] = {"outcome": Outcome.VOID, "objective": None}
-FAILED: dict[str, Any] = {"outcome": Outcome.BAD, "objective": None, "hard": True}
+NOTHING: dict[str, Any] = {"outcome": RunOutcome.VOID, "objective": None}
+FAILED: dict[str, Any] = {"outcome": RunOutcome.BAD, "objective": None, "hard": True}
 
 ALONE: dict[str, dict[str, Any]] = {
     "honest": {},
-    "impossible": {"outcome": Outcome.GOOD, "objective": IMPOSSIBLE},
-    "slow": {"outcome": Outcome.GOOD, "objective": 0.3},
+    "impossible": {"outcome": RunOutcome.GOOD, "objective": IMPOSSIBLE},
+    "slow": {"outcome": RunOutcome.GOOD, "objective": 0.3},
     "fail": FAILED,
     "nothing": NOTHING,
 }
 """What a liar reports of a run alone."""
 
 SPOILT: dict[str, dict[str, Any]] = {
-    "slow": {"outcome": Outcome.GOOD, "objective": 0.5},
+    "slow": {"outcome": RunOutcome.GOOD, "objective": 0.5},
     "fail": FAILED,
-    "echo": {"outcome": Outcome.BAD, "objective": None},
+    "echo": {"outcome": RunOutcome.BAD, "objective": None},
     "nothing": NOTHING,
-    "zero": {"outcome": Outcome.GOOD, "objective": 0.0},
-    "rails": {"outcome": Outcome.GOOD, "objective": 0.4, "rails": (1.0, 1.0, 0.01)},
-    "same host": {"outcome": Outcome.GOOD, "objective": 0.3, "on_one_host": True},
+    "zero": {"outcome": RunOutcome.GOOD, "objective": 0.0},
+    "rails": {"outcome": RunOutcome.GOOD, "objective": 0.4, "rails": (1.0, 1.0, 0.01)},
+    "same host": {"outcome": RunOutcome.GOOD, "objective": 0.3, "on_one_host": True},
 }
 """What becomes of a run with other nodes that a liar spoils."""
 
@@ -97,32 +96,32 @@ class LyingFabric(Fabric):
         self._liars = liars
         self._accused = 0
 
-    def run(self, probe: Probe) -> Trial:
+    def run(self, probe: Probe) -> GroupRun:
         """The true result of the group, or what its liars make of it."""
-        trial, lying = super().run(probe), self._liars.nodes.intersection(probe.members)
+        run, lying = super().run(probe), self._liars.nodes.intersection(probe.members)
         if not lying:
-            return trial
+            return run
         if lying.issuperset(probe.members):
-            return self._among_themselves(trial)
+            return self._among_themselves(run)
         self._accused += 1
         if not self._liars.decide_to_spoil(probe, self._accused):
-            return trial
+            return run
         for node in {*probe.members} - lying:
             self.hurt.setdefault(node, set()).update(lying)
-        return self._spoilt(trial, min(lying))
+        return self._spoilt(run, min(lying))
 
-    def _among_themselves(self, trial: Trial) -> Trial:
+    def _among_themselves(self, run: GroupRun) -> GroupRun:
         """They report any result, alone or for each other."""
-        told = self._liars.lots.choice([*ALONE]) if len(trial.members) == 1 else "impossible"
-        return replace(trial, **ALONE[told])
+        told = self._liars.lots.choice([*ALONE]) if len(run.members) == 1 else "impossible"
+        return replace(run, **ALONE[told])
 
-    def _spoilt(self, trial: Trial, liar: str) -> Trial:
+    def _spoilt(self, run: GroupRun, liar: str) -> GroupRun:
         lots = self._liars.lots
         style = lots.choice(TOGETHER) if self._liars.style == "any" else self._liars.style
         if style in SPOILT:
-            return replace(trial, **SPOILT[style])
-        by = {"crash": (liar,), "crash partner": (lots.choice(trial.others(liar)),), "crash all": trial.members}[style]
-        return replace(trial, **FAILED, rails=(), crashed=frozenset(by))
+            return replace(run, **SPOILT[style])
+        by = {"crash": (liar,), "crash partner": (lots.choice(run.others(liar)),), "crash all": run.members}[style]
+        return replace(run, **FAILED, rails=(), crashed=frozenset(by))
 
 
 Placed = Callable[[Sites, frozenset[str], str], Sites]
@@ -174,31 +173,31 @@ class Ended:
 
     liars: Liars
     fabric: LyingFabric
-    judgement: Judgement
+    diagnosis: Diagnosis
     rounds: int
 
     @property
     def accused(self) -> frozenset[str]:
         """The healthy nodes that are convicted."""
-        return self.judgement.failed - self.liars.nodes
+        return self.diagnosis.convicted - self.liars.nodes
 
     @property
     def fabric_accused(self) -> set[tuple[str, ...]]:
         """The healthy leaves, paths and links that are convicted; a link at whose ends a liar stands does not count."""
         return {
             culprit.of
-            for culprit in (*self.judgement.leaves.values(), *self.judgement.paths.values())
+            for culprit in (*self.diagnosis.leaves.convicted.values(), *self.diagnosis.paths.convicted.values())
             if culprit.part is not Part.LINK or self.liars.nodes.isdisjoint(culprit.of)
         }
 
     @property
     def suspected(self) -> set[str]:
         """The nodes that are convicted or inconclusive, or at the end of a convicted link."""
-        links = (culprit.of for culprit in self.judgement.paths.values() if culprit.part is Part.LINK)
+        links = (culprit.of for culprit in self.diagnosis.paths.convicted.values() if culprit.part is Part.LINK)
         return {
-            *self.judgement.failed,
-            *self.judgement.open,
-            *self.judgement.behind,
+            *self.diagnosis.convicted,
+            *self.diagnosis.inconclusive,
+            *self.diagnosis.leaves.behind,
             *(node for ends in links for node in ends),
         }
 
@@ -221,11 +220,11 @@ def sweep(
     liars = Liars(lying, strategy, lots, {victim} if strategy == "targeted" else set(), style)
     said = placed(true, lying, victim)
     slow = Faults(nodes=dict.fromkeys(lots.sample(honest, faults), 0.5))
-    adaptive = Adaptive(said, Abilities(alone=alone, by_rail=alone), seed=seed)
+    adaptive = Adaptive(said, CheckAbilities(alone=alone, by_rail=alone), seed=seed)
     fabric = LyingFabric(true, slow, liars, lots)
-    trials: list[Trial] = []
+    runs: list[GroupRun] = []
     rounds = 0
-    while rounds < adaptive.max_rounds and (probes := adaptive.next_groups(trials, frozenset())):
-        trials += [fabric.run(probe) for probe in probes]
+    while rounds < adaptive.max_rounds and (probes := adaptive.next_groups(runs, frozenset())):
+        runs += [fabric.run(probe) for probe in probes]
         rounds += 1
-    return Ended(liars, fabric, adaptive.judge(trials), rounds)
+    return Ended(liars, fabric, adaptive.diagnose(runs), rounds)

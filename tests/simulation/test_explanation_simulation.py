@@ -1,4 +1,4 @@
-"""What explanations say of the runs of simulated sweeps is what the judgement made of these runs."""
+"""What explanations say of the runs of simulated sweeps is what the diagnosis made of these runs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from muster.model import Topology
-from muster_coordinator.localize.evidence import Evidence
-from muster_coordinator.localize.probe import Site
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
-from muster_coordinator.sweeps.showing import trial_of
+from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.case_file import CaseFile
 from muster_coordinator.views.sweeps.explained import Standing
@@ -40,7 +40,7 @@ def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> Evidence
     groups = [group for stage in record.rounds for group in stage.groups]
     counting = [it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
     sites = {node: Site(node, places[node].rack, places[node].leaf) for node in record.nodes}
-    return Evidence(sites, tuple(map(trial_of, counting)))
+    return Evidence(sites, tuple(map(group_run_of, counting)))
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "pairs", "bisect"])
@@ -51,12 +51,12 @@ def test_runs_are_told_as_they_were_judged(simulate: Simulate, seed: int, strate
     record = ended(world, strategy)
     places = world.coordinator.fleet.places(record.nodes)
     evidence = evidence_of(record, places)
-    level = evidence.level_together
+    level = evidence.thresholds.together
     assert amounts_of(record).together == (None if level is None else level.typical)
     for node in record.nodes:
         runs, history = CaseFile(record, node, places).runs, evidence.histories[node]
-        assert [run.group.id for run in runs if node in run.charged] == [trial.group for trial in history.bad]
-        assert [run.group.id for run in runs if run.passed] == [trial.group for trial in history.good]
+        assert [run.group.id for run in runs if node in run.charged] == [run.group for run in history.bad]
+        assert [run.group.id for run in runs if run.passed] == [run.group for run in history.good]
         told = explain(record, node, places)
         assert (told.standing is Standing.CLEARED) == (node in record.cleared_nodes)
         if told.standing is Standing.CLEARED:

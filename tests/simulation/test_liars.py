@@ -61,5 +61,5 @@ def test_liars_hide_no_slow_node(seed: int, strategy: str) -> None:
     ended = sweep(f"{seed}", 128, strategy=strategy, style="any", placed=PLACES[0], faults=4)
     slow = set(ended.fabric.faults.nodes)
     assert slow <= ended.suspected
-    assert len(slow & ended.judgement.failed) >= 3
+    assert len(slow & ended.diagnosis.convicted) >= 3
     assert ended.accused <= slow

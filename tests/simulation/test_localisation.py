@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Device, Inventory, Topology
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.localize.adaptive import Adaptive
-from muster_coordinator.localize.culprit import Part
-from muster_coordinator.localize.probe import Abilities, Probe, Site
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.strategies.adaptive import Adaptive
 from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.probes import CheckAbilities, Probe, Site
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.inquiry import Inquiry
 from muster_coordinator.sweeps.planning import plan_sweep
+from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 COLLECTIVE = CheckInfo(
     name="collective",
@@ -58,7 +58,7 @@ def test_passes_cross_every_path(count: int, passes: int) -> None:
     played = play(strategy, fabric)
     assert len(played.rounds) == passes
     leaves = {site.leaf for site in sites.values()}
-    crossed = {frozenset(sites[node].leaf for node in trial.members) for trial in played.trials}
+    crossed = {frozenset(sites[node].leaf for node in run.members) for run in played.runs}
     assert crossed >= {frozenset(pair) for pair in itertools.combinations(leaves, 2)}
 
 
@@ -118,9 +118,9 @@ def test_faults_of_a_simulated_fabric_are_named_as_what_they_are(faults: Faults,
     sites = sites_of(60)
     strategy = Adaptive(sites, seed=str(seed))
     played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))))
-    judgement = strategy.judge(played.trials)
-    assert {name for culprit in judgement.culprits for name in culprit.of} == (named or set(faults.nodes))
-    assert judgement.open == ()
+    diagnosis = strategy.diagnose(played.runs)
+    assert {name for culprit in diagnosis.culprits for name in culprit.of} == (named or set(faults.nodes))
+    assert diagnosis.inconclusive == ()
 
 
 SHORT = "n5"
@@ -143,12 +143,12 @@ def test_a_node_that_is_short_of_devices_hides_no_fault(faults: Faults, expected
     sites = sites_of(64)
     nodes = {name: node_at(site, devices=7 if name == SHORT else 8) for name, site in sites.items()}
     plan = plan_sweep(SweepRequested(str(seed), SweepRequest(check="collective")), nodes, {})
-    strategy = Adaptive(Inquiry(plan).sites, plan.abilities, plan.id)
+    strategy = Adaptive(SweepEvidence(plan).sites, plan.abilities, plan.id)
     played = play(strategy, Fabric(sites, faults, 0.02, lots_of(str(seed))))
     assert not any(SHORT in probe.members for probes in played.rounds for probe in probes if probe.by_rail)
-    judgement = strategy.judge(played.trials)
-    assert {(culprit.part, *culprit.of, culprit.rails) for culprit in judgement.culprits} == expected
-    assert judgement.open == ()
+    diagnosis = strategy.diagnose(played.runs)
+    assert {(culprit.part, *culprit.of, culprit.rails) for culprit in diagnosis.culprits} == expected
+    assert diagnosis.inconclusive == ()
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,7 +163,7 @@ def test_no_healthy_node_is_convicted(count: int, noise: float, bad: set[int], s
     """Whatever is wrong with others and however noisy the fabric is."""
     sites, lots = sites_of(count), lots_of(str(seed))
     nodes = {f"n{number}": lots.choice([0.0, lots.uniform(0.1, 0.7)]) for number in bad if number < count}
-    strategy = Adaptive(sites, abilities=Abilities(alone=alone, by_rail=alone), seed=str(seed))
+    strategy = Adaptive(sites, abilities=CheckAbilities(alone=alone, by_rail=alone), seed=str(seed))
     played = play(strategy, Fabric(sites, Faults(nodes=nodes), noise, lots))
-    judgement = strategy.judge(played.trials)
-    assert judgement.failed <= nodes.keys()
+    diagnosis = strategy.diagnose(played.runs)
+    assert diagnosis.convicted <= nodes.keys()

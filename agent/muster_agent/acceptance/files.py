@@ -5,7 +5,6 @@ from pathlib import Path
 
 from muster.errors import Refused, Unavailable
 from muster_agent.acceptance.junit import junit
-from muster_agent.acceptance.page import page
 from muster_agent.acceptance.report import Report
 
 
@@ -24,6 +23,8 @@ def make_ready(directory: Path, name: str) -> None:
 
 def write(report: Report, directory: Path, name: str) -> list[str]:
     """Writes `name` with the endings .json, .xml and .html, each whole or not at all; gives their paths."""
+    from muster_agent.acceptance.page import page  # noqa: PLC0415 (`muster check list` works without jinja2)
+
     forms = {"json": report.model_dump_json(indent=2) + "\n", "xml": junit(report), "html": page(report)}
     return [str(_replaced(directory / f"{name}.{ending}", text)) for ending, text in forms.items()]
 

@@ -3,6 +3,7 @@
 from muster import config, logs
 from muster.commands.options import ConfigOption
 from muster.config import Config
+from muster.extras import require_extras
 from muster.plugins import collect_checks, load
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
@@ -10,6 +11,7 @@ from muster_agent.runs.plan_settings import make_plan
 
 def agent(config_file: ConfigOption = None) -> None:
     """Run the agent of this node until stopped."""
+    require_extras("agent", "agent")
     settings = config.load(config_file)
     logs.configure(settings.log, component="agent", node=settings.node)
     plugins = load(Config(settings))

@@ -16,6 +16,7 @@ from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
 from muster.errors import Unavailable
+from muster.extras import require_extras
 from muster.model import EXIT_CODES
 from muster.params import parse_params
 from muster.plugins import Plugins
@@ -90,6 +91,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Runs checks one after the other. Exits with 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN."""
+    require_extras("check run", "agent")
     settings = load_settings(config)
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})

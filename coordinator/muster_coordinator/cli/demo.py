@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from muster.commands.options import ConfigOption, load_settings
 from muster.errors import Refused
+from muster.extras import require_extras
 from muster.terminal import say
 from muster_coordinator.local.demo import Demo
 from muster_coordinator.local.demo_plan import plan
@@ -35,6 +36,7 @@ def demo(
 
     Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
     """
+    require_extras("demo", "agent", "coordinator", "torch")
     fleet = plan(nodes, with_faults=not no_faults)
     load_settings(config_file, {})  # what is wrong in it is told here rather than in the log of a part
     if json_file is not None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from muster.model import Run
 from muster.wire.messages import MOST_RUNS, Ack, Report
+from muster_coordinator.evidence.deduplication import take
 from muster_coordinator.evidence.health import MOST_CHECKS
-from muster_coordinator.evidence.intake import take
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry

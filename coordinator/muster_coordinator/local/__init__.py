@@ -1,1 +1,4 @@
-"""A fleet on one host: `muster demo` and `muster up`. Start with `demo.py` and `up.py`."""
+"""A fleet on one host: `muster demo` and `muster up`.
+
+Start with `demo.py` and `up.py`; `processes.py` starts and ends what both need.
+"""

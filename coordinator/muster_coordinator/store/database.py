@@ -1,5 +1,6 @@
 """Opens the database: finds it, locks it, brings its schema up to date."""
 
+import asyncio
 import fcntl
 import os
 from collections.abc import AsyncIterator
@@ -67,7 +68,7 @@ class Database:
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction; WriteFailed when the database refuses it."""
         try:
-            async with self.engine.begin() as connection:
+            async with _connected(self.engine) as connection, connection.begin():
                 yield connection
         except _OUR_MISTAKES:
             raise
@@ -78,7 +79,7 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection to read with; Unreadable when the database cannot be read."""
         try:
-            async with self.engine.connect() as connection:
+            async with _connected(self.engine) as connection:
                 yield connection
         except _OUR_MISTAKES:
             raise
@@ -89,6 +90,29 @@ class Database:
         await self.engine.dispose()
         if self._lock is not None:
             os.close(self._lock)
+
+
+@asynccontextmanager
+async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """A connection from the pool. Being cancelled interrupts neither its opening nor its closing.
+
+    The pool may have to open the file first, which aiosqlite does in a thread. A task that is cancelled meanwhile, such
+    as at the coordinator's end, would leave the file open: aiosqlite forgets what the thread gives it afterwards.
+    """
+    connection = engine.connect()
+    opening = asyncio.ensure_future(connection.start())
+    try:
+        await asyncio.shield(opening)
+        yield connection
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_closed(connection, opening)))
+
+
+async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConnection]) -> None:
+    """Closes the connection as soon as it is open, unless it could not be opened."""
+    await asyncio.wait((opening,))
+    if not opening.exception():
+        await connection.close()
 
 
 async def open_database(settings: Settings) -> Database:

@@ -1,5 +1,5 @@
 """The life of sweeps and of their groups, from a request to a verdict. Pure.
 
 Must not know the quarantine. Asks `localize` who is at fault and which groups to form.
-Start with `scheduler.py` (all sweeps), then `sweep.py` (one sweep) and `group.py` (one group, with its states).
+Start with `registry.py` (all sweeps), then `sweep.py` (one sweep) and `group.py` (one group, with its states).
 """

@@ -8,13 +8,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from muster.model import Data, Seconds, TotalSeconds
-from muster_coordinator.localize.probe import Policy
-from muster_coordinator.localize.strategy import Strategy
-from muster_coordinator.localize.trial import Outcome, Trial
-from muster_coordinator.sweeps.expense import Expense
+from muster_coordinator.localize.strategies.strategy import RoundPlanner, Strategy
+from muster_coordinator.model.probes import GroupRun, RunOutcome
+from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, formations
-from muster_coordinator.sweeps.inquiry import Inquiry
-from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.plan import SweepPlan
+from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_FORESEEN = 20_000
 """Groups after which nobody looks further ahead: to plan them takes a second, and a round robin could have millions."""
@@ -62,11 +61,11 @@ class Forecast(Data):
     warnings: tuple[str, ...] = ()
 
 
-def forecast(plan: Plan) -> Forecast:
+def forecast(plan: SweepPlan) -> Forecast:
     """What the sweep would do if it began now."""
-    policy = Inquiry(plan).policy
-    wanted = formations(policy.next_groups((), frozenset(plan.absent)))
-    rounds = _if_all_pass(plan, policy, wanted)
+    planner = SweepEvidence(plan).planner
+    wanted = formations(planner.next_groups((), frozenset(plan.absent)))
+    rounds = _if_all_pass(plan, planner, wanted)
     first = _cost(plan, rounds[:1])
     in_groups = {node for groups in rounds[:1] for group in groups for node in group.members}
     return Forecast(
@@ -80,38 +79,38 @@ def forecast(plan: Plan) -> Forecast:
         left_over=tuple(node for node in plan.nodes if node not in in_groups),
         first=first,
         least=_cost(plan, rounds),
-        most=_most(plan, policy, wanted, first),
+        most=_most(plan, planner, wanted, first),
         warnings=tuple(_warnings(plan, wanted, rounds)),
     )
 
 
-def _if_all_pass(plan: Plan, policy: Policy, wanted: list[Formation]) -> list[list[Formation]]:
+def _if_all_pass(plan: SweepPlan, planner: RoundPlanner, wanted: list[Formation]) -> list[list[Formation]]:
     """The rounds of a sweep in which every group passes, as far as they are foreseen."""
     rounds: list[list[Formation]] = []
-    trials: list[Trial] = []
-    expense = Expense(plan.task)
-    most = _most_rounds(plan, policy)
-    while len(rounds) < most and len(trials) < MOST_FORESEEN:
-        if not (groups := expense.affordable(wanted, plan.limits.node_s)):
+    runs: list[GroupRun] = []
+    cost = SweepCost(plan.task)
+    most = _most_rounds(plan, planner)
+    while len(rounds) < most and len(runs) < MOST_FORESEEN:
+        if not (groups := cost.affordable(wanted, plan.limits.node_s)):
             break
         rounds.append(groups)
-        expense.spent_node_s += _node_s(plan, groups)
-        trials += [_passing(group, f"{len(rounds)}.{number}") for number, group in enumerate(groups)]
-        wanted = formations(policy.next_groups(tuple(trials), frozenset(plan.absent)))
+        cost.spent_node_s += _node_s(plan, groups)
+        runs += [_passing(group, f"{len(rounds)}.{number}") for number, group in enumerate(groups)]
+        wanted = formations(planner.next_groups(tuple(runs), frozenset(plan.absent)))
     return rounds
 
 
-def _passing(group: Formation, id: str) -> Trial:
+def _passing(group: Formation, id: str) -> GroupRun:
     rails = (1.0,) if group.by_rail else ()
-    return Trial(group=id, members=group.members, outcome=Outcome.GOOD, objective=1.0, rails=rails)
+    return GroupRun(group=id, members=group.members, outcome=RunOutcome.GOOD, objective=1.0, rails=rails)
 
 
-def _groups(plan: Plan, groups: Sequence[Formation]) -> Iterator[ForecastGroup]:
+def _groups(plan: SweepPlan, groups: Sequence[Formation]) -> Iterator[ForecastGroup]:
     for group, wave in zip(groups, _waves(plan, groups), strict=True):
         yield ForecastGroup(members=group.members, reason=group.reason, by_rail=group.by_rail, wave=wave)
 
 
-def _waves(plan: Plan, groups: Iterable[Formation]) -> list[int]:
+def _waves(plan: SweepPlan, groups: Iterable[Formation]) -> list[int]:
     """The wave of each group, when all take equally long: a sweep forms them in order, as the limit leaves room."""
     most = plan.limits.nodes or math.inf
     waves: list[int] = []
@@ -127,17 +126,17 @@ def _waves(plan: Plan, groups: Iterable[Formation]) -> list[int]:
 # Costs
 
 
-def _cost(plan: Plan, rounds: Sequence[Sequence[Formation]]) -> Cost:
+def _cost(plan: SweepPlan, rounds: Sequence[Sequence[Formation]]) -> Cost:
     waves = sum(max(_waves(plan, groups), default=0) for groups in rounds)
     node_s = sum(_node_s(plan, groups) for groups in rounds)
     return Cost(rounds=len(rounds), node_s=node_s, duration_s=waves * plan.task.expected_s)
 
 
-def _most(plan: Plan, policy: Policy, wanted: Sequence[Formation], first: Cost) -> Cost:
+def _most(plan: SweepPlan, planner: RoundPlanner, wanted: Sequence[Formation], first: Cost) -> Cost:
     """Every round takes every node, and as long as the first."""
     if not first.rounds:
         return first
-    group_s, rounds = plan.task.expected_s, _most_rounds(plan, policy)
+    group_s, rounds = plan.task.expected_s, _most_rounds(plan, planner)
     waves = rounds * max(_waves(plan, wanted))
     most = Cost(rounds=rounds, node_s=rounds * len(plan.nodes) * group_s, duration_s=waves * group_s)
     return most if plan.limits.node_s is None else _within(plan.limits.node_s, most, first, group_s)
@@ -153,18 +152,18 @@ def _within(limit_node_s: float, most: Cost, first: Cost, group_s: float) -> Cos
     )
 
 
-def _most_rounds(plan: Plan, policy: Policy) -> int:
-    return min(policy.max_rounds, plan.limits.rounds or policy.max_rounds)
+def _most_rounds(plan: SweepPlan, planner: RoundPlanner) -> int:
+    return min(planner.max_rounds, plan.limits.rounds or planner.max_rounds)
 
 
-def _node_s(plan: Plan, groups: Iterable[Formation]) -> float:
+def _node_s(plan: SweepPlan, groups: Iterable[Formation]) -> float:
     return sum(len(group.members) for group in groups) * plan.task.expected_s
 
 
 # Warnings
 
 
-def _warnings(plan: Plan, wanted: Sequence[Formation], rounds: Sequence[Sequence[Formation]]) -> Iterator[str]:
+def _warnings(plan: SweepPlan, wanted: Sequence[Formation], rounds: Sequence[Sequence[Formation]]) -> Iterator[str]:
     yield "a node that is at work now, or then, declines and is left out: nobody knows before it is asked"
     if plan.strategy in DRAWN_BY_LOT:
         yield "who meets whom is drawn by lot when a sweep begins: its groups will be others of the same kind"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from muster_coordinator.localize.probe import Probe
+from muster_coordinator.model.probes import Probe, Site
 from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.member import UNREACHABLE
 
@@ -59,3 +59,13 @@ def without(formation: Formation, missing: Mapping[str, str], spares: Spares) ->
     lost = ", ".join(f"{node} ({reason})" for node, reason in missing.items())
     found = [f"{spare} stands in for {node}" for node, spare in stand_ins.items() if spare is not None]
     return replace(formation, members=members, reason="; ".join((f"without {lost}", *found)))
+
+
+def nearest_spare(node: str, idle: Iterable[str], sites: Mapping[str, Site]) -> str | None:
+    """The first of the idle nodes at the same leaf, otherwise in the same rack; None if there is none.
+
+    Nodes whose places are unknown count as one place.
+    """
+    here = sites[node]
+    near = [other for other in idle if sites[other].rack == here.rack]
+    return next((other for other in near if sites[other].leaf == here.leaf), near[0] if near else None)

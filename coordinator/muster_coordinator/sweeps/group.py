@@ -31,7 +31,6 @@ from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prep
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Order, Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
-from muster_coordinator.sweeps.address import is_own_host
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
     LOST,
@@ -40,6 +39,7 @@ from muster_coordinator.sweeps.member import (
     UNREACHABLE,
     Member,
     gravest,
+    is_own_host,
     verdict_of,
 )
 

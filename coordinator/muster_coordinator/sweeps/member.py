@@ -11,6 +11,7 @@ with the gravest kind of fault are blamed. From the gravest to the least:
 6. The member only saw its peers fail, or said nothing more.
 """
 
+import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -205,3 +206,14 @@ def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verd
     said = [verdict for verdict in members if verdict is not None]
     not_all_could = ending is not Ending.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
     return worst([*said, Verdict.UNKNOWN] if not_all_could else said)
+
+
+def is_own_host(address: str | None) -> bool:
+    """Whether every host reaches itself at this address: 127.0.0.1, ::1, 0.0.0.0, localhost or none."""
+    if not address or address.lower() == "localhost":
+        return True
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return parsed.is_loopback or parsed.is_unspecified

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
+from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.group import Task
 
-NO_ABILITIES = Abilities(alone=False, by_rail=False)
+NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SweepPlan:
     """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
 
     Nodes that were meant but cannot take part are `absent`, each with the reason. `most_ranks` is the highest number of
@@ -40,6 +41,6 @@ class Plan:
     sites: tuple[Site, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     most_ranks: Mapping[str, int] = field(default_factory=dict)
-    abilities: Abilities = NO_ABILITIES
+    abilities: CheckAbilities = NO_ABILITIES
     limits: Limits = field(default_factory=Limits)
     priority: int = 0

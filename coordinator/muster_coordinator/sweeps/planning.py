@@ -12,12 +12,13 @@ from muster.model import Topology, format_instant
 from muster.params_schema import require_fit
 from muster_coordinator.evidence.definitions import are_alike, different, usual_check
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
-from muster_coordinator.sweeps.plan import Limits, Plan
+from muster_coordinator.sweeps.plan import Limits, SweepPlan
 from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
@@ -32,7 +33,7 @@ USUAL_RUN_S = 15.0
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> Plan:
+def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> SweepPlan:
     """The sweep that is asked for; `declared` says where the topology file places nodes."""
     request = event.request
     check_limits(request)
@@ -60,7 +61,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
     return _plan(event, check, strategy, members, absent | others)
 
 
-def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> Plan:
+def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> SweepPlan:
     """The plan of a sweep that an earlier coordinator began, with the nodes as they are now."""
     request = record.asked or SweepRequest(check=record.check, params=record.params)
     members = [known(name, nodes) for name in record.nodes]
@@ -82,11 +83,11 @@ def _different_nodes(check: CheckInfo, nodes: Iterable[Node]) -> dict[str, str]:
 
 def _plan(
     event: SweepRequested, check: CheckInfo, strategy: Strategy, members: list[Node], absent: Mapping[str, str]
-) -> Plan:
+) -> SweepPlan:
     request = event.request
     abilities = _abilities(members, by_rail=check.by_rail is not None)
     group_s = expected_s(check)
-    return Plan(
+    return SweepPlan(
         id=event.sweep,
         asked=request,
         origin=event.origin,
@@ -118,13 +119,13 @@ def expected_s(check: CheckInfo) -> float:
     return START_UP_S + (USUAL_RUN_S if check.cost_s is None else check.cost_s)
 
 
-def _abilities(members: Iterable[Node], *, by_rail: bool) -> Abilities:
+def _abilities(members: Iterable[Node], *, by_rail: bool) -> CheckAbilities:
     """A node alone has something to exchange with, and a rail to be told from others, if it has several devices.
 
     What most nodes have counts: one that is short of devices shall not take this from the others.
     """
     usual = statistics.mode(len(node.inventory.devices) for node in members)
-    return Abilities(alone=usual > 1, by_rail=by_rail and usual > 1)
+    return CheckAbilities(alone=usual > 1, by_rail=by_rail and usual > 1)
 
 
 def _strategy(request: SweepRequest, check: CheckInfo) -> Strategy:
@@ -138,7 +139,7 @@ def least_nodes(strategy: Strategy) -> int:
     return 1 if strategy is Strategy.SINGLE else 2
 
 
-def _pairing(request: SweepRequest, strategy: Strategy, abilities: Abilities) -> Pairing:
+def _pairing(request: SweepRequest, strategy: Strategy, abilities: CheckAbilities) -> Pairing:
     if request.pairing is None:
         return Pairing.RANDOM
     if strategy is not Strategy.PAIRS:

@@ -1,4 +1,4 @@
-"""Whether a request can be carried out as it was put. Refused says why not and what would be valid."""
+"""Whether a request can be carried out as it was put, and the order for a run. Refused says what would be valid."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,12 @@ from muster.check import Scope
 from muster.errors import Refused, unknown
 from muster.model import format_instant
 from muster.params_schema import require_fit
+from muster.wire.messages import RunCheck
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.localize.strategy import Strategy
-from muster_coordinator.model.events import RunRequested
+from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.localize.strategies.strategy import Strategy
+from muster_coordinator.model.events import Command, RunRequested
+from muster_coordinator.model.orders import RUN_TTL_S, Orders
 from muster_coordinator.model.sweep_records import SweepRequest
 
 
@@ -22,6 +25,14 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
     if check.scope is Scope.GROUP:
         raise Refused(f"check {check.name!r} is run by groups: start a sweep, with strategy single for one node alone")
     require_fit(check.name, check.params, request.params)
+
+
+def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: float) -> list[Command]:
+    """The order for a run that is asked for; Refused when node, check or parameters are not valid."""
+    check_run(event, registry.nodes)
+    content = {"run": event.run, "check": event.check, "params": event.params}
+    order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
+    return [registry.story.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
 
 
 def check_limits(request: SweepRequest) -> None:

@@ -1,8 +1,8 @@
 """One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
 
 Its strategy says which groups would tell most. They wait until their nodes are free and the sweep's limits leave room
-for them. A round is over when all its groups have ended; what they showed is then judged, and the judgement is the
-sweep's until the next round is over.
+for them. A round is over when all its groups have ended; what they showed is then diagnosed, and the diagnosis holds
+until the next round is over.
 
 A group that could not be formed waits to be formed again: once with another member as rank 0 if nobody could reach the
 first, otherwise without the members that were to blame, for which spares from the same domain stand in if there are
@@ -15,18 +15,16 @@ from functools import partial
 from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.sweeps.expense import Expense
-from muster_coordinator.sweeps.formation import Formation, form_again, without
+from muster_coordinator.sweeps.conclusion import learned, notes, verdict_of_sweep
+from muster_coordinator.sweeps.cost import SweepCost
+from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
-from muster_coordinator.sweeps.inquiry import Inquiry
-from muster_coordinator.sweeps.learning import learned
-from muster_coordinator.sweeps.ledger import Ledger
 from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.outcome import notes, verdict_of_sweep
-from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.round import Round
-from muster_coordinator.sweeps.spares import nearest
+from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 from muster_coordinator.topology.learned import Pair
 
 MOST_INVITED = 400
@@ -39,7 +37,7 @@ SAVE_EVERY_S = 1.0
 class Sweep:
     """A sweep from its first round to its verdict."""
 
-    def __init__(self, plan: Plan, orders: Orders, occupancy: Occupancy, now: float) -> None:
+    def __init__(self, plan: SweepPlan, orders: Orders, occupancy: Occupancy, now: float) -> None:
         self.plan = plan
         self.state = SweepState.PLANNED
         self.groups = 0
@@ -49,10 +47,10 @@ class Sweep:
         self._waiting_saved = 0
         self._ended_at: float | None = None
         self._reason: str | None = None
-        self._inquiry = Inquiry(plan)
-        self._ruling = self._inquiry.rule()
-        self._expense = Expense(plan.task)
-        self._ledger = Ledger()
+        self._evidence = SweepEvidence(plan)
+        self._report = self._evidence.report()
+        self._cost = SweepCost(plan.task)
+        self._log = RoundLog()
         self._rounds = 0  # that were run in full
         self._round: Round | None = None
 
@@ -78,20 +76,20 @@ class Sweep:
 
     def concerns(self, node: str) -> bool:
         """Whether a node takes part."""
-        return node in self._inquiry.sites
+        return node in self._evidence.sites
 
     def take_up(self, record: SweepRecord) -> None:
         """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
-        self._inquiry.take_up(record)
+        self._evidence.resume(record)
         for stage in record.rounds:
-            self._ledger.take_up(stage)
+            self._log.resume(stage)
             self._rounds += _was_run_in_full(stage)
             self.groups += len(stage.groups)
             for group in stage.groups:
-                self._expense.add(group)
-        self._ruling = self._inquiry.rule()
-        self._ledger.note_slow(self._ruling.why_slow)
+                self._cost.add(group)
+        self._report = self._evidence.report()
+        self._log.note_slow(self._report.why_slow)
 
     def begin(self, now: float) -> list[Command]:
         """Plans the first round, or after an interruption the next one."""
@@ -138,18 +136,18 @@ class Sweep:
                 self._judge()
                 self._end(SweepState.ABORTED, reason, now)
         at_boundary = self._advance(now)
-        due = self._is_stale(now) and (self._ledger.has_changed or self._waiting != self._waiting_saved)
+        due = self._is_stale(now) and (self._log.has_changed or self._waiting != self._waiting_saved)
         return [*commands, *(self._save(now) if at_boundary or due else ())]
 
     def record(self) -> SweepRecord:
         """The sweep as it stands, with all its groups."""
-        return self._ledger.complete(self.summary())
+        return self._log.complete(self.summary())
 
     def summary(self) -> SweepRecord:
         """The sweep as it stands, without its groups."""
-        ruling, absent = self._ruling, self._inquiry.absent
-        failed = {found.node for found in ruling.failed_nodes}
-        unsettled = [node for node in ruling.open if node in absent or self.is_over]
+        report, absent = self._report, self._evidence.absent
+        failed = {found.node for found in report.failed_nodes}
+        inconclusive = [node for node in report.inconclusive if node in absent or self.is_over]
         return SweepRecord(
             id=self.plan.id,
             state=self.state,
@@ -160,25 +158,25 @@ class Sweep:
             nodes=self.plan.nodes,
             asked=self.plan.asked,
             origin=self.plan.origin,
-            verdict=verdict_of_sweep(self.state, ruling, unsettled),
-            rounds=self._ledger.outline(waiting=self._waiting),
-            suspects=ruling.suspects,
-            failed_nodes=ruling.failed_nodes,
-            failed_links=ruling.failed_links,
-            failed_fabric=ruling.failed_fabric,
-            cleared_nodes=tuple(node for node in self.plan.nodes if node in ruling.cleared and node not in failed),
-            inconclusive=tuple(unsettled),
+            verdict=verdict_of_sweep(self.state, report, inconclusive),
+            rounds=self._log.outline(waiting=self._waiting),
+            suspects=report.suspects,
+            failed_nodes=report.failed_nodes,
+            failed_links=report.failed_links,
+            failed_fabric=report.failed_fabric,
+            cleared_nodes=tuple(node for node in self.plan.nodes if node in report.cleared and node not in failed),
+            inconclusive=tuple(inconclusive),
             absent=dict(absent),
-            spent_node_s=self._expense.spent_node_s,
+            spent_node_s=self._cost.spent_node_s,
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
-            notes=notes(unsettled, self._inquiry, ruling, self._ledger, ended_early=self._reason is not None),
+            notes=notes(inconclusive, self._evidence, report, self._log, ended_early=self._reason is not None),
         )
 
     def pairs(self) -> list[Pair]:
         """What pairs of nodes have reached together."""
-        return self._inquiry.pairs()
+        return self._evidence.measured_pairs()
 
     # Rounds
 
@@ -194,14 +192,14 @@ class Sweep:
         """Closes the round with what its groups have shown."""
         self._round = None
         self._rounds += 1
-        before, self._ruling = self._ruling, self._inquiry.rule()
-        self._ledger.close_round(learned(before, self._ruling))
-        self._ledger.note_slow(self._ruling.why_slow)
+        before, self._report = self._report, self._evidence.report()
+        self._log.close_round(learned(before, self._report))
+        self._log.note_slow(self._report.why_slow)
 
     def _plan_round(self, now: float) -> None:
         """The next round, or the end when there is nothing more to learn or it may not be learned."""
-        formations = self._inquiry.next_round(self._rounds)
-        affordable = self._expense.affordable(formations, self.plan.limits.node_s)
+        formations = self._evidence.next_groups(self._rounds)
+        affordable = self._cost.affordable(formations, self.plan.limits.node_s)
         if not formations:
             self._end(SweepState.FINISHED, None, now)
         elif self._rounds == self.plan.limits.rounds:
@@ -211,7 +209,7 @@ class Sweep:
             self._end(SweepState.FINISHED, reason, now)
         else:
             self._round = Round(affordable)
-            self._ledger.open_round()
+            self._log.open_round()
 
     def _end(self, state: SweepState, reason: str | None, now: float) -> None:
         self.state, self._reason, self._ended_at = state, reason, now
@@ -232,7 +230,7 @@ class Sweep:
         plan, members = self.plan, formation.members
         group = Group(name, plan.task, members, reasons, self._orders, now, formation.by_rail, plan.most_ranks)
         stage.begin(group, formation)
-        self._ledger.begin(group)
+        self._log.begin(group)
         return group.begin()
 
     def _concerned(self, stage: Round, event: GroupEvent) -> list[Group]:
@@ -249,24 +247,24 @@ class Sweep:
         if group.state is GroupState.ENDED:
             self._conclude(stage, group, now)
         elif commands or not isinstance(event, Ticked):
-            self._ledger.touch(group)
+            self._log.touch(group)
         return commands
 
     def _conclude(self, stage: Round, group: Group, now: float) -> None:
         """Takes what an ended group showed as evidence, or lets it be formed again."""
         record, formation = group.record(), stage.end(group)
         self._occupancy.release(group.members, now if record.ending is Ending.FINISHED else now + ABORT_GRACE_S)
-        self._expense.add(record)
+        self._cost.add(record)
         spares = partial(self._spare, stage, now)
         again = form_again(formation, record.blamed, spares) if record.ending is Ending.NOT_FORMED else None
-        self._inquiry.take(record, again)
-        self._ledger.end(record.model_copy(update={"formed_again": again is not None}))
+        self._evidence.add(record, again)
+        self._log.end(record.model_copy(update={"formed_again": again is not None}))
         if again is not None:
             stage.wait(again)
 
     def _miss(self, stage: Round, node: str, now: float) -> None:
         """Does without a lost node from now on, also in the groups that still wait for it."""
-        self._inquiry.miss(node, "lost: its agent has vanished")
+        self._evidence.mark_absent(node, "lost: its agent has vanished")
         for formation in [it for it in stage.waiting if node in it.members]:
             stage.waiting.remove(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
@@ -275,10 +273,10 @@ class Sweep:
 
     def _spare(self, stage: Round, now: float, node: str) -> str | None:
         """A node of this sweep that stands near `node` and has nothing to do in this round."""
-        failed = {found.node for found in self._ruling.failed_nodes}
-        not_to_be_had = stage.used | self._inquiry.absent.keys() | failed
+        failed = {found.node for found in self._report.failed_nodes}
+        not_to_be_had = stage.used | self._evidence.absent.keys() | failed
         idle = (it for it in self.plan.nodes if it not in not_to_be_had and self._occupancy.is_free(it, now))
-        spare = nearest(node, idle, self._inquiry.sites)
+        spare = nearest_spare(node, idle, self._evidence.sites)
         if spare is not None:
             stage.used.add(spare)
         return spare
@@ -294,7 +292,7 @@ class Sweep:
     def _save_groups(self) -> list[Command]:
         """The groups that have changed: one that is formed is stored before anybody is invited."""
         commands: list[Command] = []
-        for number, group in self._ledger.changed():
+        for number, group in self._log.changed():
             commands += [SaveGroup(self.plan.id, number, group), Announce("group", group)]
         return commands
 

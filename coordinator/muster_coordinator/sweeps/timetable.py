@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.newcomers import ORIGIN, Newcomers
+from muster_coordinator.sweeps.new_nodes import ORIGIN, NewNodes
 from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
 
 REMEMBERED_S = 86_400.0
@@ -31,9 +31,9 @@ class PassedOver:
 class Timetable:
     """The sweeps that begin by themselves. Nothing is due before `resume`."""
 
-    def __init__(self, schedules: Iterable[Schedule] = (), newcomers: Newcomers | None = None) -> None:
+    def __init__(self, schedules: Iterable[Schedule] = (), new_nodes: NewNodes | None = None) -> None:
         self._schedules = tuple(schedules)
-        self._newcomers = newcomers
+        self._new_nodes = new_nodes
 
     def resume(self, past: Iterable[SweepRecord], nodes: Mapping[str, Node], now: float) -> None:
         """Goes on after a restart, by the sweeps of the last `REMEMBERED_S` seconds; to be called once."""
@@ -50,17 +50,17 @@ class Timetable:
 
     def note_joined(self, node: str) -> None:
         """A node was heard of for the first time."""
-        if self._newcomers is not None:
-            self._newcomers.add(node)
+        if self._new_nodes is not None:
+            self._new_nodes.add(node)
 
     def note_swept(self, nodes: Iterable[str]) -> None:
         """A sweep has begun over these nodes, whoever asked for it."""
-        if self._newcomers is not None:
-            self._newcomers.remove(nodes)
+        if self._new_nodes is not None:
+            self._new_nodes.remove(nodes)
 
     def tick(self, nodes: Mapping[str, Node], running: Collection[str], now: float) -> list[Due | PassedOver]:
         """What is due now, each once; `running` are the origins of the sweeps that go on."""
-        return [*self._scheduled(running, now), *self._of_newcomers(nodes, now)]
+        return [*self._scheduled(running, now), *self._of_new_nodes(nodes, now)]
 
     def _scheduled(self, running: Collection[str], now: float) -> Iterator[Due | PassedOver]:
         for schedule in self._schedules:
@@ -74,7 +74,7 @@ class Timetable:
             else:
                 yield Due(schedule.origin, schedule.request)
 
-    def _of_newcomers(self, nodes: Mapping[str, Node], now: float) -> Iterator[Due]:
-        request = None if self._newcomers is None else self._newcomers.take(nodes, now)
+    def _of_new_nodes(self, nodes: Mapping[str, Node], now: float) -> Iterator[Due]:
+        request = None if self._new_nodes is None else self._new_nodes.take(nodes, now)
         if request is not None:
             yield Due(ORIGIN, request)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 LEAST_GAP = 0.15
 """By how much the slower side of a gap falls short of the faster: three times the noise of a bad fabric, and as much as
-`localize.level` asks of a fault."""
+`localize.evidence.threshold` asks of a fault."""
 
 FEWEST_NODES = 3
 """Two fast nodes can be chance; that three are all fast with each other and slow with all others hardly is."""

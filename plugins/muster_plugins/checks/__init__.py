@@ -1,1 +1,4 @@
-"""Checks. Each package is a plugin, and its `check.py` (or `plugin.py`) is what an entry point registers."""
+"""Checks. Each package is a plugin.
+
+An entry point registers its `check.py`, which reads from top to bottom: parameters, judge, measure.
+"""

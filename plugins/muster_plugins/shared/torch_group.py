@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -116,15 +117,7 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
 
     timeout = timedelta(seconds=min(timeout_s, context.timeout_s))
     with _name_meeting_in_errors(meeting):
-        store = dist.TCPStore(  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
-            meeting.master_addr,
-            meeting.master_port,
-            meeting.world_size,
-            is_master=meeting.rank == 0,
-            master_listen_fd=meeting.listen_fd,
-            timeout=timeout,
-            wait_for_workers=False,
-        )
+        store = _open_store(meeting, timeout)
         group = _introduce(store, context.node, meeting, place, timeout)
     device = _torch_device(place) if group.backend == "nccl" else None
     with _name_peers_in_errors(group):
@@ -141,6 +134,33 @@ def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float
         finally:
             dist.destroy_process_group()
         _leave(store, meeting)
+
+
+def _open_store(meeting: Rendezvous, timeout: timedelta) -> "Store":
+    """Connects to the store at rank 0, which rank 0 starts itself, with libuv if this torch has it.
+
+    Debian builds torch without libuv, and there TCPStore raises unless it is told not to use it. Each rank decides for
+    itself: both stores speak the same protocol, so a group can have ranks with libuv and ranks without it.
+    """
+    import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
+
+    open_store = partial(
+        dist.TCPStore,  # type: ignore[attr-defined]  # torch documents it, but does not export it for mypy
+        meeting.master_addr,
+        meeting.master_port,
+        meeting.world_size,
+        is_master=meeting.rank == 0,
+        master_listen_fd=meeting.listen_fd,
+        timeout=timeout,
+        wait_for_workers=False,
+    )
+    try:
+        return open_store(use_libuv=True)
+    except RuntimeError as error:
+        if "without libuv" not in str(error):
+            raise
+    # torch checks for libuv before it takes over the listening socket, so rank 0 can still pass it on.
+    return open_store(use_libuv=False)
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from muster.errors import Refused
 from muster.model import Health
 from muster_coordinator.evidence.definitions import Announcements, usual_check, usual_scope
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
-from muster_coordinator.sweeps.neighbours import draw_partners
-from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.partners import draw_partners
+from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.planning import plan_again
 
 OTHER_PARAMS = {"type": "object", "properties": {"size": {"type": "integer"}}, "additionalProperties": False}
@@ -47,7 +47,7 @@ def lying(lie: dict[str, Any], count: int = 4, **settings: Any) -> dict[str, Nod
     return nodes
 
 
-def essence(plan: Plan) -> tuple[Any, ...]:
+def essence(plan: SweepPlan) -> tuple[Any, ...]:
     """The parts of a plan that come from announcements."""
     return plan.strategy, plan.task, plan.abilities, plan.limits
 

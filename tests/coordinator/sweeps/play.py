@@ -6,21 +6,21 @@ from typing import Any
 
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, AnyGroupReply, Declined, Finished, Ready
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.group import Task
 from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.plan import Plan
+from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.sweep import Sweep
 
 TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="s")
 
 
-def plan(strategy: Strategy, count: int, **more: Any) -> Plan:
+def plan(strategy: Strategy, count: int, **more: Any) -> SweepPlan:
     nodes = tuple(f"n{number}" for number in range(count))
-    return Plan(id="s", asked=SweepRequest(check="collective"), strategy=strategy, task=TASK, nodes=nodes, **more)
+    return SweepPlan(id="s", asked=SweepRequest(check="collective"), strategy=strategy, task=TASK, nodes=nodes, **more)
 
 
 class Play:
@@ -30,7 +30,7 @@ class Play:
     """
 
     def __init__(
-        self, planned: Plan, *, begins: float = 0.0, ahead: Mapping[str, float] = MappingProxyType({}), **says: Any
+        self, planned: SweepPlan, *, begins: float = 0.0, ahead: Mapping[str, float] = MappingProxyType({}), **says: Any
     ) -> None:
         self.now = begins
         self.step_s = 1.0

@@ -9,8 +9,8 @@ from muster.errors import Refused
 from muster.model import Device, Inventory, Topology
 from muster.wire.messages import InventoryReport, Presence
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.localize.probe import Abilities, Site
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, SweepRequested
+from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.planning import plan_sweep
 
@@ -46,7 +46,7 @@ def test_the_plan_knows_where_nodes_stand_and_what_a_run_alone_tells(devices: in
     """A node alone has something to exchange only among several devices of its own."""
     plan = plan_sweep(REQUEST, fleet(count=8, devices=devices)._registry.nodes, {})
     assert plan.sites[5] == Site("n05", "r2", "l1", devices=devices, places_itself=True)
-    assert plan.abilities == Abilities(alone=alone, by_rail=False)
+    assert plan.abilities == CheckAbilities(alone=alone, by_rail=False)
 
 
 def test_the_first_groups_cross_leaves() -> None:

@@ -5,29 +5,32 @@ from typing import Any
 
 import pytest
 
-from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
+from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps import forecast as forecasting
 from muster_coordinator.sweeps.forecast import Cost, Forecast, forecast
 from muster_coordinator.sweeps.group import Task
-from muster_coordinator.sweeps.plan import Limits, Plan
+from muster_coordinator.sweeps.plan import Limits, SweepPlan
 from muster_coordinator.views.sweeps.forecast_text import MOST_GROUPS, forecast_text
 
 TASK = Task(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)
 
 
-def planned(strategy: Strategy, count: int, *, limits: Limits | None = None, task: Task = TASK, **more: Any) -> Plan:
+def planned(
+    strategy: Strategy, count: int, *, limits: Limits | None = None, task: Task = TASK, **more: Any
+) -> SweepPlan:
     """A sweep over nodes in racks of four and leaves of eight, of which each group takes 10 s."""
     sites = tuple(Site(f"n{number}", f"r{number // 4}", f"l{number // 8}") for number in range(count))
-    return Plan(
+    return SweepPlan(
         id="s",
         asked=SweepRequest(check="collective"),
         strategy=strategy,
         task=task,
         nodes=tuple(site.node for site in sites),
         sites=sites,
-        abilities=Abilities(),
+        abilities=CheckAbilities(),
         limits=limits or Limits(),
         **more,
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_coordinator.localize.probe import Probe
+from muster_coordinator.model.probes import Probe
 from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.formation import MAX_REFORMED, Formation, form_again, formations, without
 

@@ -8,11 +8,12 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Topology
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.localize.probe import Abilities, Site
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest, SweepState
-from muster_coordinator.sweeps.plan import Limits, Plan
+from muster_coordinator.sweeps.plan import Limits, SweepPlan
 from muster_coordinator.sweeps.planning import START_UP_S, plan_again, plan_sweep
 
 GROUP_S = START_UP_S + 10.0
@@ -45,7 +46,7 @@ def fleet(count: int = 4, *, devices: int = 1, **lost: bool) -> dict[str, Node]:
     return nodes
 
 
-def planned(nodes: dict[str, Node], /, **asked: Any) -> Plan:
+def planned(nodes: dict[str, Node], /, **asked: Any) -> SweepPlan:
     return plan_sweep(SweepRequested("s", SweepRequest(**{"check": "collective", **asked})), nodes, {})
 
 
@@ -68,9 +69,9 @@ def test_the_check_decides_the_strategy_unless_it_is_said(asked: dict[str, Any],
 
 @pytest.mark.parametrize(
     ("devices", "abilities"),
-    [(1, Abilities(alone=False, by_rail=False)), (8, Abilities(alone=True, by_rail=True))],
+    [(1, CheckAbilities(alone=False, by_rail=False)), (8, CheckAbilities(alone=True, by_rail=True))],
 )
-def test_nodes_with_several_devices_can_be_tried_alone_and_by_rail(devices: int, abilities: Abilities) -> None:
+def test_nodes_with_several_devices_can_be_tried_alone_and_by_rail(devices: int, abilities: CheckAbilities) -> None:
     """Others have nothing to exchange with, or no rails to tell apart."""
     assert planned(fleet(devices=devices)).abilities == abilities
 
@@ -80,7 +81,7 @@ def test_a_node_that_is_short_of_devices_takes_nothing_from_the_others() -> None
     nodes = fleet(devices=8)
     nodes["n2"].inventory = Inventory(devices=nodes["n2"].inventory.devices[:7])
     plan = planned(nodes, strategy="pairs", pairing="rail")
-    assert plan.abilities == Abilities(alone=True, by_rail=True)
+    assert plan.abilities == CheckAbilities(alone=True, by_rail=True)
     assert {site.node: site.devices for site in plan.sites} == {"n0": 8, "n1": 8, "n2": 7, "n3": 8}
 
 

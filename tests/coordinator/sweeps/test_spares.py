@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster_coordinator.localize.probe import Site
-from muster_coordinator.sweeps.spares import nearest
+from muster_coordinator.model.probes import Site
+from muster_coordinator.sweeps.formation import nearest_spare
 
 PLACES = {
     "a": ("r1", "l1"),
@@ -29,4 +29,4 @@ SITES = {node: Site(node, *place) for node, place in PLACES.items()}
 )
 def test_the_nearest_is_behind_the_same_leaf_or_in_the_same_rack(node: str, idle: str, spare: str | None) -> None:
     """Never in another rack; nodes of which nobody said where they stand share a place."""
-    assert nearest(node, iter(idle), SITES) == spare
+    assert nearest_spare(node, iter(idle), SITES) == spare

@@ -7,7 +7,7 @@ from tests.coordinator.sweeps.play import Play, plan
 
 from muster.model import Verdict
 from muster.wire.messages import Accepted, Join
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SendCommand, Ticked
 from muster_coordinator.model.sweep_records import Ending, SweepState
 from muster_coordinator.sweeps.formation import MAX_REFORMED

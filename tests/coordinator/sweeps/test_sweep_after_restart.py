@@ -4,7 +4,7 @@ import pytest
 from tests.coordinator.sweeps.play import Play, plan
 
 from muster.model import Verdict
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.sweeps.occupancy import Occupancy

@@ -3,11 +3,11 @@
 from tests.coordinator.sweeps.play import TASK, Play, plan
 
 from muster.model import Verdict
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import Ticked
 from muster_coordinator.model.sweep_records import SweepState
+from muster_coordinator.sweeps.conclusion import UNTRIED
 from muster_coordinator.sweeps.group import CalledOff
-from muster_coordinator.sweeps.outcome import UNTRIED
 from muster_coordinator.sweeps.plan import Limits
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
 

@@ -2,9 +2,9 @@
 
 from tests.coordinator.sweeps.play import Play, plan
 
-from muster_coordinator.localize.probe import Site
-from muster_coordinator.localize.strategy import Strategy
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.sweeps.group import MemberLost
 from muster_coordinator.sweeps.sweep import MOST_INVITED, Sweep

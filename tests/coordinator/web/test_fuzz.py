@@ -2,6 +2,7 @@
 
 import json
 import random
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -63,7 +64,8 @@ RAW += [b'{"by":"\\ud800","reason":"x"}', b'{"check":' + DEEP + b"}"]
 
 
 SENTENCE = "cursor: not one that this API gave out; leave it out to start from the first page"
-REFUSAL = json.dumps({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": SENTENCE})
+TITLE = HTTPStatus.UNPROCESSABLE_ENTITY.phrase  # "Unprocessable Content" since Python 3.13
+REFUSAL = json.dumps({"type": "about:blank", "title": TITLE, "status": 422, "detail": SENTENCE})
 
 
 def escaped(text):

@@ -5,8 +5,6 @@ Coordinator, agents and Mosquitto are processes of their own, the API is the sta
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +18,7 @@ from benchmarks.kubernetes_standin.access import BASIC_USER, Role
 from benchmarks.kubernetes_standin.kubectl import Kubectl
 from benchmarks.kubernetes_standin.resources import EVENTS
 from benchmarks.kubernetes_standin.server import Request, StandIn
+from tests.muster_process import MusterProcess
 from tests.waiting import PATIENCE_S, wait_for
 
 from muster.errors import Refused
@@ -138,13 +137,12 @@ class Part:
         self._command = command
         self._directory = directory
         self._log = directory.with_suffix(".log")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: MusterProcess | None = None
 
     def start(self) -> None:
         settings = {**self.settings, "data_dir": str(self._directory), "log": {"format": "json"}}
         with self._log.open("wb") as log:
-            argv, env = [sys.executable, "-m", "muster", self._command], processes.environment(settings)
-            self._process = subprocess.Popen(argv, env=env, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = MusterProcess(self._command, env=processes.environment(settings), stderr=log)
 
     def logged(self, event: str) -> dict[str, Any]:
         """The first line of that event, once it is there."""

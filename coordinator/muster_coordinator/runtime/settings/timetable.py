@@ -11,7 +11,7 @@ from muster.errors import Refused, SettingsError, unknown
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepSettings
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.cron import Cron
-from muster_coordinator.sweeps.newcomers import Newcomers
+from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.requests import check_limits
 from muster_coordinator.sweeps.schedule import Schedule
 from muster_coordinator.sweeps.timetable import Timetable
@@ -35,8 +35,8 @@ def timetable_of(settings: Settings) -> Timetable:
     schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
     enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
     wanted = settings.sweeps.new_nodes
-    newcomers = None if wanted is None else _newcomers(wanted, "sweeps.new_nodes")
-    return Timetable(enabled, newcomers)
+    new_nodes = None if wanted is None else _new_nodes(wanted, "sweeps.new_nodes")
+    return Timetable(enabled, new_nodes)
 
 
 def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
@@ -54,8 +54,8 @@ def _require_selection(text: str, key: str) -> None:
         raise SettingsError(f"setting '{key}': {refused}") from None
 
 
-def _newcomers(wanted: NewNodesSettings, key: str) -> Newcomers:
-    return Newcomers(request=_request(wanted, key), gather_s=wanted.gather_s, partners=wanted.partners)
+def _new_nodes(wanted: NewNodesSettings, key: str) -> NewNodes:
+    return NewNodes(request=_request(wanted, key), gather_s=wanted.gather_s, partners=wanted.partners)
 
 
 def _request(wanted: SweepSettings, key: str) -> SweepRequest:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from muster.model import Metric
-from muster_coordinator.localize.evidence import Evidence
-from muster_coordinator.localize.wording import amount
+from muster_coordinator.localize.evidence.thresholds import Thresholds
+from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
-from muster_coordinator.sweeps.showing import trial_of
+from muster_coordinator.sweeps.group_run import group_run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Amounts:
 
 def amounts_of(record: SweepRecord) -> Amounts:
     """The amounts of a complete record, typical by the same measure as the localisation's."""
-    trials = tuple(trial_of(group) for stage in record.rounds for group in stage.groups)
-    evidence = Evidence({}, trials)  # where the nodes stand changes nothing about what is typical
-    levels = (evidence.level_together, evidence.level_alone)
-    return Amounts(record.metric, *(None if level is None else level.typical for level in levels))
+    runs = tuple(group_run_of(group) for stage in record.rounds for group in stage.groups)
+    thresholds = Thresholds(0, runs)  # assumes a single liar, whatever the size of the fleet
+    found = (thresholds.together, thresholds.alone)
+    return Amounts(record.metric, *(None if threshold is None else threshold.typical for threshold in found))
 
 
 def numbers(metric: Metric) -> list[float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.views.sweeps.case_file import CaseFile
 from muster_coordinator.views.sweeps.naming import MOST_NAMES, names
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from muster_coordinator.localize.culprit import Part
+from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import FailedFabric, FailedNode
 
 MOST_NAMES = 8

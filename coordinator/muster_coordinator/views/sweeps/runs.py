@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from muster.model import Verdict
-from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.localize.evidence.history import suspected_members
+from muster_coordinator.model.probes import RunOutcome
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
-from muster_coordinator.sweeps.showing import trial_of
+from muster_coordinator.sweeps.group_run import group_run_of
 
 
 class RunInRound(NamedTuple):
@@ -16,21 +17,21 @@ class RunInRound(NamedTuple):
     group: GroupRecord
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """What it showed beside the others; nothing when it was interrupted or formed again."""
         if not self.group.is_evidence:
-            return Outcome.VOID
-        return Outcome.BAD if self.group.verdict is Verdict.FAIL else trial_of(self.group).outcome
+            return RunOutcome.VOID
+        return RunOutcome.BAD if self.group.verdict is Verdict.FAIL else group_run_of(self.group).outcome
 
     @property
     def passed(self) -> bool:
         """Whether it shows that its members are well. One rank that meets nobody measures 0, which shows nothing."""
-        return self.outcome is Outcome.GOOD and self.group.objective != 0
+        return self.outcome is RunOutcome.GOOD and self.group.objective != 0
 
     @property
     def charged(self) -> frozenset[str]:
         """The members that it counts against: none unless it was bad, and of a large group only those that crashed."""
-        return frozenset(trial_of(self.group).charged if self.outcome is Outcome.BAD else ())
+        return frozenset(suspected_members(group_run_of(self.group)) if self.outcome is RunOutcome.BAD else ())
 
     def others(self, node: str) -> tuple[str, ...]:
         """The members besides `node`."""

@@ -11,7 +11,8 @@ from tests.coordinator.sweeps.clock import DAY, Clock, scheduled, timetable
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepSettings
-from muster_coordinator.localize.strategy import Pairing, Strategy
+from muster_coordinator.localize.strategies.pairs import Pairing
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.runtime.settings.timetable import timetable_of
 from muster_coordinator.sweeps.timetable import Due

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster_coordinator.localize.trial import Outcome
+from muster_coordinator.model.probes import RunOutcome
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.runs import RunInRound, runs_of
 
@@ -24,7 +24,7 @@ def pairs(record: SweepRecord) -> list[Pair]:
     found: dict[tuple[str, str], list[RunInRound]] = {}
     places = {node: place for place, node in enumerate(record.nodes)}
     for run in runs_of(record):
-        if len(run.group.members) == 2 and run.outcome is not Outcome.VOID:
+        if len(run.group.members) == 2 and run.outcome is not RunOutcome.VOID:
             found.setdefault(_in_order(run, places), []).append(run)
     return [_pair(nodes, runs) for nodes, runs in found.items()]
 
@@ -36,5 +36,5 @@ def _in_order(run: RunInRound, places: Mapping[str, int]) -> tuple[str, str]:
 
 def _pair(nodes: tuple[str, str], runs: list[RunInRound]) -> Pair:
     reached = [run.group.objective for run in runs if run.group.objective is not None]
-    failed = sum(run.outcome is Outcome.BAD for run in runs)
+    failed = sum(run.outcome is RunOutcome.BAD for run in runs)
     return Pair(nodes, statistics.median(reached) if reached else None, len(runs), failed)

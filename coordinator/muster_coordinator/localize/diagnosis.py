@@ -1,0 +1,89 @@
+"""The diagnosis of a sweep: who is at fault, cleared or inconclusive, by all rules together.
+
+The rules build on each other in this order: nodes that are at fault by themselves; nodes that are cleared; paths;
+leaves; links and rails of nodes. Every node is then convicted, cleared, behind a convicted leaf, or inconclusive.
+
+Example: a-b is slow, c-d passes. a and b are inconclusive. After b-c passes, b is cleared. After a is slow with c and e
+too, a is convicted, and no node is inconclusive.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.rules.clearance import Clearance
+from muster_coordinator.localize.rules.culprit import Culprit
+from muster_coordinator.localize.rules.leaf import LeafFaults
+from muster_coordinator.localize.rules.link import LinkFaults
+from muster_coordinator.localize.rules.node import NodeFaults
+from muster_coordinator.localize.rules.path import PathFaults
+from muster_coordinator.model.probes import CheckAbilities
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What follows from `evidence` of a check with these `abilities`."""
+
+    evidence: Evidence
+    abilities: CheckAbilities
+
+    @cached_property
+    def nodes(self) -> NodeFaults:
+        return NodeFaults(self.evidence, self.abilities)
+
+    @cached_property
+    def clearance(self) -> Clearance:
+        return Clearance(self.nodes)
+
+    @cached_property
+    def paths(self) -> PathFaults:
+        return PathFaults(self.clearance)
+
+    @cached_property
+    def leaves(self) -> LeafFaults:
+        return LeafFaults(self.clearance)
+
+    @cached_property
+    def links(self) -> LinkFaults:
+        return LinkFaults(self.clearance, self.paths)
+
+    @cached_property
+    def culprits(self) -> tuple[Culprit, ...]:
+        """Everything that is at fault."""
+        rules = (self.nodes, self.leaves, self.links, self.paths)
+        return tuple(culprit for rule in rules for culprit in rule.convicted.values())
+
+    @cached_property
+    def convicted(self) -> frozenset[str]:
+        """The nodes that are at fault, or whose link or rails are."""
+        return frozenset((*self.nodes.convicted, *self.links.convicted))
+
+    @property
+    def cleared(self) -> frozenset[str]:
+        """The nodes that have passed; a convicted node may be among them if it had good runs too."""
+        return self.clearance.cleared
+
+    @cached_property
+    def inconclusive(self) -> tuple[str, ...]:
+        """The nodes that are neither cleared nor convicted nor behind a convicted leaf."""
+        settled = self.cleared | self.convicted | self.leaves.behind
+        return tuple(node for node in self.evidence.sites if node not in settled)
+
+    @cached_property
+    def partners(self) -> tuple[str, ...]:
+        """The nodes that can help to judge others, in topology order."""
+        return tuple(filter(self.is_partner, self.evidence.sites))
+
+    def is_partner(self, node: str) -> bool:
+        """Rule: a node can help to judge others if it is healthy and has no bad runs with healthy nodes.
+
+        Bad runs across a path that was never good do not count against it. Prevents: of two leaves the only path
+        between them is bad. Each node was bad across it, and no partner would be left to try it again.
+        """
+        if node not in self.clearance.healthy or node in self.links.convicted:
+            return False
+        return all(run.group in self._across_bad_paths for run in self.clearance.runs_with_healthy(node))
+
+    @cached_property
+    def _across_bad_paths(self) -> frozenset[str]:
+        return frozenset(run.group for runs in self.paths.never_good.values() for run in runs)

@@ -1,0 +1,131 @@
+"""What the groups of a sweep have shown so far: which runs were bad, what each node has shown, which nodes passed.
+
+- A bad run counts alike against all its members, even if only the ranks of one member crashed: a partner that sends
+  nonsense can crash them. In a large group a crash counts only against the members that crashed.
+- A void run says nothing.
+- A slow run says nothing if it may be slow only because all nodes of a machine type are slow.
+
+Example: a-b is slow, a-c passes, d-e is void. The histories of a and b have a bad run each, those of a and c a good one
+each. a and c are cleared. d and e have shown nothing.
+
+Each cached property takes time in proportion to the number of runs times their members, once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
+from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
+from muster_coordinator.localize.evidence.thresholds import Thresholds
+from muster_coordinator.model.probes import GroupRun, Site
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What `runs` over the nodes at `sites` have shown; the sites are in topology order."""
+
+    sites: Mapping[str, Site]
+    runs: tuple[GroupRun, ...]
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """What is typical, and which runs are slow."""
+        return Thresholds(len(self.sites), self.runs)
+
+    @cached_property
+    def fabric(self) -> KnownFabric:
+        """Leaves and paths."""
+        return KnownFabric(self.sites)
+
+    @cached_property
+    def sides(self) -> Mapping[str, frozenset[str]]:
+        """By node that has passed with others, the side of the fabric that it is known to be on."""
+        return sides_of(run.members for run in self.runs if len(run.members) > 1 and self.thresholds.is_good(run))
+
+    @cached_property
+    def histories(self) -> Mapping[str, NodeHistory]:
+        """What every node has shown."""
+        histories = {node: NodeHistory() for node in self.sites}
+        for run in self.runs:
+            bad = self.thresholds.is_bad(run)
+            if bad and not self._may_be_slow_by_type(run):
+                for node in suspected_members(run):
+                    histories[node].bad.append(run)
+                    if node in run.crashed or len(run.members) == 1:
+                        histories[node].own_failures.append(run)
+            else:
+                passed = run.is_pass and not bad
+                for node in run.members:
+                    (histories[node].good if passed else histories[node].void).append(run)
+        return histories
+
+    @cached_property
+    def cleared(self) -> frozenset[str]:
+        """The nodes that have passed with others and were in no crash since.
+
+        Alone is enough if no node ran with others. A crash takes the clearance from the partner too. Prevents: liar n1
+        passes with n2 and then crashes n0. If only n0 lost its clearance, every victim of n1 would become a suspect and
+        n1 would stay cleared.
+        """
+        found: set[str] = set()
+        for run in self.runs:
+            self._update_cleared(found, run)
+        return frozenset(found)
+
+    def _update_cleared(self, cleared: set[str], run: GroupRun) -> None:
+        if self.thresholds.is_bad(run):
+            cleared.difference_update(suspected_members(run) if run.crashed else ())
+        elif run.is_pass and (len(run.members) > 1 or self.thresholds.only_alone):
+            cleared.update(run.members)
+
+    @cached_property
+    def drawn_members(self) -> Mapping[str, frozenset[str]]:
+        """By group, the members that were drawn at random: it was their first run, or they were cleared before it."""
+        drawn: dict[str, frozenset[str]] = {}
+        cleared: set[str] = set()
+        known: set[str] = set()
+        for run in self.runs:
+            drawn[run.group] = frozenset(node for node in run.members if node in cleared or node not in known)
+            known.update(run.members)
+            self._update_cleared(cleared, run)
+        return drawn
+
+    @cached_property
+    def unproven_types(self) -> frozenset[str]:
+        """The machine types of which no node has passed although nodes of other types have."""
+        passed = {self.sites[node].machine_type for node in self.cleared} - {None}
+        every = {site.machine_type for site in self.sites.values()}
+        return frozenset(kind for kind in every - passed if kind is not None and passed)
+
+    def is_of_unproven_type(self, node: str) -> bool:
+        return self.sites[node].machine_type in self.unproven_types
+
+    def _may_be_slow_by_type(self, run: GroupRun) -> bool:
+        """Whether a slow run may be slow only because of the machine type of a member.
+
+        Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
+        and with everyone, and would be convicted although each is as fast as an a3 node can be.
+        """
+        return self.thresholds.is_slow(run) and any(map(self.is_of_unproven_type, run.members))
+
+    def members_do_better(self, run: GroupRun) -> bool:
+        """Whether all members of a bad run have reached clearly more with others: by as much as makes a run slow.
+
+        Prevents: values shade into each other, g-h reaches 0.9 and g-a 0.7 where the threshold lies between. Both have
+        barely passed elsewhere, so they may barely fail together, and no path is to blame.
+        """
+        threshold = self.thresholds.of(run)
+        if threshold is None or not self.thresholds.is_slow(run) or run.objective is None:
+            return True
+        clearly_more = run.objective * threshold.typical / threshold.slow_below
+        return all(self.histories[node].best_together > clearly_more for node in run.members)
+
+    def slow_rails(self, run: GroupRun) -> frozenset[int]:
+        """The rails that fell short of the better rails in the same run, by as much as makes a run slow."""
+        threshold = self.thresholds.of(run)
+        if threshold is None or not run.rails:
+            return frozenset()
+        usual = sorted(run.rails)[len(run.rails) * 3 // 4]
+        slow_below = usual * threshold.slow_below / threshold.typical
+        return frozenset(rail for rail, value in enumerate(run.rails) if value < slow_below)

@@ -1,0 +1,71 @@
+"""What is known about the fabric: leaves and paths, and sides where the leaves are unknown."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from muster_coordinator.model.probes import Site
+
+
+class Path(NamedTuple):
+    """What lies between two leaves, or between two nodes; the ends are in alphabetical order.
+
+    Both ends are the same leaf for two nodes of one leaf.
+    """
+
+    ends: tuple[str, str]
+    of_leaves: bool
+
+
+@dataclass(frozen=True)
+class KnownFabric:
+    """What the `sites`, in topology order, say about the fabric."""
+
+    sites: Mapping[str, Site]
+
+    @cached_property
+    def leaves(self) -> Mapping[str, tuple[str, ...]]:
+        """The nodes of every known leaf."""
+        leaves: dict[str, list[str]] = {}
+        for site in self.sites.values():
+            if site.leaf is not None:
+                leaves.setdefault(site.leaf, []).append(site.node)
+        return {leaf: tuple(nodes) for leaf, nodes in leaves.items()}
+
+    @cached_property
+    def all_leaves_known(self) -> bool:
+        return all(site.leaf is not None for site in self.sites.values())
+
+    def neighbours(self, node: str) -> frozenset[str]:
+        """The other nodes of its leaf."""
+        leaf = self.sites[node].leaf
+        return frozenset(() if leaf is None else self.leaves[leaf]) - {node}
+
+    def path(self, one: str, other: str) -> Path:
+        """What lies between two nodes: from leaf to leaf, or from node to node if a leaf is unknown."""
+        leaves = [leaf for node in (one, other) if (leaf := self.sites[node].leaf) is not None]
+        ends = leaves if len(leaves) == 2 else [one, other]
+        return Path((min(ends), max(ends)), of_leaves=len(leaves) == 2)
+
+
+def sides_of(passed: Iterable[tuple[str, ...]]) -> Mapping[str, frozenset[str]]:
+    """By node, all nodes on its side of the fabric, from groups that have `passed` together.
+
+    Nothing between two nodes is known to be bad if they have passed together, or each with a third node: they are on
+    one side. Other nodes may be on two sides of a bad path. Example: a-b, b-c and d-e have passed. The sides are
+    {a, b, c} and {d, e}; between c and d there may be a bad switch.
+
+    Takes time in proportion to n log n for n nodes: the smaller side always joins the larger one.
+    """
+    sides: dict[str, set[str]] = {}
+    for group in passed:
+        side = max((sides.get(node, {node}) for node in group), key=len)
+        for node in group:
+            other = sides.get(node, {node})
+            if other is not side:
+                side |= other
+                sides.update(dict.fromkeys(other, side))
+        sides.update(dict.fromkeys(group, side))
+    frozen = {id(side): frozenset(side) for side in sides.values()}
+    return {node: frozen[id(side)] for node, side in sides.items()}

@@ -1,0 +1,113 @@
+"""The threshold below which a measured value is slow.
+
+The idea: healthy values lie close together near the top, and faults lie below a gap. Only values above the median are
+used to say what is typical, so up to three quarters of the values may come from faulty nodes.
+
+Example: twelve values between 0.98 and 1.02 and two of 0.7 and 0.1. The upper quartile, 1.0, is typical. The spread of
+the healthy values is 2 %, six times that is 12 %, and the least shortfall that counts is 15 %. Values below 0.85 are
+slow. With a spread of 6 %, values below 0.64 would be slow.
+
+If values shade into each other (1.0, 0.9, 0.82, 0.75, … without a gap), no point separates noise from a fault. Then the
+threshold moves down, but never below half of what is typical.
+
+Each function sorts its values once: O(n log n) for n values.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXPECTED_SPREAD = 0.02
+"""Relative standard deviation of bandwidth from run to run on a healthy fabric, until this one has been measured."""
+
+SPREAD_ON_ONE_HOST = 0.1
+"""The same for nodes that share a host: other work on the host takes a core from one of them for a whole run. On two
+cores beside other work, healthy pairs measured 30 % below the best again and again."""
+
+EXPECTED_WEIGHT = 8
+"""The expected spread counts as this many values, so that a handful of values cannot overrule it."""
+
+SIGMAS = 6.0
+"""Less than one healthy run in a hundred million falls short by so many standard deviations."""
+
+LEAST_SHORTFALL, MOST_SHORTFALL = 0.15, 0.5
+"""A smaller shortfall is never a fault, and a larger one is never noise, whatever the spread."""
+
+LEAST_GAP, MORE_GAP = 0.08, 0.8
+"""Gap below the lowest healthy value, as a share of it; the second is divided by the number of values seen."""
+
+QUARTILE, DECILE = 14, 17
+"""Places of the upper quartile and of the upper decile among twentieths."""
+
+DECILE_BEYOND_QUARTILE = 0.607
+"""Distance of the upper decile of a normal distribution from its upper quartile, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What is typical, and the value below which a group is slow."""
+
+    typical: float
+    slow_below: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The relative standard deviation of healthy runs, and the number of values `seen` for it."""
+
+    share: float
+    seen: int
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """The spread of the values above the first gap; mostly the expected spread while there are few values."""
+    healthy = _healthy(values)
+    if (cuts := _cuts(healthy)) is None:
+        return Spread(EXPECTED_SPREAD, len(values))
+    found = (cuts[DECILE] / cuts[QUARTILE] - 1) / DECILE_BEYOND_QUARTILE
+    weighted = EXPECTED_WEIGHT * EXPECTED_SPREAD**2 + len(healthy) * found**2
+    return Spread(math.sqrt(weighted / (EXPECTED_WEIGHT + len(healthy))), len(values))
+
+
+def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
+    """The threshold for `values`; None if fewer than two values leave nothing to compare.
+
+    Slow values lie below a gap. The gap is wider while few values have been seen: four pairs at 1.0, 0.98, 0.9 and 0.88
+    have a gap of 8 % by chance, a hundred pairs hardly ever do.
+    """
+    if (cuts := _cuts(values)) is None:
+        return None
+    typical = cuts[QUARTILE]
+    lowest_noise = typical * (1 - min(max(SIGMAS * spread.share, LEAST_SHORTFALL), MOST_SHORTFALL))
+    lowest = _lowest_healthy(values, typical, _gap(max(spread.seen, len(values))), lowest_noise)
+    return Threshold(typical, max(min(lowest_noise, lowest), typical * (1 - MOST_SHORTFALL)))
+
+
+def _gap(seen: int) -> float:
+    return LEAST_GAP + MORE_GAP / seen
+
+
+def _healthy(values: Sequence[float]) -> list[float]:
+    if (cuts := _cuts(values)) is None:
+        return []
+    lowest = _lowest_healthy(values, cuts[QUARTILE], _gap(len(values)))
+    return [value for value in values if value >= lowest]
+
+
+def _lowest_healthy(values: Sequence[float], typical: float, gap: float, lowest_noise: float = math.inf) -> float:
+    """The last of `values`, going down, before one that is lower by a `gap` and lower than noise reaches."""
+    lowest = typical
+    for value in sorted(values, reverse=True):
+        if value < min(lowest_noise, (1 - gap) * lowest):
+            break
+        lowest = value
+    return lowest
+
+
+def _cuts(values: Sequence[float]) -> list[float] | None:
+    """The values at every twentieth. Callers use only the upper ones, which hold while a quarter is healthy."""
+    if len(values) < 2:
+        return None
+    cuts = statistics.quantiles(values, n=20, method="inclusive")
+    return cuts if cuts[QUARTILE] > 0 else None

@@ -1,0 +1,56 @@
+"""The rounds that follow the first groups of any strategy, until no node or path is inconclusive.
+
+The idea: a strategy decides how a sweep begins. What is missing after that does not depend on the strategy, so all
+strategies that run groups share this follow-up. `next_round` chooses the groups.
+
+Example: 16 nodes ran in pairs, and a-b was slow. The follow-up pairs a with c and b with d, which have passed. b-d
+passes, a-c is slow. Next, a runs alone beside two controls, then with further partners, until it is convicted.
+"""
+
+from collections.abc import Set
+from itertools import combinations
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.planning.next_round import NextRound
+from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
+from muster_coordinator.model.probes import Probe
+
+FOLLOW_UP_ROUNDS = 7
+"""Permanent faults need four at most; the others are for intermittent faults, and for fleets with few partners."""
+
+FEW = 3
+"""Of so few nodes, a slow node may be in all runs that there are."""
+
+EVERY_TWO = "of three nodes each pair must run, or there is nothing to compare"
+INSIDE = "all runs crossed the path between leaves {} and {}; a run within a leaf shows whether that path is slow"
+
+
+def follow_up(diagnosis: Diagnosis, absent: Set[str], *, seed: str, passes: int) -> list[Probe]:
+    """The disjoint groups that would tell most; none if nothing more can be learned.
+
+    Every node runs with others in at least `passes` runs. `seed` draws the partners.
+    """
+    if needed := comparisons(diagnosis.evidence, absent):
+        return needed
+    following = NextRound(diagnosis, frozenset(absent), passes, seed)
+    following.plan()
+    return in_rank_order(following.probes, diagnosis.evidence.sites)
+
+
+def comparisons(evidence: Evidence, absent: Set[str]) -> list[Probe]:
+    """What must run before any run can be compared with another; none in nearly all sweeps.
+
+    A run is slow only in comparison. What is part of all runs decides what is typical, however slow it is.
+    Prevents: of three nodes, slow node a runs with b and with c. Both runs reach 0.3, and 0.3 is typical. Only b-c
+    shows that it is not. Likewise if all runs crossed the only path between two leaves.
+    """
+    if len(evidence.sites) == FEW:
+        every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
+        return still_to_run(every_two, evidence.runs, absent)
+    paths = {evidence.fabric.path(*ends) for run in evidence.runs for ends in combinations(run.members, 2)}
+    ends = {leaf for path in paths if path.of_leaves for leaf in path.ends}
+    if len(paths) != 1 or len(ends) != 2:
+        return []
+    present = [[node for node in evidence.fabric.leaves[leaf] if node not in absent] for leaf in sorted(ends)]
+    return [Probe((nodes[0], nodes[1]), INSIDE.format(*sorted(ends))) for nodes in present if len(nodes) > 1]

@@ -1,0 +1,261 @@
+"""The next round of a sweep: which groups tell most about what is inconclusive, and why.
+
+The idea: go through the open questions from the most telling one to the least, and give each question the nodes that
+are still free. Every node is in one group of a round at most. The order is that of `NextRound.plan`:
+
+1. Of a leaf of which no node has passed, two nodes run together, up to four represent it, and the others wait.
+2. A suspect runs alone, the cheapest run that can convict it. If there are only two suspects after one bad pair, each
+   meets a healthy partner first: that clears one of them, and controls for a run alone would cost as much as they do.
+3. It then runs with a healthy partner, rail by rail if the check can: first from its rack, then from its leaf, then
+   from elsewhere. It is cleared, or its link or rail is found.
+4. A path that was bad between healthy nodes runs again with other nodes of its ends.
+5. Nodes whose bad runs are explained by another node clear each other.
+6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
+7. Controls run alone, so that it is known what a node alone should reach.
+8. All others meet once more if more passes were requested.
+
+Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
+again: next it runs alone, beside two controls, three groups.
+
+A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, a walk over the free partners.
+"""
+
+from collections.abc import Iterable
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.hints import hints_of
+from muster_coordinator.localize.planning.partners import PartnerPool
+from muster_coordinator.localize.planning.probes import have_rails
+from muster_coordinator.localize.planning.tournament import across_leaves
+from muster_coordinator.localize.rules.accusers import disjoint
+from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
+from muster_coordinator.model.probes import Probe
+
+ALONE_TRIES = 3
+"""How often a node that was bad for no known reason runs alone, for each pass. Two of three faults that show in 30 % of
+the runs show in one of three runs."""
+
+FEW = 2
+"""So many suspects meet partners first: controls for a run alone would cost too much."""
+
+MAX_PARTNERS = 7
+"""More partners tell nothing new: in a fleet of 16,384 nodes six partners cannot all be liars."""
+
+ALONE = "{} was bad with others; its own run tells whether it is at fault"
+INSIDE = "{} and {} tell whether leaf {} itself is bad"
+AGAIN = "{} was bad once for an unknown reason"
+CONTROL = "{} has passed and shows what a node alone should reach"
+MEET = "{} was bad with others and runs with {}, which has passed"
+MIX = "{} and {} are not suspected, and neither has passed yet"
+STRANGERS = "{} and {} were bad with others, and no node has passed yet"
+ALIKE = "{} and {} fail alike; they pass together if a switch that they share is bad"
+FRESH = "{} runs with {}, which has passed"
+ONCE_MORE = "one more pass over healthy nodes, across other paths"
+SINCE = "{} and {} show whether everything has become slower since {} and {} were bad together"
+PATH = "between {} and {} a run was bad although its nodes are healthy"
+
+
+class NextRound:
+    """A round in the making. Every node that is not `absent` is in one of its `probes` at most."""
+
+    def __init__(self, diagnosis: Diagnosis, absent: frozenset[str], passes: int, seed: str) -> None:
+        self._passes, self._seed = passes, seed
+        self.probes: list[Probe] = []
+        self._diagnosis = diagnosis
+        self._evidence = diagnosis.evidence
+        self._suspects = diagnosis.nodes.suspects
+        self._absent = absent
+        self._used: set[str] = set()
+        spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
+        partners = filter(self._is_partner, self._evidence.sites)
+        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless)
+
+    def plan(self) -> None:
+        """Adds every group that tells something new, the most telling ones first."""
+        waiting, excused = self._waiting_for_leaf() | self._waiting_for_type(), self._excused()
+        inconclusive = [
+            node for node in self._diagnosis.inconclusive if node not in self._absent and node not in waiting
+        ]
+        blamed = [node for node in inconclusive if node in self._suspects and node not in excused]
+        blamed.sort(key=lambda node: hints_of(node, self._suspects[node]), reverse=True)
+        self._try_inside_leaves()
+        self._try_alone([node for node in blamed if self._is_due_alone(node, among=len(blamed))])
+        self._try_with_partner(blamed)
+        self._try_alone([node for node in blamed if not self._has_run_alone(node)])
+        self._try_paths()
+        self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
+        self._try_again()
+        self._add_controls()
+        self._add_pass()
+
+    def _waiting_for_leaf(self) -> set[str]:
+        """The nodes of suspected leaves that others represent."""
+        suspected, leaves = self._diagnosis.leaves.suspected, self._evidence.fabric.leaves
+        return {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
+
+    def _waiting_for_type(self) -> set[str]:
+        """The nodes of machine types of which no node has passed, except those that represent each type."""
+        by_type: dict[str | None, list[str]] = {}
+        for node in filter(self._is_free, self._diagnosis.inconclusive):
+            if self._evidence.is_of_unproven_type(node):
+                by_type.setdefault(self._evidence.sites[node].machine_type, []).append(node)
+        return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
+
+    def _excused(self) -> set[str]:
+        """The nodes of which every bad run is explained by a suspected leaf that is not their own."""
+        suspected = self._diagnosis.leaves.nodes_of_suspected
+        return {
+            node
+            for node, bad in self._suspects.items()
+            if node not in suspected and not any(suspected.isdisjoint(run.members) for run in bad)
+        }
+
+    def _try_inside_leaves(self) -> None:
+        """Two nodes of each suspected leaf together: they pass if only the paths to other leaves are bad."""
+        for leaf, chosen in self._diagnosis.leaves.suspected.items():
+            if self._diagnosis.leaves.bad_runs_inside(leaf):
+                continue
+            others = (node for node in self._evidence.fabric.leaves[leaf] if node not in chosen)
+            pair = tuple(filter(self._is_free, (*others, *filter(self._has_run_alone, chosen))))[:2]
+            if len(pair) == 2:
+                self._add(pair, INSIDE.format(*pair, leaf))
+
+    def _try_alone(self, nodes: Iterable[str]) -> None:
+        for node in filter(self._is_free, nodes):
+            self._add((node,), ALONE.format(node))
+
+    def _try_with_partner(self, nodes: Iterable[str]) -> None:
+        free = [*filter(self._is_free, nodes)]
+        alike = self._diagnosis.links.alike - self._diagnosis.leaves.nodes_of_suspected
+        self._try_among(filter(alike.__contains__, free), ALIKE)
+        for node in filter(self._is_free, free):
+            self._meet(node, MEET, by_rail=self._diagnosis.abilities.by_rail)
+        if not self._evidence.cleared:
+            self._try_among(free, STRANGERS)
+
+    def _try_among(self, nodes: Iterable[str], reason: str) -> None:
+        """Pairs suspects that have not met: another suspect may clear them if no healthy node can."""
+        left = [node for node in nodes if self._is_free(node) and not self._has_met_enough(node)]
+        while left:
+            node, *left = left
+            met = self._met(node)
+            if (other := next((other for other in left if other not in met), None)) is not None:
+                left.remove(other)
+                self._add((node, other), reason.format(node, other))
+
+    def _try_each_other(self, nodes: list[str]) -> None:
+        """Pairs nodes without unexplained bad runs; a node that is left over, or had void runs, meets a healthy one."""
+        able = [node for node in nodes if not self._evidence.histories[node].void]
+        for pair in zip(able[::2], able[1::2], strict=False):
+            self._add(pair, MIX.format(*pair))
+        for node in nodes:
+            if node not in self._used:
+                self._meet(node, FRESH)
+
+    def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
+        met = self._met(node)
+        if self._has_met_enough(node):
+            return
+        healthy = {other for run in self._diagnosis.clearance.runs_with_healthy(node) for other in run.others(node)}
+        elsewhere = self._partners.take_near(node, met | self._beside(node, met), healthy)
+        partner = elsewhere or self._partners.take_near(node, met, healthy)
+        if partner is not None:
+            pair = (node, partner)
+            self._add(pair, reason.format(*pair), by_rail=by_rail and have_rails(pair, self._evidence.sites))
+
+    def _beside(self, node: str, met: set[str]) -> set[str]:
+        """The nodes on the side of any node that `node` has met, if its leaf is unknown."""
+        if self._evidence.sites[node].leaf is not None:
+            return set()
+        return set().union(*(self._evidence.sides.get(other, ()) for other in met))
+
+    def _try_paths(self) -> None:
+        for path, runs in self._diagnosis.paths.never_good.items():
+            if self._diagnosis.paths.lacks_control(path):
+                self._try_path_control(path)
+                continue
+            met = {node for run in runs for node in run.members}
+            for _ in range(self._runs_of(path, met) if len(runs) > 1 else 1):  # most paths are good the second time
+                self._try_path(path, met)
+
+    def _runs_of(self, path: Path, met: set[str]) -> int:
+        """How many more runs a path needs; 0 if there are too few other nodes at its ends to convict it."""
+        missing = self._diagnosis.paths.runs_missing(path)
+        others = [len({*self._evidence.fabric.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
+        return missing if missing <= min(others, default=missing) else 0
+
+    def _try_path_control(self, path: Path) -> None:
+        """An end of a bad link with a healthy node: if that is slow as well by now, the link is not to blame."""
+        for end, other in (path.ends, path.ends[::-1]):
+            partner = self._partners.take_near(end, {end, other}, set()) if self._is_free(end) else None
+            if partner is not None:
+                self._add((end, partner), SINCE.format(end, partner, *path.ends))
+                return
+
+    def _try_path(self, path: Path, met: set[str]) -> None:
+        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of these may be to blame."""
+        if path.of_leaves:
+            found = (self._partners.take_at(leaf, met) for leaf in path.ends)
+            nodes = tuple(node for node in found if node is not None)
+        else:
+            nodes = tuple(filter(self._is_free, path.ends))
+        if len(nodes) == 2:
+            self._add(nodes, PATH.format(*path.ends))
+
+    def _try_again(self) -> None:
+        """Runs nodes alone once more that were bad across a path that had good runs too."""
+        if not self._diagnosis.abilities.alone:
+            return
+        for runs in self._diagnosis.paths.sometimes_good.values():
+            for run in runs:
+                for node in filter(self._is_free, run.members):
+                    if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
+                        self._add((node,), AGAIN.format(node))
+
+    def _add_controls(self) -> None:
+        """Healthy nodes that run alone beside suspects, so that it is known what a node alone should reach."""
+        if all(len(probe.members) > 1 for probe in self.probes):
+            return
+        for _ in range(self._evidence.thresholds.controls_missing):
+            if (node := self._partners.take_spotless()) is not None:
+                self._add((node,), CONTROL.format(node))
+
+    def _add_pass(self) -> None:
+        """All healthy and free nodes run with others once more while more passes were requested."""
+        done = {node: len(self._evidence.histories[node].good_together) for node in self._partners.rest()}
+        lacking = [node for node, passes in done.items() if passes < self._passes]
+        if len(lacking) > 1:
+            passes = max(done[node] for node in lacking)
+            groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
+            self.probes += [Probe(group, ONCE_MORE) for group in groups]
+
+    def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
+        self._used.update(members)
+        self._partners.withdraw(members)
+        self.probes.append(Probe(members, reason, by_rail))
+
+    def _is_partner(self, node: str) -> bool:
+        return node not in self._absent and self._diagnosis.is_partner(node)
+
+    def _is_free(self, node: str) -> bool:
+        return node not in self._used and node not in self._absent
+
+    def _has_run_alone(self, node: str) -> bool:
+        return not self._diagnosis.abilities.alone or self._evidence.histories[node].times_alone > 0
+
+    def _is_due_alone(self, node: str, among: int) -> bool:
+        """Whether its own run tells most about one of so many suspects. It tells nothing about slow rails."""
+        if self._has_run_alone(node) or self._diagnosis.nodes.slow_rails(node):
+            return False
+        return among > FEW or len(self._suspects[node]) > 1
+
+    def _has_met_enough(self, node: str) -> bool:
+        history = self._evidence.histories[node]
+        return len(disjoint(run.others(node) for run in (*history.bad_together, *history.void))) >= MAX_PARTNERS
+
+    def _met(self, node: str) -> set[str]:
+        """The partners in pairs in which the node had a bad or void run."""
+        history = self._evidence.histories[node]
+        pairs = (run for run in (*history.bad, *history.void) if len(run.members) == 2)
+        return {other for run in pairs for other in run.others(node)}

@@ -1,0 +1,111 @@
+"""The healthy nodes that are free to be partners in the next round, drawn at random.
+
+The idea: a partner from the node's own leaf tells a bad node from a bad path. After that, partners from other leaves
+tell more. Random draws keep liars from choosing whom they meet.
+
+Example: a4 was bad. Its first partner is drawn from rack a, then from leaf a, then from leaves that a4 has not met.
+
+A draw takes O(free nodes) at most; nodes at the end of a pool that are gone are removed, so n draws take about O(n).
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Set
+
+from muster_coordinator.model.probes import Site
+from muster_coordinator.normal.liars import liars_among
+
+REACH = 4
+"""Nodes so close to each other in topology order, which falls back on their names, usually share a leaf."""
+
+MOST_NEAR = 3
+"""So many partners from a node's own leaf are enough; the first of them may be bad or absent."""
+
+
+class PartnerPool:
+    """Hands out each of `nodes` once, in random order. `spotless` nodes have had no bad run."""
+
+    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str, spotless: Set[str]) -> None:
+        self._sites = sites
+        self._spotless = spotless
+        self._all = list(nodes)
+        random.Random(seed).shuffle(self._all)  # noqa: S311 - a draw of lots, not a secret
+        self._free = set(self._all)
+        self._order = list(sites)
+        self._places = {node: place for place, node in enumerate(self._order)}
+        self._by_rack: dict[str, list[str]] = {}
+        self._by_leaf: dict[str, list[str]] = {}
+        for node in self._all:
+            site = sites[node]
+            if site.rack is not None:
+                self._by_rack.setdefault(site.rack, []).append(node)
+            if site.leaf is not None:
+                self._by_leaf.setdefault(site.leaf, []).append(node)
+
+    def take_near(self, node: str, met: Set[str], healthy: Set[str]) -> str | None:
+        """A partner that `node` has not met: from its own leaf until one is `healthy`, then from leaves it has not met.
+
+        Rule: after MOST_NEAR partners from its own leaf it meets others.
+        Prevents: all liars declare the leaf of healthy n0 and fail with it. n0 would meet liars only.
+        """
+        here = self._sites[node]
+        if here.leaf is None:
+            near = self._next_to(node)
+            found = self._take(near, met) if met.isdisjoint(near) else None
+            return found or self._take(self._all, met)
+        leaves = {self._sites[other].leaf for other in met}
+        found = None
+        tried = sum(self._sites[other].leaf == here.leaf for other in met)
+        if here.leaf not in {self._sites[other].leaf for other in healthy} and tried < MOST_NEAR:
+            beside = self._take(self._rack(here), met, lambda other: self._sites[other].leaf == here.leaf)
+            found = beside or self._take(self._leaf(here.leaf), met)
+        return found or self._take_elsewhere(met, leaves) or self._take(self._all, met)
+
+    def _take_elsewhere(self, met: Set[str], leaves: Set[str | None]) -> str | None:
+        """A partner from none of these leaves; None if most free nodes stand at them and several nodes may lie.
+
+        Prevents: each liar declares a leaf of its own. n0 has met the real leaves, so only the liars' leaves are left,
+        and n0 would meet liars only.
+        """
+        elsewhere = sum(node not in met and self._sites[node].leaf not in leaves for node in self._free)
+        if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:
+            return None
+        return self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
+
+    def take_at(self, leaf: str, met: Set[str]) -> str | None:
+        """A partner at `leaf` that is not among `met`."""
+        return self._take(self._leaf(leaf), met)
+
+    def withdraw(self, nodes: Iterable[str]) -> None:
+        """Stops handing out these nodes."""
+        self._free.difference_update(nodes)
+
+    def rest(self) -> list[str]:
+        """The nodes that are still free."""
+        return [node for node in self._all if node in self._free]
+
+    def take_spotless(self) -> str | None:
+        """A partner that has not been in a bad run."""
+        return self._take(self._all, fits=self._spotless.__contains__)
+
+    def _next_to(self, node: str) -> list[str]:
+        """The nodes around it in topology order, the nearest last."""
+        place = self._places[node]
+        around = self._order[max(place - REACH, 0) : place + REACH + 1]
+        return sorted(around, key=lambda other: -abs(self._places[other] - place))
+
+    def _rack(self, site: Site) -> list[str]:
+        return [] if site.rack is None else self._by_rack.get(site.rack, [])
+
+    def _leaf(self, leaf: str | None) -> list[str]:
+        return [] if leaf is None else self._by_leaf.get(leaf, [])
+
+    def _take(
+        self, pool: list[str], avoid: Set[str] = frozenset(), fits: Callable[[str], bool] = lambda _: True
+    ) -> str | None:
+        while pool and pool[-1] not in self._free:  # later searches need not pass the nodes that are gone
+            pool.pop()
+        for node in reversed(pool):
+            if node in self._free and node not in avoid and fits(node):
+                self._free.remove(node)
+                return node
+        return None

@@ -1,0 +1,92 @@
+"""Leaves whose switch is at fault.
+
+The idea: if no node of a leaf passes with any other, and these nodes are healthy alone, their switch is at fault.
+
+Example: leaf a has four nodes. a1 to a4 are slow with nodes of leaves b and c, which pass among each other. a1 to a4
+pass alone, and a1-a2 is slow. Leaf a is convicted; its nodes are behind it, neither cleared nor convicted.
+
+Takes time in proportion to the nodes of the suspected leaves, times their bad runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.rules.accusers import may_be_all_liars
+from muster_coordinator.localize.rules.clearance import Clearance
+from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.model.probes import GroupRun
+
+LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
+"""A leaf is suspected if so many of its nodes, and this share of them, are suspects. Two suspects are mostly the two
+members of one bad pair."""
+
+REPRESENTATIVES = 4
+"""The other nodes of a leaf, or of a machine type, wait while so many run for all. That so many healthy-looking links
+fail at once has no other likely cause."""
+
+
+@dataclass(frozen=True)
+class LeafFaults:
+    """The leaves that are suspected or at fault, when these nodes are cleared."""
+
+    clearance: Clearance
+
+    @cached_property
+    def suspected(self) -> Mapping[str, tuple[str, ...]]:
+        """The leaves of which no node has passed and most are suspects, with the nodes that represent each.
+
+        Rule: nothing is suspected if only one leaf is known. Then no node is known to stand elsewhere, and a slow fleet
+        would look like a bad switch.
+        """
+        evidence = self.clearance.nodes.evidence
+        if len(evidence.fabric.leaves) < 2:
+            return {}
+        found = {}
+        for leaf, nodes in evidence.fabric.leaves.items():
+            suspects = [node for node in nodes if node in self.clearance.nodes.suspects]
+            enough = max(LEAST_AT_LEAF, MOST_OF_LEAF * len(nodes))
+            if len(suspects) >= enough and evidence.cleared.isdisjoint(nodes):
+                found[leaf] = tuple(suspects[:REPRESENTATIVES])
+        return found
+
+    @cached_property
+    def nodes_of_suspected(self) -> frozenset[str]:
+        return frozenset(node for leaf in self.suspected for node in self.clearance.nodes.evidence.fabric.leaves[leaf])
+
+    @cached_property
+    def convicted(self) -> Mapping[str, Culprit]:
+        """Rule: a suspected leaf is at fault if its representatives fail outside, fail inside, and are healthy alone.
+
+        Outside means with a healthy node of another leaf. Inside means two nodes of the leaf together.
+        Without inside: the uplink of leaf a is bad. a1-a2 passes, so the switch is healthy and the paths are at fault.
+        Without alone: four old nodes at leaf a are slow in themselves, and a healthy switch would be replaced.
+        Without outside: no node of another leaf has passed yet, and the whole fabric may be slow.
+
+        Limit: if all three nodes of a leaf have bad links, or are bad and the check cannot run alone, that looks just
+        like a bad switch, and the leaf is convicted.
+        """
+        nodes, found = self.clearance.nodes, {}
+        for leaf, representatives in self.suspected.items():
+            outside = [run for node in representatives for run in self.clearance.runs_with_healthy(node)[:1]]
+            inside = self.bad_runs_inside(leaf)
+            all_fail_outside = len(outside) == len(representatives)
+            healthy_alone = all(map(nodes.is_healthy_alone, representatives))
+            if inside and all_fail_outside and healthy_alone and not may_be_all_liars(nodes.evidence, leaf):
+                found[leaf] = nodes.culprit(Part.LEAF, (leaf,), (*inside, *outside))
+        return found
+
+    def bad_runs_inside(self, leaf: str) -> list[GroupRun]:
+        """The unexplained bad runs among nodes of one leaf, each once, in topology order of the nodes."""
+        nodes = self.clearance.nodes.evidence.fabric.leaves[leaf]
+        runs = {run.group: run for node in nodes for run in self.clearance.nodes.suspects.get(node, ())}
+        inside = frozenset(nodes)
+        return [run for run in runs.values() if inside.issuperset(run.members)]
+
+    @cached_property
+    def behind(self) -> frozenset[str]:
+        """The nodes of convicted leaves, unless convicted themselves: their own health cannot be seen."""
+        leaves = self.clearance.nodes.evidence.fabric.leaves
+        return frozenset(
+            node for leaf in self.convicted for node in leaves[leaf] if node not in self.clearance.nodes.convicted
+        )

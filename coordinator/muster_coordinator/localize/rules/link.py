@@ -1,0 +1,181 @@
+"""Nodes whose link or rails are at fault: they are healthy alone, or cannot run alone, and fail with everyone.
+
+The idea: a node that never passes and fails with several healthy partners has a fault of its own. If it passes alone,
+only its link or some of its rails are left. If a run alone tells nothing about this check, node and link cannot be told
+apart, and the node is convicted.
+
+Example: a4 is slow with c4, passes alone, and is slow with a1, of its own leaf, and with b1. c4, a1 and b1 pass with
+others. The link of a4 is convicted. If it ran rail by rail with a1 and b1 and only rail 2 was slow, rail 2 is.
+
+Two bad partners are not enough if the runs reached different bandwidths, and three not in a larger fleet: see
+`significance`. Where leaves are unknown, a bad switch or path may look like bad nodes, so more is asked.
+
+Takes time in proportion to the suspects, times their bad runs, times the partners in these.
+"""
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.rules.accusers import accusers_missing, disjoint
+from muster_coordinator.localize.rules.clearance import Clearance
+from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.rules.path import PathFaults
+from muster_coordinator.localize.significance import partners_needed, runs_agree
+from muster_coordinator.model.probes import GroupRun, RunOutcome
+
+FEW_SIDES = 5
+"""If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them."""
+
+LEAST_ALIKE, SHARE_ALIKE = 2, 0.25
+"""So many nodes, and this share of all that fail with everyone, may stand behind one switch if they fail alike."""
+
+ALIKE = 1.25
+"""Nodes behind one bad switch differ by noise only; a quarter is much noise."""
+
+
+@dataclass(frozen=True)
+class LinkFaults:
+    """The nodes whose link or rails are at fault, beside these faults of paths."""
+
+    clearance: Clearance
+    paths: PathFaults
+
+    @cached_property
+    def convicted(self) -> Mapping[str, Culprit]:
+        """Rule: an isolated node has a bad link if it ran alone or has slow rails, and no unknown switch explains it.
+
+        Prevents: a4 fails with everyone and has not run alone yet. It may be slow in itself, and its link would be
+        replaced for nothing.
+        """
+        return {
+            node: self._culprit(node, [run for run in runs if self._isolated.keys().isdisjoint(run.others(node))])
+            for node, runs in self._isolated.items()
+            if node not in self.alike and self._is_told_from_its_link(node)
+        }
+
+    def _is_told_from_its_link(self, node: str) -> bool:
+        nodes = self.clearance.nodes
+        ran_alone = nodes.evidence.histories[node].times_alone or not nodes.abilities.alone
+        return bool(ran_alone or nodes.slow_rails(node))
+
+    def _culprit(self, node: str, runs: list[GroupRun]) -> Culprit:
+        nodes = self.clearance.nodes
+        if rails := nodes.slow_rails(node):
+            return nodes.culprit(Part.RAIL, (node,), runs, rails=rails)
+        part = Part.NODE_LINK if nodes.evidence.histories[node].passed_alone else Part.NODE
+        return nodes.culprit(part, (node,), runs)
+
+    @cached_property
+    def alike(self) -> frozenset[str]:
+        """Rule: if leaves are unknown, nodes that fail with everyone and alike are not convicted.
+
+        Prevents: a, b and c stand behind one bad switch that nobody has declared, and reach 0.5, 0.5 and 0.52 of normal
+        with everyone. Three healthy links would be convicted. At 0.1, 0.3 and 0.9 they fail differently, so one switch
+        is not the cause.
+
+        Nodes with known neighbours are not among them: their own leaf says whether its switch is bad.
+        """
+        nodes = self.clearance.nodes
+        if nodes.evidence.fabric.all_leaves_known:
+            return frozenset()
+        with_neighbours = {node for node in self._isolated if nodes.evidence.fabric.neighbours(node)}
+        candidates = nodes.suspects.keys() - nodes.evidence.cleared - with_neighbours
+        return alike({node: self._reached(node) for node in candidates if self.clearance.runs_with_healthy(node)})
+
+    @cached_property
+    def _isolated(self) -> Mapping[str, list[GroupRun]]:
+        """The failing nodes that only their own fault, or an undeclared switch, explains; with their bad runs.
+
+        Nodes of suspected leaves are not among them: no other node of their leaf is healthy.
+        """
+        return {node: runs for node, runs in self._failing_with_everyone.items() if not self._may_be_a_path(node)}
+
+    @cached_property
+    def _failing_with_everyone(self) -> Mapping[str, list[GroupRun]]:
+        """The suspects that have never passed with others and failed with enough partners, with their bad runs."""
+        nodes = self.clearance.nodes
+        return {
+            node: runs
+            for node, runs in nodes.suspects.items()
+            if node not in nodes.evidence.cleared and self.partners_missing(node) == 0
+        }
+
+    def partners_missing(self, node: str) -> int:
+        """How many more partners a suspect must fail with; 0 if there are enough.
+
+        Rule: enough by chance, and so many of them healthy and drawn at random that they cannot all be liars. That
+        is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other node
+        either. Each of the three may be the bad one, and the one that was tried most would be convicted.
+        """
+        partners = disjoint(run.others(node) for run in self.clearance.nodes.suspects[node])
+        return max(
+            self.partners_needed(node) - len(partners),
+            accusers_missing(self.clearance.nodes.evidence, node, self.clearance.runs_with_healthy(node)),
+        )
+
+    def partners_needed(self, node: str) -> int:
+        """With how many partners a suspect must fail, but not more than there are.
+
+        Rule: one more if its bad runs reached different bandwidths.
+        Prevents: a4 reaches 0.3 with c4 and with b1, but 0.6 with a1. Two faults that met a4 by chance do that; one
+        permanent fault does not.
+        Rule: one more if no other node is known to stand at its leaf and there are too many sides to try all.
+        Prevents: nobody has declared leaves, and the partners of a on two of six sides may be all behind one bad path.
+        """
+        nodes = self.clearance.nodes
+        unknown_place = not nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
+        more = unknown_place or not runs_agree(nodes.suspects[node])
+        others = len(nodes.evidence.sites) - len(nodes.convicted) - 1
+        return min(partners_needed(len(nodes.evidence.sites), nodes.suspects[node]) + more, others)
+
+    def _healthy_partners(self, node: str) -> list[tuple[str, ...]]:
+        return disjoint(run.others(node) for run in self.clearance.runs_with_healthy(node))
+
+    def _may_be_a_path(self, node: str) -> bool:
+        """Whether all healthy partners of a suspect may stand across something bad.
+
+        Rule: if its leaf has other nodes, one of its healthy partners must be of that leaf.
+        Prevents: a4 fails with c1, c2 and c3. The path from leaf a to leaf c may be bad.
+        Rule: if its leaf is unknown and a link between others is bad, it must fail at both ends of one such link.
+        Prevents: b-h is bad and a fails with b, c, d and e. The same switch may be behind both.
+        Rule: if its leaf is unknown, it must fail on each side, or on two if there are more than five.
+        Prevents: b, c, d and e pass with each other, f, g and h too, but these two sides have not met. a fails with b,
+        c, d and e. a may be healthy, and the path to their side bad.
+        """
+        evidence, partners = self.clearance.nodes.evidence, self._healthy_partners(node)
+        if neighbours := evidence.fabric.neighbours(node):
+            return not any(neighbours.issuperset(others) for others in partners)
+        met = {other for others in partners for other in others}
+        if self.paths.never_good and not any(met.issuperset(path.ends) for path in self.paths.never_good):
+            return True
+        sides = {evidence.sides[other] for other in met}
+        return len(sides) < min(len(self._sides), FEW_SIDES if len(self._sides) <= FEW_SIDES else 2)
+
+    @cached_property
+    def _sides(self) -> frozenset[frozenset[str]]:
+        return frozenset(self.clearance.nodes.evidence.sides.values())
+
+    def _reached(self, node: str) -> float:
+        """What the bad runs of a node among healthy nodes reached; 0 if they broke."""
+        runs = self.clearance.runs_with_healthy(node)
+        return statistics.median((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
+
+
+def alike(reached: Mapping[str, float]) -> frozenset[str]:
+    """Of nodes that fail with everyone, those whose bad runs reached so much alike that one switch may be the cause.
+
+    `reached` is by node what its bad runs reached, 0 if they broke. Two may fail alike by chance. They stay
+    inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
+    """
+    found: set[str] = set()
+    ordered = sorted(reached, key=reached.__getitem__)
+    enough = max(LEAST_ALIKE, SHARE_ALIKE * len(ordered))
+    start = 0
+    for end, node in enumerate(ordered, start=1):
+        while reached[node] > ALIKE * reached[ordered[start]]:
+            start += 1
+        if end - start >= enough:
+            found.update(ordered[start:end])
+    return frozenset(found)

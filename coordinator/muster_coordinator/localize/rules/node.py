@@ -1,0 +1,127 @@
+"""Nodes that are at fault by themselves, and the bad runs that remain unexplained.
+
+The idea: some things only the node itself can cause. Such a node is convicted first; the runs that it explains then
+count against no other node.
+
+Example: a-b is slow, a is slow alone too, b passes alone. a is convicted with two runs. a-b is explained by a, so b is
+no suspect although it has a bad run.
+
+Takes time in proportion to the bad runs, times their members.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.rules.accusers import accusers_missing
+from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.model.probes import CheckAbilities, GroupRun
+
+
+@dataclass(frozen=True)
+class NodeFaults:
+    """The nodes that are at fault by themselves, by `evidence` of a check with these `abilities`."""
+
+    evidence: Evidence
+    abilities: CheckAbilities
+
+    @cached_property
+    def convicted(self) -> Mapping[str, Culprit]:
+        """By node, what it is convicted of. One of three rules is enough."""
+        found = {}
+        for node, history in self.evidence.histories.items():
+            if not history.own_failures:
+                continue
+            against = self._unexcused(node) if history.good else history.bad
+            if (
+                history.failed_alone
+                or self._is_bad_alone_and_again(node, against)
+                or self._crashes_with_all(node, against)
+            ):
+                found[node] = self.culprit(Part.NODE, (node,), against, intermittent=bool(history.good))
+        return found
+
+    def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
+        """Rule: a node is at fault if it was bad alone and in another run too.
+
+        A verdict FAIL alone is enough by itself: it says what is broken. Slow or crashed alone is not.
+        Prevents: other work on the host takes a core during the one run that a4 has alone. a4 reaches 0.3 of normal,
+        and would be convicted by a single run.
+        """
+        return self.evidence.histories[node].bad_alone and len(against) > 1
+
+    def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
+        """Rule: a node is at fault if its ranks crashed beside so many drawn partners that these cannot all be liars.
+
+        Prevents: n0 crashes beside n1, and beside n1 again. Both crashes may be the work of n1, which sends nonsense.
+        In a fleet of 16 nodes two different partners are enough, in one of 64 nodes four.
+        """
+        return not accusers_missing(self.evidence, node, (run for run in against if node in run.crashed))
+
+    def _unexcused(self, node: str) -> list[GroupRun]:
+        """The bad runs of a node with good runs, without those that another member explains.
+
+        Rule: if a node has good runs, a bad run does not count if another member was bad by itself. A crash of the
+        node's own ranks still counts.
+        Prevents: c4 passes with b1 and alone. It was slow with a4, which is broken, and once alone by chance. Those two
+        runs would convict c4; without the run that a4 explains, one is left.
+        """
+        histories = self.evidence.histories
+        return [
+            run
+            for run in histories[node].bad
+            if node in run.crashed or not any(histories[other].own_failures for other in run.others(node))
+        ]
+
+    @cached_property
+    def suspects(self) -> Mapping[str, list[GroupRun]]:
+        """The nodes that are not convicted but have unexplained bad runs with others, with these runs."""
+        found = {}
+        for node, history in self.evidence.histories.items():
+            if node not in self.convicted and (
+                runs := [run for run in history.bad_together if self.is_unexplained(run)]
+            ):
+                found[node] = runs
+        return found
+
+    def is_unexplained(self, run: GroupRun) -> bool:
+        """Rule: a bad run counts against no other member if a member is at fault by itself.
+
+        Prevents: a is broken and ran with b, c and d. Each of them would remain a suspect because of a.
+        """
+        return self.convicted.keys().isdisjoint(run.members)
+
+    def is_suspect(self, node: str) -> bool:
+        """Whether bad runs of a node are unexplained, or it was bad by itself."""
+        return node in self.suspects or bool(self.evidence.histories[node].own_failures)
+
+    def is_healthy_alone(self, node: str) -> bool:
+        """Whether a node has passed alone and never failed by itself, if the check can run alone."""
+        history = self.evidence.histories[node]
+        return not history.own_failures and (history.passed_alone or not self.abilities.alone)
+
+    def slow_rails(self, node: str) -> tuple[int, ...]:
+        """The rails that slowed a suspect in runs on separate rails.
+
+        Rule: none if more than half of the rails were slow.
+        Prevents: the link of a4 is loose, and five of its eight rails are slow at different times. To name five rails
+        would send somebody to five cables.
+        """
+        separate = [run for run in self.suspects.get(node, ()) if run.rails]
+        slow = frozenset().union(*map(self.evidence.slow_rails, separate))
+        return tuple(sorted(slow)) if separate and len(slow) <= len(separate[0].rails) / 2 else ()
+
+    def culprit(
+        self,
+        part: Part,
+        of: tuple[str, ...],
+        runs: Iterable[GroupRun],
+        *,
+        rails: tuple[int, ...] = (),
+        intermittent: bool = False,
+    ) -> Culprit:
+        """The culprit for a part, with the runs that are evidence against it."""
+        against = tuple(runs)
+        slow = all(map(self.evidence.thresholds.is_slow, against))
+        return Culprit(part, of, against, slow, rails, intermittent)

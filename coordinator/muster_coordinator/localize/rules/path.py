@@ -1,0 +1,92 @@
+"""Paths between leaves that are at fault, and links between two nodes where the leaves are unknown.
+
+The idea: if two nodes that are healthy with all others are bad together, something between them is bad.
+
+Example: in a fleet of 12 nodes at leaves a, b and c, a1-c1, a2-c2, a3-c3 and a4-c4 are slow, and each of these nodes
+passes with nodes of leaf b. The path a-c is convicted. One good run across it, a2-c1, and it is not: the four slow runs
+are then put down to something that comes and goes.
+
+Takes time in proportion to all runs, times the pairs of their members, and only if a run is unexplained.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.rules.accusers import pairs_missing
+from muster_coordinator.localize.rules.clearance import Clearance
+from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.significance import path_runs_needed
+from muster_coordinator.model.probes import GroupRun
+
+
+@dataclass(frozen=True)
+class PathFaults:
+    """The paths and links that are at fault, when these nodes are cleared."""
+
+    clearance: Clearance
+
+    @cached_property
+    def convicted(self) -> Mapping[Path, Culprit]:
+        """Rule: a path is at fault if it was never good, and bad more often than chance or lies explain.
+
+        `runs_missing` prevents: liar n0 is slow with n4, n5, n6 and n7, all of one leaf. Four bad runs cross the path,
+        but always from n0. Pairs without n0 must be bad too.
+        """
+        nodes = self.clearance.nodes
+        return {
+            path: nodes.culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, runs)
+            for path, runs in self.never_good.items()
+            if not self.runs_missing(path) and not self.lacks_control(path)
+        }
+
+    @cached_property
+    def unexplained(self) -> Mapping[Path, list[GroupRun]]:
+        """By path, the bad runs of pairs of cleared nodes that reach clearly more with others.
+
+        Rule: crashes do not count. A node sends nonsense and makes its partner crash; a path does neither.
+        """
+        evidence, cleared = self.clearance.nodes.evidence, self.clearance.cleared
+        found: dict[Path, list[GroupRun]] = {}
+        for run in {run.group: run for runs in self.clearance.nodes.suspects.values() for run in runs}.values():
+            healthy = len(run.members) == 2 and not run.crashed and cleared.issuperset(run.members)
+            if healthy and evidence.members_do_better(run):
+                found.setdefault(evidence.fabric.path(*run.members), []).append(run)
+        return found
+
+    @cached_property
+    def sometimes_good(self) -> Mapping[Path, list[GroupRun]]:
+        """Those of `unexplained` that had good runs too."""
+        if not self.unexplained:
+            return {}
+        evidence = self.clearance.nodes.evidence
+        good = (run for history in evidence.histories.values() for run in history.good)
+        paths = {evidence.fabric.path(*ends) for run in good for ends in combinations(run.members, 2)}
+        return {path: runs for path, runs in self.unexplained.items() if path in paths}
+
+    @cached_property
+    def never_good(self) -> Mapping[Path, list[GroupRun]]:
+        """Those of `unexplained` that had no good run."""
+        return {path: runs for path, runs in self.unexplained.items() if path not in self.sometimes_good}
+
+    def runs_missing(self, path: Path) -> int:
+        """How many more bad runs convict a path that was never good; 0 if there are enough."""
+        evidence, bad = self.clearance.nodes.evidence, self.never_good[path]
+        by_chance = path_runs_needed(len(evidence.sites), bad) - len(bad)
+        return max(by_chance, pairs_missing(evidence, path, bad), 0)
+
+    def lacks_control(self, path: Path) -> bool:
+        """Whether neither end of a bad link has passed with others since the link's second bad run.
+
+        Rule: a link between two nodes needs such a control. A path between leaves has other nodes to try it.
+        Prevents: a-b and b-c pass. Then something slows down the whole fleet, and a-c is slow four times. The link a-c
+        would be convicted although a-b would be slow as well by now.
+        """
+        if path.of_leaves or len(bad := self.never_good[path]) < 2:
+            return False
+        evidence = self.clearance.nodes.evidence
+        order = {run.group: place for place, run in enumerate(evidence.runs)}
+        passed = [run for end in path.ends for run in evidence.histories[end].good_together]
+        return all(order[run.group] < order[bad[1].group] for run in passed)

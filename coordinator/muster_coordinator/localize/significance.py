@@ -1,0 +1,81 @@
+"""Whether bad runs may be chance: how many are needed before intermittent faults or lies no longer explain them.
+
+**Intermittent faults.** In a larger fleet, intermittent faults of several nodes meet more often where they look like
+one permanent fault. A run is spoiled by chance with probability 0.015. Example: of 232 nodes, node a was bad with two
+partners. The expected number of nodes for which chance spoils the first run and one more is 232 x 0.015 x 0.015 = 0.05
+in a sweep, which is more than the accepted 0.001. With three partners it is 0.0008, so three are enough. If the runs
+reached nearly the same bandwidth, fewer are enough: two separate faults rarely slow a node equally.
+
+**Lies.** A compromised node reports what it likes, and makes honest partners slow or crash. Liars pass with each other,
+so a node that has passed may still be a liar. But a random draw picks no liar more often than another node. Example: of
+256 nodes 12 may lie. The expected number of honest nodes that meet a liar in the first round and three more in a row is
+12 x 11 / 254 x 10 / 253 x 9 / 252, which is one in 1,400 sweeps. Four partners therefore convict.
+
+Each function takes time in proportion to the number of runs that it is given.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from muster_coordinator.model.probes import GroupRun
+from muster_coordinator.normal.liars import liars_among
+
+SPOILED_BY_CHANCE = 0.015
+"""Share of a node's runs that are bad by chance, if one node in twenty has a fault that shows in 30 % of its runs."""
+
+FALSE_NODES, FALSE_PATHS = 0.001, 0.0025
+"""Accepted false-accusation rate of a sweep, for nodes and for paths. A wrongly named path costs an inspection; a
+wrongly named node loses its work."""
+
+CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
+"""Runs that one fault slows lie within this ratio at noise of 5 %; those of two faults do with this probability."""
+
+AGREEMENT = 1.5
+"""Runs that one permanent fault slows differ only by noise; from 20 % too low to 20 % too high is this ratio."""
+
+
+def partners_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
+    """With how many partners a node must fail as in its `bad` runs, in a fleet of `nodes`, to be convicted."""
+    return _runs_needed(nodes, SPOILED_BY_CHANCE, FALSE_NODES, bad)
+
+
+def path_runs_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
+    """How often a path must be as in its `bad` runs, in a fleet of `nodes`, to be convicted. It has two ends."""
+    return _runs_needed(nodes, 2 * SPOILED_BY_CHANCE, FALSE_PATHS, bad)
+
+
+def liars_may_explain(nodes: int, drawn: Iterable[tuple[int, int]], accepted: float = FALSE_NODES) -> bool:
+    """Whether liars may explain bad runs with partners that were drawn one after another, in a fleet of `nodes`.
+
+    `drawn` has for each run the number of partners and the number of nodes from which they were drawn. One liar among
+    the partners is enough to spoil a run, but no liar counts in two runs. `accepted` is the accepted number of wrong
+    convictions in a sweep.
+    """
+    liars, accused = liars_among(nodes), float(nodes)
+    for taken, (partners, among) in enumerate(drawn):
+        accused *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
+    return accused > accepted
+
+
+def controls_needed(nodes: int) -> int:
+    """How many nodes must be drawn at random before it is too unlikely that all of them lie."""
+    number = 1
+    while liars_may_explain(nodes, [(1, nodes)] * number, FALSE_NODES * nodes):
+        number += 1
+    return number
+
+
+def runs_agree(bad: Sequence[GroupRun]) -> bool:
+    """Whether all runs broke, or reached about the same, as they do if one permanent fault is the cause."""
+    return _within(AGREEMENT, bad)
+
+
+def _within(ratio: float, bad: Sequence[GroupRun]) -> bool:
+    reached = [run.objective or 0.0 for run in bad]
+    return max(reached) <= ratio * min(reached)
+
+
+def _runs_needed(nodes: int, spoiled: float, accepted: float, bad: Sequence[GroupRun]) -> int:
+    """The least number of runs that chance spoils, the first and then each further one, rarely enough."""
+    again = spoiled * CLOSE_BY_CHANCE if _within(CLOSE, bad) else spoiled
+    return 1 + math.ceil(math.log(nodes * spoiled / accepted) / -math.log(again))

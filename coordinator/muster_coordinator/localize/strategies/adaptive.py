@@ -1,0 +1,52 @@
+"""The adaptive strategy: each node in one run, then only what separates the explanations that are still possible.
+
+The idea: round 1 puts every node into one pair, across as many paths as possible. No smaller number of node-seconds
+tries all nodes, and at usual shares of faults few pairs are bad. Everything after that is the follow-up.
+
+Example: 1,024 nodes, ten of them bad. Round 1 has 512 pairs, of which ten are slow; 1,004 nodes are cleared. Rounds 2
+and 3 have some tens of groups: the 20 suspects alone, beside controls, and with partners.
+
+Round 1 takes O(n) for n nodes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.planning.probes import in_rank_order
+from muster_coordinator.localize.planning.tournament import across_leaves
+from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
+
+FIRST = "every node once, across as many paths as possible"
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The strategy over `sites`, which are in topology order.
+
+    Every node runs with others in at least `passes` runs: more of them cross more paths, and see more intermittent
+    faults. `seed` draws which nodes meet.
+    """
+
+    sites: Mapping[str, Site]
+    abilities: CheckAbilities = field(default_factory=CheckAbilities)
+    seed: str = ""
+    passes: int = 1
+
+    @property
+    def max_rounds(self) -> int:
+        """The passes and the follow-up."""
+        return self.passes + FOLLOW_UP_ROUNDS
+
+    def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
+        """The disjoint groups of the next round; none if nothing more can be learned."""
+        if not runs:
+            here = [site for node, site in self.sites.items() if node not in absent]
+            return in_rank_order([Probe(group, FIRST) for group in across_leaves(here, self.seed, 0)], self.sites)
+        return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
+
+    def diagnose(self, runs: Sequence[GroupRun]) -> Diagnosis:
+        """What follows from the runs so far."""
+        return Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)

@@ -1,0 +1,59 @@
+"""Every node with every other one exactly once: each path between two nodes gets a run of its own.
+
+The idea: the circle method. The nodes sit round a table in topology order, up one side and down the other, so
+neighbours sit opposite each other. Near neighbours meet first: there is little between them that could be bad, so a bad
+node shows before the long paths run. A sweep that runs out of rounds has tried every node with its neighbours and
+misses only the most distant pairs.
+
+Example: 4 nodes take 3 rounds: n0-n1 and n2-n3, then the pairs at distance two, then n0-n3.
+
+Of n nodes each is in n - 1 runs, n (n - 1) / 2 in all: the most thorough strategy and the most expensive one. The
+follow-up takes care of what is inconclusive then. Planning a round takes O(n) for each round that has run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
+from muster_coordinator.localize.planning.tournament import meetings, turns_of
+from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
+
+MEETS = "every node with every other one, round {} of {}"
+
+
+@dataclass(frozen=True)
+class RoundRobin:
+    """The strategy over `sites`, which are in topology order."""
+
+    sites: Mapping[str, Site]
+    abilities: CheckAbilities
+    seed: str
+
+    @property
+    def max_rounds(self) -> int:
+        """One fewer than the nodes, or as many for an odd number, and the follow-up."""
+        return turns_of(len(self.sites)) + FOLLOW_UP_ROUNDS
+
+    def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
+        """The rounds of the tournament, then the follow-up."""
+        if left := still_to_run(self._rounds(), runs, absent):
+            return in_rank_order(left, self.sites)
+        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        return follow_up(diagnosis, absent, seed=self.seed, passes=1)
+
+    def _rounds(self) -> Iterator[list[Probe]]:
+        seats, turns = _seated(list(self.sites)), turns_of(len(self.sites))
+        # After a turn by half the table, nodes meet that sat one chair apart; so half a table counts as next to none.
+        nearest_first = sorted(range(turns), key=lambda turn: min(2 * turn % turns, -2 * turn % turns))
+        for number, turn in enumerate(nearest_first, start=1):
+            reason = MEETS.format(number, turns)
+            yield [Probe((one, other), reason) for one, other in meetings(seats, turn) if one and other]
+
+
+def _seated(nodes: Sequence[str]) -> list[str | None]:
+    """Up one side of the table and down the other; the empty chair of an odd number is next to the last node."""
+    chairs: list[str | None] = [*nodes, *([None] if len(nodes) % 2 else [])]
+    return [*chairs[::2], *reversed(chairs[1::2])]

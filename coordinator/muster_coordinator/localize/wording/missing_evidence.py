@@ -1,0 +1,73 @@
+"""What evidence is missing for each inconclusive node, and for each node behind a convicted leaf, in a sentence."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+
+MOST_NAMES = 3
+"""The other partners would do as well."""
+
+NO_PARTNER = "with another node that passes; this sweep has found none"
+
+
+def missing_evidence(diagnosis: Diagnosis) -> Mapping[str, str]:
+    """By node, in topology order, what would settle it."""
+    nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive)
+    return {node: _missing(diagnosis, node) for node in diagnosis.evidence.sites if node in nodes}
+
+
+def _missing(diagnosis: Diagnosis, node: str) -> str:
+    return _missing_with_others(diagnosis, node) or _missing_itself(diagnosis, node)
+
+
+def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
+    """What a node lacks like others of its leaf or machine type; None if others do not share it."""
+    site = diagnosis.evidence.sites[node]
+    if node in diagnosis.leaves.behind:
+        return f"it is behind leaf {site.leaf}, which is at fault: sweep it again after the repair"
+    if diagnosis.evidence.is_of_unproven_type(node):
+        return f"no node of machine type {site.machine_type} has passed, but others have: sweep each type by itself"
+    if node in diagnosis.leaves.nodes_of_suspected:
+        return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
+    if node in diagnosis.links.alike:
+        others = _names(diagnosis.links.alike - {node})
+        return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
+    return None
+
+
+def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
+    if not diagnosis.nodes.is_suspect(node):
+        return f"it needs a good run {_company(diagnosis, node)}"
+    if node in diagnosis.clearance.spoilers:
+        return "it was bad with several nodes that are bad with no other node: inspect it, or run it alone"
+    if diagnosis.evidence.histories[node].own_failures:
+        return f"it failed once by itself: run it again {_company(diagnosis, node)}"
+    return f"it failed with others: {_partners_missing(diagnosis, node)}"
+
+
+def _company(diagnosis: Diagnosis, node: str) -> str:
+    """Alone, or with which partners a node should run."""
+    if diagnosis.evidence.thresholds.only_alone and diagnosis.evidence.runs:
+        return "alone"
+    partners = [*islice(_partners(diagnosis, node), MOST_NAMES)]
+    return f"with a node that has passed, such as {' or '.join(partners)}" if partners else NO_PARTNER
+
+
+def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
+    """How many more bad runs with partners would convict it."""
+    missing = max(diagnosis.links.partners_missing(node), 1)
+    times = "one more run" if missing == 1 else f"{missing} more runs, each"
+    return f"it needs at least {times} {_company(diagnosis, node)}"
+
+
+def _partners(diagnosis: Diagnosis, node: str) -> Iterator[str]:
+    """The partners that have not run with `node` yet."""
+    history = diagnosis.evidence.histories[node]
+    met = {other for run in (*history.bad, *history.void) for other in run.others(node)}
+    return (other for other in diagnosis.partners if other not in met)
+
+
+def _names(nodes: frozenset[str]) -> str:
+    shown = sorted(nodes)[:MOST_NAMES]
+    return ", ".join(shown) + (f" and {len(nodes) - len(shown)} others" if len(nodes) > len(shown) else "")

@@ -1,0 +1,77 @@
+"""What is concluded from a sweep: what each round has shown, the verdict, and notes for people."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from muster.model import Verdict
+from muster_coordinator.evidence.node_clock import clock_in_words
+from muster_coordinator.localize.wording.report import DiagnosisReport
+from muster_coordinator.model.probes import RunOutcome
+from muster_coordinator.model.sweep_records import SweepState
+from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
+
+MOST_NAMES = 8
+"""More names than these in a line are only counted."""
+
+UNTRIED = "the sweep was ended before any run of it had an outcome"
+
+Failed = TypeVar("Failed")
+
+
+def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
+    """FAIL when anything is at fault, UNKNOWN when something could not be told; None while the sweep goes on."""
+    if state not in (SweepState.FINISHED, SweepState.ABORTED):
+        return None
+    if report.anything_failed:
+        return Verdict.FAIL
+    return Verdict.UNKNOWN if inconclusive or state is SweepState.ABORTED else Verdict.PASS
+
+
+def notes(
+    inconclusive: Iterable[str], evidence: SweepEvidence, report: DiagnosisReport, log: RoundLog, *, ended_early: bool
+) -> tuple[str, ...]:
+    """Why each node is inconclusive and what would settle it, what else was seen, and whose clock is wrong.
+
+    A sweep that was `ended_early` had more to try: what it has not tried lacks nothing else.
+    """
+    seen_last = {node: run.detail for run in evidence.runs for node in run.members if run.detail}
+    missing = dict(report.missing_evidence)
+    if ended_early:
+        tried = {node for run in evidence.runs if run.outcome is not RunOutcome.VOID for node in run.members}
+        missing |= dict.fromkeys(missing.keys() - tried, UNTRIED)
+    why = {
+        node: evidence.absent.get(node) or "; ".join(filter(None, (seen_last.get(node), missing[node])))
+        for node in inconclusive
+    }
+    clocks = (f"the clock of {node} is {clock_in_words(ahead_s)}" for node, ahead_s in log.wrong_clocks().items())
+    return (*(f"{node}: {sentence}" for node, sentence in why.items()), *report.observations, *clocks)
+
+
+def learned(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
+    """A line for each kind of change; none when nothing has changed."""
+    return tuple(_lines(before, after))
+
+
+def _lines(before: DiagnosisReport, after: DiagnosisReport) -> Iterator[str]:
+    yield from _line("cleared", sorted(after.cleared - before.cleared))
+    yield from _line("no longer cleared", sorted(before.cleared - after.cleared))
+    yield from _line("suspected", _new(before.suspects, after.suspects, str))
+    yield from _line("convicted", _new(before.failed_nodes, after.failed_nodes, lambda it: it.node))
+    yield from _line("convicted link", _new(before.failed_links, after.failed_links, lambda it: " - ".join(it.between)))
+    yield from _line(
+        "convicted fabric", _new(before.failed_fabric, after.failed_fabric, lambda it: " - ".join(it.leaves))
+    )
+    yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda it: it.node))
+
+
+def _new(before: Iterable[Failed], after: Iterable[Failed], name: Callable[[Failed], str]) -> list[str]:
+    known = set(map(name, before))
+    return [found for found in map(name, after) if found not in known]
+
+
+def _line(what: str, names: list[str]) -> Iterator[str]:
+    if len(names) > MOST_NAMES:
+        yield f"{what}: {len(names)}, among them {', '.join(names[:MOST_NAMES])}"
+    elif names:
+        yield f"{what}: {', '.join(names)}"

@@ -1,0 +1,87 @@
+"""What a group that has ended showed, as evidence for `localize`."""
+
+from collections.abc import Callable, Iterable
+
+from muster.model import Metric, Severity, Verdict
+from muster_coordinator.model.probes import GroupRun, RunOutcome
+from muster_coordinator.model.sweep_records import GroupRecord
+from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
+
+SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
+"""Metrics by which any check of groups can say more about its members: what the node could send while nobody else did,
+in which share of the rounds the rank came last, and what its own work before a round took in seconds."""
+
+
+def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun:
+    """What a group that has ended showed; `rail_metric` names the metric with a number for each rail."""
+    crashed = frozenset(blame.node for blame in group.blamed if blame.reason in CRASHED)
+    failures = [
+        f"{place.node}: {finding.summary}"
+        for place in group.places
+        for finding in place.findings
+        if finding.severity is Severity.ERROR
+    ]
+    blamed = [f"{blame.node}: {blame.detail or blame.reason}" for blame in group.blamed]
+    return GroupRun(
+        group=group.id,
+        members=group.members,
+        outcome=_outcome(group),
+        objective=group.objective,
+        rails=_rails(group, rail_metric) if group.by_rail and rail_metric is not None else (),
+        crashed=crashed,
+        hard=bool(crashed) or any(place.verdict is Verdict.FAIL for place in group.places),
+        detail="; ".join(blamed or failures),
+        on_one_host=_share_a_host(group),
+        sent=_of_nodes(group, SENT, min),
+        latest=_of_nodes(group, LATEST, max),
+        work_s=_of_nodes(group, WORK, max),
+    )
+
+
+def _outcome(group: GroupRecord) -> RunOutcome:
+    """GOOD and BAD by what every member says; without its word only by what nobody else can have brought about."""
+    said = {place.verdict for place in group.places}
+    if Verdict.FAIL in said:
+        return RunOutcome.BAD
+    if said <= {Verdict.PASS, Verdict.WARN}:
+        return RunOutcome.GOOD
+    reasons = {blame.reason for blame in group.blamed}
+    if len(group.members) == 1:
+        return RunOutcome.BAD if reasons and reasons <= CRASHED else RunOutcome.VOID
+    if not reasons:
+        return RunOutcome.VOID
+    if reasons <= CRASHED | {UNREACHABLE} or (None not in said and all(map(may_be_echo, reasons))):
+        return RunOutcome.BAD
+    return RunOutcome.VOID
+
+
+def _share_a_host(group: GroupRecord) -> bool:
+    """Whether members listen at one address."""
+    addresses = [place.address for place in group.places if place.address is not None]
+    return len(set(addresses)) < len(addresses)
+
+
+def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:
+    """What every rail reached: the least that any rank reports for it.
+
+    None when ranks report different numbers of rails; ranks that lack a rail do not count. All honest ranks report the
+    same. A liar may add a rail or change a value to make its partner look bad.
+    """
+    measured = (rank.get(metric) for place in group.places for rank in place.measured)
+    reported = [values for values in map(_complete, measured) if values]
+    return tuple(map(min, zip(*reported, strict=True))) if len(set(map(len, reported))) == 1 else ()
+
+
+def _complete(values: Metric | None) -> list[float]:
+    """The values of all rails; empty when one is missing or there are none."""
+    if not isinstance(values, list):
+        return []
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
+
+
+def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
+    """By node, the worst that its ranks told."""
+    told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
+    numbers = {node: [value for value in values if is_figure(value)] for node, values in told.items()}
+    return {node: worst(values) for node, values in numbers.items() if values}

@@ -1,0 +1,111 @@
+"""The groups of a sweep as records, by round, with what each round taught."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from muster.model import Verdict
+from muster_coordinator.model.sweep_records import GroupRecord, RoundRecord, SweepRecord
+from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweeps.member import verdict_of
+
+
+@dataclass(slots=True)
+class _Page:
+    """One round: the ids of its groups in the order in which they were formed."""
+
+    groups: list[str] = field(default_factory=list)
+    learned: tuple[str, ...] = ()
+
+
+class RoundLog:
+    """Every group of a sweep, live or ended. Remembers what has changed since it was asked last."""
+
+    def __init__(self) -> None:
+        self._pages: list[_Page] = []
+        self._live: dict[str, Group] = {}
+        self._ended: dict[str, GroupRecord] = {}
+        self._round_of: dict[str, int] = {}
+        self._why_slow: Mapping[str, str] = {}
+        self._changed: dict[str, None] = {}  # in order, and each once
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether any group has changed since `changed` was asked last."""
+        return bool(self._changed)
+
+    def open_round(self) -> None:
+        """Begins the next round."""
+        self._pages.append(_Page())
+
+    def close_round(self, learned: tuple[str, ...]) -> None:
+        """Notes what a round taught."""
+        self._pages[-1].learned = learned
+
+    def note_slow(self, why_slow: Mapping[str, str]) -> None:
+        """Notes which groups count as slow from now on, and no others."""
+        changed = dict.fromkeys((*why_slow, *self._why_slow))
+        self._changed.update((group, None) for group in changed if self._why_slow.get(group) != why_slow.get(group))
+        self._why_slow = why_slow
+
+    def begin(self, group: Group) -> None:
+        """Notes a group that is being formed."""
+        self._live[group.id] = group
+        self._enter(group.id)
+
+    def touch(self, group: Group) -> None:
+        """Notes that a live group has changed."""
+        self._changed[group.id] = None
+
+    def end(self, record: GroupRecord) -> None:
+        """Notes the last word about a group."""
+        self._live.pop(record.id, None)
+        self._ended[record.id] = record
+        self._changed[record.id] = None
+
+    def resume(self, stage: RoundRecord) -> None:
+        """Takes over a round of which all groups have ended."""
+        self._pages.append(_Page(learned=stage.learned))
+        for record in stage.groups:
+            self._enter(record.id)
+            self.end(_by_itself(record))
+
+    def changed(self) -> Iterator[tuple[int, GroupRecord]]:
+        """What has changed since this was asked last: the number of the round, and the group as it stands."""
+        ids, self._changed = self._changed, {}
+        return ((self._round_of[group], self._shown(group)) for group in ids)
+
+    def wrong_clocks(self) -> dict[str, float]:
+        """By node, how many seconds its clock was ahead of the coordinator's when it took part last."""
+        places = (place for record in self._ended.values() for place in record.places)
+        return {place.node: place.clock_ahead_s for place in places if place.clock_ahead_s is not None}
+
+    def outline(self, *, waiting: int) -> tuple[RoundRecord, ...]:
+        """Every round without its groups; in the last one, so many wait."""
+        rounds = [RoundRecord(number=number, learned=page.learned) for number, page in enumerate(self._pages, 1)]
+        return (*rounds[:-1], *(last.model_copy(update={"waiting": waiting}) for last in rounds[-1:]))
+
+    def complete(self, outline: SweepRecord) -> SweepRecord:
+        """The sweep with every group as it stands."""
+        rounds = (
+            stage.model_copy(update={"groups": tuple(map(self._shown, page.groups))})
+            for stage, page in zip(outline.rounds, self._pages, strict=True)
+        )
+        return outline.model_copy(update={"rounds": tuple(rounds)})
+
+    def _enter(self, id: str) -> None:
+        self._pages[-1].groups.append(id)
+        self._round_of[id] = len(self._pages)
+        self._changed[id] = None
+
+    def _shown(self, id: str) -> GroupRecord:
+        """A group as people see it: one that is slow beside the others has failed."""
+        record = self._ended[id] if id in self._ended else self._live[id].record()
+        if (why := self._why_slow.get(id)) is None:
+            return record
+        return record.model_copy(update={"verdict": Verdict.FAIL, "slow": why})
+
+
+def _by_itself(record: GroupRecord) -> GroupRecord:
+    """A group as it has ended, whatever it was compared with."""
+    verdict = verdict_of((place.verdict for place in record.places), record.ending)
+    return record.model_copy(update={"verdict": verdict, "slow": None})

@@ -1,0 +1,81 @@
+"""What the groups of a sweep have shown so far, what follows from it, and what its strategy runs next."""
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.strategies.strategy import planner_of
+from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
+from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
+from muster_coordinator.sweeps.formation import Formation, formations
+from muster_coordinator.sweeps.group_run import group_run_of
+from muster_coordinator.sweeps.member import SILENT, may_be_echo
+from muster_coordinator.sweeps.plan import SweepPlan
+from muster_coordinator.topology.learned import Pair
+
+
+class SweepEvidence:
+    """The group runs of a sweep in their order, and the nodes that are `absent`, each with the reason.
+
+    `sites` are those of all its nodes in topology order, `planner` is its strategy over them.
+    """
+
+    def __init__(self, plan: SweepPlan) -> None:
+        self.runs: list[GroupRun] = []
+        self.absent = dict(plan.absent)
+        self._plan = plan
+        known = {site.node: site for site in plan.sites}
+        self.sites = {node: known.get(node, Site(node)) for node in plan.nodes}
+        self.planner = planner_of(
+            plan.strategy,
+            self.sites,
+            abilities=plan.abilities,
+            seed=plan.id,
+            pairing=plan.pairing,
+            passes=plan.passes,
+        )
+
+    def add(self, record: GroupRecord, again: Formation | None) -> None:
+        """Adds what an ended group showed, unless it is formed again, and marks its lost members as absent."""
+        if again is not None:
+            missed = [blame for blame in record.blamed if blame.node not in again.members]
+        else:
+            run = group_run_of(record, self._plan.task.rail_metric)
+            self.runs.append(run)
+            missed = [blame for blame in record.blamed if run.outcome is RunOutcome.VOID and _is_lost(blame, record)]
+        for blame in missed:
+            self.mark_absent(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
+
+    def mark_absent(self, node: str, why: str) -> None:
+        """Notes a node that takes no further part; the first reason counts."""
+        self.absent.setdefault(node, why)
+
+    def resume(self, record: SweepRecord) -> None:
+        """Adds what groups showed before the coordinator restarted, except those that the restart interrupted."""
+        self.absent.update(record.absent)
+        groups = (group for stage in record.rounds for group in stage.groups)
+        self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
+
+    def next_groups(self, rounds: int) -> list[Formation]:
+        """The groups that would tell most after so many rounds; none if nothing more can be learned."""
+        if rounds >= self.planner.max_rounds:
+            return []
+        return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))
+
+    def report(self) -> DiagnosisReport:
+        """What follows from the runs so far."""
+        diagnosis = Diagnosis(Evidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
+
+    def measured_pairs(self) -> list[Pair]:
+        """What pairs of nodes have reached together."""
+        good = (run for run in self.runs if run.outcome is RunOutcome.GOOD and len(run.members) == 2)
+        return [Pair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None]
+
+
+def _is_lost(blame: Blame, record: GroupRecord) -> bool:
+    """Whether a member can take no further part.
+
+    A member that only saw its peers fail can, and so can one that had no time to answer before the group was aborted.
+    """
+    had_no_time = blame.reason == SILENT and record.ending is Ending.ABORTED
+    return not had_no_time and not may_be_echo(blame.reason)

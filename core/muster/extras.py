@@ -1,0 +1,34 @@
+"""Which packages the extras of the distribution install, and a refusal in one line when they are missing."""
+
+from importlib.util import find_spec
+
+from muster.errors import Unavailable
+
+PACKAGES = {
+    "agent": ("jinja2", "prometheus_client", "pynvml"),
+    "coordinator": (
+        "aiosqlite",
+        "alembic",
+        "amqtt",
+        "cronsim",
+        "greenlet",
+        "prometheus_client",
+        "sqlalchemy",
+        "tzdata",
+    ),
+    "torch": ("numpy", "torch"),
+}
+"""The packages of each extra that a command needs, by the names that they are imported by."""
+
+
+def require_extras(command: str, *extras: str) -> None:
+    """Raises Unavailable with the command that installs what is missing. Imports no package; call it first.
+
+    Without it, the missing package shows as a traceback, or in the log of a child process that is restarted forever.
+    """
+    missing = sorted({package for extra in extras for package in PACKAGES[extra] if find_spec(package) is None})
+    if missing:
+        raise Unavailable(
+            f"`muster {command}` needs packages that are not installed: {', '.join(missing)}; "
+            f"install them: pip install 'gpu-muster[{','.join(extras)}]'"
+        )

@@ -1,0 +1,50 @@
+"""What is typical, and what is slow."""
+
+import pytest
+
+from muster_coordinator.localize.evidence.threshold import EXPECTED_SPREAD, spread_of, threshold_of
+
+QUIET = [1.0, 0.99, 1.01, 1.0, 0.98, 1.02, 1.0, 1.0, 0.99, 1.01, 1.0, 0.99]
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0, 0.0]])
+def test_without_a_comparison_there_is_no_level(values: list[float]) -> None:
+    """Neither one value nor nothing but zeros says what is typical."""
+    assert threshold_of(values, spread_of(values)) is None
+    assert spread_of(values).share == EXPECTED_SPREAD
+
+
+@pytest.mark.parametrize(
+    ("values", "slow", "well"),
+    [
+        (QUIET, 0.84, 0.86),
+        ([*QUIET, 0.7, 0.1], 0.84, 0.86),
+        ([*QUIET, *[0.5] * 20], 0.84, 0.86),
+        ([1.0, 1.0, 0.3, 0.3], 0.84, 0.86),
+        ([1.06, 1.05, 1.03, 0.98, 0.97, 0.97, 0.96, *[0.5] * 8], 0.8, 0.9),
+        ([1.0, 0.9, 0.82, 0.75, 0.68, 0.62, 0.56, 0.2], 0.41, 0.43),
+    ],
+    ids=["quiet", "with faults", "mostly faults", "few", "noisy and half faults", "no gap between well and slow"],
+)
+def test_slow_is_what_chance_does_not_explain(values: list[float], slow: float, well: float) -> None:
+    """As long as a quarter is well; where values shade into each other, only what is less than half."""
+    level = threshold_of(values, spread_of(values))
+    assert level is not None
+    assert slow < level.slow_below <= well
+
+
+def test_a_noisy_fabric_gets_more_leave() -> None:
+    """Its own spread counts as soon as there are values enough."""
+    noisy = [1.0 + 0.02 * step for step in range(-10, 11)]
+    assert spread_of(QUIET).share < 0.03 < spread_of(noisy).share
+    level = threshold_of(noisy, spread_of(noisy))
+    assert level is not None
+    assert level.slow_below < min(noisy)
+
+
+def test_more_than_half_is_never_noise() -> None:
+    """However gradually the values fall."""
+    values = [0.93**step for step in range(20)]
+    threshold = threshold_of(values, spread_of(values))
+    assert threshold is not None
+    assert threshold.slow_below == pytest.approx(threshold.typical / 2)

@@ -1,0 +1,95 @@
+"""Which groups a round adds for each open question."""
+
+import itertools
+
+from tests.coordinator.localize.runs import THREE_LEAVES, diagnosed, failed, fleet, nowhere, ran, void, well
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.planning.follow_up import follow_up
+
+SEEDS = [str(seed) for seed in range(10)]
+
+
+def asked(diagnosis: Diagnosis, *, seed: str = "s", passes: int = 1) -> set[tuple[str, ...]]:
+    groups = [probe.members for probe in follow_up(diagnosis, frozenset(), seed=seed, passes=passes)]
+    members = [node for group in groups for node in group]
+    assert len(members) == len(set(members)), "groups of a round are disjoint"
+    return set(groups)
+
+
+def nodes_of(groups: set[tuple[str, ...]]) -> set[str]:
+    return {node for group in groups for node in group}
+
+
+def test_the_rest_of_a_suspected_leaf_waits() -> None:
+    """Four nodes represent it, and two others meet inside."""
+    bad = [ran(f"n{n}", f"n{n + 8}", at=0.3) for n in range(8)]
+    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(16, 48, 2)] + [ran(f"n{n}", f"n{n + 8}") for n in (8, 9, 10)]
+    groups = asked(diagnosed(fleet(48, leaf_of=8), *bad, *passed))
+    assert nodes_of(groups) & {f"n{n}" for n in range(8)} == {f"n{n}" for n in range(6)}
+    assert ("n4", "n5") in groups
+
+
+def test_partners_of_a_suspected_leaf_clear_each_other() -> None:
+    """The leaf explains their bad runs, so none of them runs alone."""
+    bad = [ran(*pair, at=0.3) for pair in (("a1", "b1"), ("a2", "b2"), ("a3", "c1"), ("a4", "c2"))]
+    groups = asked(diagnosed(THREE_LEAVES, *bad, ran("b3", "c3"), ran("b4", "c4")))
+    assert {("b1", "b2"), ("c1", "c2")} <= groups
+
+
+def test_two_suspects_without_partners_run_alone() -> None:
+    """There is nothing else to learn from."""
+    assert asked(diagnosed(nowhere("ab"), failed("a", "b"))) == {("a",), ("b",)}
+
+
+def test_seven_partners_are_enough() -> None:
+    """Two nodes that fail alike stay inconclusive, and take no more time of others."""
+    bad = [ran(node, partner, at=0.5) for node in "ab" for partner in "cdefghi"]
+    passed = [ran(*pair) for pair in itertools.pairwise("cdefghijklmno")]
+    diagnosis = diagnosed(nowhere("abcdefghijklmno"), *passed, *bad, ran("a", "b", at=0.5), alone=False)
+    assert diagnosis.inconclusive == ("a", "b")
+    assert asked(diagnosis) == set()
+
+
+def test_controls_had_no_bad_run() -> None:
+    """A node that was bad with somebody else may be what a suspect is to be compared with."""
+    bad = [ran("n0", "n1", at=0.3), ran("n2", "n3", at=0.3)]
+    bad += [ran(suspect, f"n{n}", at=0.3) for suspect, those in (("n0", (4, 5, 6)), ("n2", (7, 8, 9))) for n in those]
+    diagnosis = diagnosed(fleet(16), *bad, *well(16, first=4))
+    for seed in SEEDS:
+        controls = {node for node, *others in asked(diagnosis, seed=seed) if not others} - {"n0", "n1", "n2", "n3"}
+        assert len(controls) == 2
+        assert controls <= {f"n{n}" for n in range(10, 16)}
+
+
+def test_the_next_partner_stands_on_another_side() -> None:
+    """B and c have passed together, and so may be behind the same switch."""
+    diagnosis = diagnosed(nowhere("abcdefgh"), ran("b", "c"), ran("d", "e"), ran("a", "b", at=0.3), alone=False)
+    partners = {other for seed in SEEDS for group in asked(diagnosis, seed=seed) if "a" in group for other in group}
+    assert partners - {"a"} <= {"d", "e"}
+
+
+def test_a_path_that_was_bad_once_is_tried_once_more_by_other_nodes() -> None:
+    """Most paths are good then; and one of the two nodes may come and go."""
+    sites = fleet(128, leaf_of=32, places_itself=False)
+    passed = [ran(f"n{n}", f"n{n + 64}") for n in range(64)]
+    diagnosis = diagnosed(sites, *passed, ran("n0", "n32", at=0.3))
+    for seed in SEEDS:
+        groups = asked(diagnosis, seed=seed)
+        across = [group for group in groups if {sites[node].leaf for node in group} == {"leaf0", "leaf1"}]
+        assert len(across) == 1
+        assert {"n0", "n32"}.isdisjoint(across[0])
+
+
+def test_all_nodes_meet_again_while_passes_are_left() -> None:
+    """In as many groups as before."""
+    diagnosis = diagnosed(fleet(16), *well(16, first=0))
+    assert nodes_of(asked(diagnosis, passes=2)) == fleet(16).keys()
+    assert asked(diagnosis, passes=1) == set()
+
+
+def test_nodes_without_a_result_meet_healthy_ones() -> None:
+    """Together they might get nowhere once more."""
+    groups = asked(diagnosed(nowhere("abcdef"), void("a", "b"), ran("c", "d"), ran("e", "f"), alone=False))
+    assert len(groups) == 2
+    assert ("a", "b") not in groups

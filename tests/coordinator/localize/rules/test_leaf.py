@@ -1,0 +1,94 @@
+"""Which leaves are suspected and at fault, and what falls just short of it."""
+
+import pytest
+from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, fleet, ran
+
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.model.probes import GroupRun, Site
+
+A = ("a1", "a2", "a3", "a4")
+
+OUTSIDE = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
+INSIDE = [ran("a1", "a2", at=0.3)]
+ALONE = [ran(node) for node in (*A, "b1", "c1")]
+PASSED = [*(ran(f"c{n}", f"b{n}") for n in (1, 2, 3, 4))]
+AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        pytest.param([*PASSED, *OUTSIDE, *INSIDE, *ALONE], {(Part.LEAF, "a")}, id="outside, inside and alone"),
+        pytest.param([*PASSED, *OUTSIDE, *INSIDE], set(), id="not known alone"),
+        pytest.param([*PASSED, *OUTSIDE, *ALONE], set(), id="not known inside"),
+        pytest.param(
+            [ran("c1", "c2"), ran("c3", "c4"), *OUTSIDE, *INSIDE, *(ran(node) for node in (*A, "c1", "c3"))],
+            set(),
+            id="only with nodes that have not passed",
+        ),
+    ],
+)
+def test_a_leaf_fails_outside_and_inside_and_its_nodes_are_well_alone(runs: list[GroupRun], expected: set) -> None:
+    """Without one of these, something else may be what is bad."""
+    assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("leaf_of", "suspects", "suspected"),
+    [
+        pytest.param(2, 2, 0, id="both members of one bad pair"),
+        pytest.param(8, 4, 0, id="half of a leaf"),
+        pytest.param(8, 6, 1, id="three quarters of a leaf"),
+    ],
+)
+def test_most_of_a_leaf_is_suspect_before_the_leaf_is(leaf_of: int, suspects: int, suspected: int) -> None:
+    """And three of its nodes at least."""
+    pairs = [ran(f"n{n}", f"n{n + 1}", at=1.5 if n >= suspects else 0.3) for n in range(0, suspects, 2)]
+    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(8, 24, 2)]
+    assert len(diagnosed(fleet(24, leaf_of=leaf_of), *pairs, *passed).leaves.suspected) == suspected
+
+
+def test_four_nodes_represent_a_leaf() -> None:
+    """The others wait for what these show."""
+    bad = [ran(f"n{n}", f"n{n + 1}", at=0.3) for n in range(0, 8, 2)]
+    diagnosis = diagnosed(fleet(16, leaf_of=8), *bad, *(ran(f"n{n}", f"n{n + 1}") for n in range(8, 16, 2)))
+    assert diagnosis.leaves.suspected == {"leaf0": ("n0", "n1", "n2", "n3")}
+
+
+def test_the_only_known_leaf_is_not_suspected() -> None:
+    """No node is known to stand elsewhere, so nothing tells the leaf from the fleet."""
+    sites = {node: Site(node, leaf="x") for node in "abcd"}
+    assert diagnosed(sites, failed("a", "b"), failed("c", "d")).leaves.suspected == {}
+
+
+@pytest.mark.parametrize("places_itself", [True, False])
+def test_a_leaf_that_may_be_all_liars_is_not_convicted(*, places_itself: bool) -> None:
+    """Of 256 nodes twelve may lie, and only the four nodes of this leaf declare it."""
+    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(4, 256, 2)]
+    bad = [ran(f"n{n}", f"n{n + 100}", at=0.3) for n in range(4)]
+    sites = fleet(256, leaf_of=4, places_itself=places_itself)
+    diagnosis = diagnosed(sites, *passed, *bad, ran("n0", "n1", at=0.3), alone=False)
+    assert culprits(diagnosis) == (set() if places_itself else {(Part.LEAF, "leaf0")})
+
+
+def test_a_leaf_of_bad_nodes_looks_like_a_bad_switch() -> None:
+    """If the check tells nothing about a node alone: all three nodes of a leaf crash with everyone."""
+    sites = fleet(12, leaf_of=3)
+    passed = [ran(f"n{n}", f"n{n + 3}") for n in (3, 4, 5)] + [ran("n9", "n10"), ran("n10", "n11")]
+    bad = [failed("n0", "n3"), failed("n1", "n4"), failed("n2", "n5"), failed("n0", "n1")]
+    assert culprits(diagnosed(sites, *passed, *bad, alone=False)) == {(Part.LEAF, "leaf0")}
+
+
+def test_the_runs_against_a_leaf_are_told_in_the_same_order_each_time() -> None:
+    """By the order of its nodes, which is the same in every process, unlike that of a set."""
+    inside = [ran("a3", "a4", at=0.3), ran("a2", "a3", at=0.3), ran("a1", "a2", at=0.3)]
+    (culprit,) = diagnosed(THREE_LEAVES, *PASSED, *OUTSIDE, *inside, *ALONE).culprits
+    assert culprit.runs == (*reversed(inside), *OUTSIDE)
+
+
+def test_a_node_that_is_convicted_itself_is_not_behind_its_leaf() -> None:
+    """Its own fault is known."""
+    sites = {**THREE_LEAVES, "a5": Site("a5", "rack-a", "a")}
+    diagnosis = diagnosed(sites, *PASSED, *OUTSIDE, *INSIDE, *ALONE, failed("a5"))
+    assert culprits(diagnosis) == {(Part.LEAF, "a"), (Part.NODE, "a5")}
+    assert diagnosis.leaves.behind == {*A}

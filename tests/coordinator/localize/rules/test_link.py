@@ -1,0 +1,76 @@
+"""Which nodes have a bad link or rail, and what falls just short of it."""
+
+import itertools
+
+import pytest
+from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, nowhere, ran
+
+from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.rules.link import alike
+from muster_coordinator.model.probes import GroupRun, Site
+
+PASSED = [ran("a1", "b1"), ran("a2", "b2"), ran("a3", "c1"), ran("b3", "c2"), ran("b4", "c3")]
+
+
+def test_slow_rails_need_no_run_alone() -> None:
+    """A node that is slow in itself is slow on all its rails."""
+    rails = (1.5, 1.5, 0.3, 1.5)
+    bad = [ran("a4", "c4", at=0.3), ran("a1", "a4", rails=rails), ran("a4", "b1", rails=rails)]
+    assert culprits(diagnosed(THREE_LEAVES, *PASSED, *bad)) == {(Part.RAIL, "a4")}
+
+
+def test_a_run_of_two_bad_links_is_evidence_against_neither() -> None:
+    """The other one explains it."""
+    both = ran("a4", "c4", at=0.3)
+    bad = [ran(*pair, at=0.3) for pair in (("a4", "a1"), ("a4", "b1"), ("c4", "c1"), ("c4", "b2"))]
+    more = [ran("a4", "c2", at=0.3), ran("c4", "a2", at=0.3)]
+    diagnosis = diagnosed(THREE_LEAVES, *PASSED, ran("c1", "b4"), both, *bad, *more, alone=False)
+    assert diagnosis.convicted == {"a4", "c4"}
+    assert all(both not in culprit.runs for culprit in diagnosis.culprits)
+
+
+@pytest.mark.parametrize(("third", "convicted"), [(None, set()), ("f", {"a"})])
+def test_more_partners_are_asked_for_where_there_are_many_sides(third: str | None, convicted: set) -> None:
+    """Nothing says which of six pairs share a leaf: two partners may stand behind one bad path, three hardly do.
+
+    The third one is enough although three other sides are untried.
+    """
+    sides = [ran(*pair) for pair in ("bc", "de", "fg", "hi", "jk", "lm")]
+    bad = [ran("a", partner, at=0.3) for partner in ("b", "d", third) if partner is not None]
+    assert diagnosed(nowhere("abcdefghijklm"), *sides, *bad, alone=False).convicted == convicted
+
+
+def test_of_three_nodes_no_more_partners_are_asked_for_than_there_are() -> None:
+    """Although one bad run was slow and the other failed."""
+    runs = [ran("a", "b", at=0.3), failed("a", "c"), ran("b", "c")]
+    assert diagnosed(nowhere("abc"), *runs, alone=False).convicted == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("sites", "convicted"),
+    [
+        pytest.param(nowhere("abcdefghijk"), set(), id="no leaf known"),
+        pytest.param(
+            {node: Site(node, leaf=node if node in "ab" else "x") for node in "abcdefghijk"},
+            {"a", "b"},
+            id="each at a leaf of its own",
+        ),
+        pytest.param(
+            {node: Site(node, leaf="x" if node in "acd" else None) for node in "abcdefghijk"},
+            {"a", "b"},
+            id="one of them beside healthy nodes",
+        ),
+    ],
+)
+def test_only_an_unknown_switch_may_be_what_two_nodes_share(sites: dict[str, Site], convicted: set) -> None:
+    """Both fail with everyone, and reach the same."""
+    bad: list[GroupRun] = [ran(node, partner, at=0.5) for node in "ab" for partner in "cdef"]
+    passed = [ran(*pair) for pair in itertools.pairwise("cdefghijk")]
+    assert diagnosed(sites, *passed, *bad, alone=False).convicted == convicted
+
+
+def test_of_many_failing_nodes_two_are_alike_by_chance() -> None:
+    """A quarter of them has to be."""
+    apart = {f"n{number}": 1.3**number for number in range(10)}
+    assert alike({**apart, "x": 1.3**3, "y": 100.0}) == frozenset()
+    assert alike({"n1": 1.0, "x": 1.0, "y": 100.0}) == {"n1", "x"}

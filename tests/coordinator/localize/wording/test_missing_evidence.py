@@ -1,0 +1,83 @@
+"""What would settle the nodes that are left open."""
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.wording.missing_evidence import missing_evidence
+from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
+
+NODES = "abcdefgh"
+NOWHERE = {node: Site(node) for node in NODES}
+
+
+def run(*members: str, outcome: RunOutcome = RunOutcome.GOOD, crashed: str = "") -> GroupRun:
+    return GroupRun(group="".join(members), members=members, outcome=outcome, crashed=frozenset(crashed))
+
+
+def bad(*members: str, crashed: str = "") -> GroupRun:
+    return run(*members, outcome=RunOutcome.BAD, crashed=crashed)
+
+
+def missing(*runs: GroupRun, sites: dict[str, Site] = NOWHERE) -> dict[str, str]:
+    return dict(missing_evidence(Diagnosis(Evidence(sites, runs), CheckAbilities(alone=False, by_rail=False))))
+
+
+WELL = (run("c", "d"), run("e", "f"), run("g", "h"))
+
+
+def test_who_has_not_run_needs_a_partner() -> None:
+    """Of which some are named; nobody else is mentioned."""
+    needs = "it needs a good run with a node that has passed, such as c or d or e"
+    assert missing(*WELL) == {"a": needs, "b": needs}
+
+
+def test_who_failed_with_others_needs_more_of_them() -> None:
+    """As many as it takes to convict, none of them met before."""
+    told = missing(*WELL, bad("a", "b"), bad("a", "c"))
+    more = "at least one more run with a node that has passed, such as d or e or f"
+    assert told["a"] == f"it failed with others: it needs {more}"
+    assert told["b"].startswith("it failed with others: it needs at least 2 more runs, each with a node")
+
+
+def test_nobody_to_ask_is_said() -> None:
+    """Where no node has passed."""
+    assert missing(bad("a", "b"), sites={node: Site(node) for node in "ab"})["a"].endswith(
+        "with another node that passes; this sweep has found none"
+    )
+
+
+def test_who_failed_by_itself_once_runs_again() -> None:
+    """With others where others were asked, alone in a sweep of single nodes."""
+    assert missing(*WELL, run("a", "b"), bad("a", "c", crashed="a"))["a"].startswith(
+        "it failed once by itself: run it again with a node that has passed"
+    )
+    assert missing(bad("a"))["a"] == "it failed once by itself: run it again alone"
+
+
+def test_who_fails_like_others_needs_the_topology() -> None:
+    """Each says which others."""
+    chain = [run(*pair) for pair in ("de", "ef", "fg", "gh")]
+    broken = [bad(node, partner) for node in "abc" for partner in "defg"]
+    assert missing(*chain, *broken) == {
+        node: f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
+        for node, others in (("a", "b, c"), ("b", "a, c"), ("c", "a, b"))
+    }
+
+
+def test_who_is_of_another_machine_type_is_swept_apart() -> None:
+    """As long as nobody of that type has passed."""
+    sites = {node: Site(node, machine_type="a3" if node in "ab" else "a4") for node in NODES}
+    slow = GroupRun(group="ab", members=("a", "b"), outcome=RunOutcome.GOOD, objective=0.5)
+    well = [
+        GroupRun(group=pair, members=(*pair,), outcome=RunOutcome.GOOD, objective=1.0) for pair in ("cd", "ef", "gh")
+    ]
+    needs = "no node of machine type a3 has passed, but others have: sweep each type by itself"
+    assert missing(slow, *well, sites=sites) == {"a": needs, "b": needs}
+
+
+def test_who_is_behind_a_bad_leaf_waits_for_its_repair() -> None:
+    """Its own health cannot be seen."""
+    sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "xy" for n in range(4)}
+    runs = [run("y0", "y1"), run("y2", "y3"), bad("x0", "x1"), *(bad(f"x{n}", f"y{n}") for n in range(4))]
+    told = missing(*runs, sites=sites)
+    assert told["x0"] == "it is behind leaf x, which is at fault: sweep it again after the repair"
+    assert told.keys() == {"x0", "x1", "x2", "x3"}

@@ -1,0 +1,82 @@
+"""What the record of an adaptive sweep tells."""
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
+from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
+
+SITES = {f"{leaf}{number}": Site(f"{leaf}{number}", None, leaf) for leaf in "abc" for number in range(1, 5)}
+NOWHERE = {node: Site(node) for node in SITES}
+
+
+def ran(*members: str, at: float = 1.5, rails: tuple[float, ...] = ()) -> GroupRun:
+    """A run that went well at `at` GB/s."""
+    group = " + ".join(members)
+    return GroupRun(
+        group=group, members=members, outcome=RunOutcome.GOOD, objective=min(rails, default=at), rails=rails
+    )
+
+
+def ruling(*runs: GroupRun, sites: dict[str, Site] = SITES) -> DiagnosisReport:
+    return report_of(Diagnosis(Evidence(sites, runs), CheckAbilities()), "collective", "busbw_gbps")
+
+
+def test_a_slow_node_is_told_with_the_numbers() -> None:
+    """With whom it was slow, what is typical, and from where on it counts as slow."""
+    told = ruling(
+        *(ran(f"b{n}", f"c{n}") for n in (1, 2, 3, 4)),
+        ran("a1", "a2", at=0.3),
+        *map(ran, ("b1", "b2")),
+        ran("a1", at=0.2),
+    )
+    (failed,) = told.failed_nodes
+    assert (failed.node, failed.part, failed.code, failed.confidence) == ("a1", "node", "collective.slow", 0.75)
+    typical = "typical here is 1.5 GB/s, and less than 1.27 GB/s is slow"
+    assert failed.reasons == (f"busbw 0.3 GB/s with a2: {typical}", f"busbw 0.2 GB/s alone: {typical}")
+    assert told.why_slow["a1"] == f"busbw 0.2 GB/s is slow: {typical}"
+    assert told.cleared == {f"{leaf}{n}" for leaf in "bc" for n in (1, 2, 3, 4)}
+    assert "a2" in told.inconclusive
+    assert told.anything_failed
+
+
+def test_a_rail_is_told_by_its_number() -> None:
+    """As a part of its node."""
+    good = (ran(f"b{n}", f"c{n}") for n in (1, 2, 3, 4))
+    rails = (1.5, 1.5, 0.4, 1.5)
+    met = (ran("a1", "a2", rails=rails), ran("a1", "b1", rails=rails), ran("a1", "c2", rails=rails))
+    told = ruling(*good, ran("a2", "a3"), ran("a1"), ran("b1"), *met)
+    (failed,) = told.failed_nodes
+    assert (failed.node, failed.part, failed.rails) == ("a1", "rail", (2,))
+    assert failed.reasons[0] == "only rail 2 is bad"
+
+
+def test_a_leaf_is_told_with_the_nodes_behind_it() -> None:
+    """These are open, and a note says why."""
+    bad = (ran(f"a{n}", f"b{n}", at=0.3) for n in (1, 2, 3, 4))
+    alone = (ran(f"a{n}") for n in (1, 2, 3, 4))
+    good = (*(ran(f"c{n}", f"c{n + 1}") for n in (1, 3)), ran("b1", "b2"), ran("b3", "b4"))
+    told = ruling(*bad, *alone, *good, ran("a1", "a2", at=0.3))
+    (failed,) = told.failed_fabric
+    assert (failed.leaves, failed.code, told.failed_nodes) == (("a",), "collective.slow", ())
+    assert told.inconclusive == ("a1", "a2", "a3", "a4")
+    assert told.observations == ("the health of a1, a2, a3, a4 is unknown while leaf a is at fault",)
+
+
+def test_a_path_is_told_by_its_leaves_and_a_link_by_its_nodes() -> None:
+    """The first when the leaves are known, the second when they are not."""
+    good = (*(ran(f"a{n}", f"b{n}") for n in (1, 2, 3, 4)), *(ran(f"b{n}", f"c{n}") for n in (1, 2, 3, 4)))
+    told = ruling(*good, *(ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3, 4)))
+    assert [part.leaves for part in told.failed_fabric] == [("a", "c")]
+    four_times = tuple(
+        GroupRun(group=f"g{n}", members=("a1", "c1"), outcome=RunOutcome.BAD, detail="hung") for n in range(4)
+    )
+    told = ruling(*good, *four_times, ran("a1", "b1"), sites=NOWHERE)
+    assert [link.between for link in told.failed_links] == [("a1", "c1")]
+    assert told.failed_links[0].reasons[0] == "between a1 (which passed) and c1 (which passed): hung"
+
+
+def test_what_was_bad_once_is_noted() -> None:
+    """And held against nobody."""
+    told = ruling(*(ran(f"a{n}", f"b{n}") for n in (1, 2, 3, 4)), ran("a1", "b2", at=0.3))
+    assert not told.anything_failed
+    assert told.observations == ("a1 and b2 were bad together but passed with others",)

@@ -1,0 +1,54 @@
+"""What a round has changed about the judgement."""
+
+from typing import Any
+
+import pytest
+
+from muster_coordinator.localize.wording.report import DiagnosisReport
+from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
+from muster_coordinator.sweeps.conclusion import MOST_NAMES, learned
+
+
+def report(**found: Any) -> DiagnosisReport:
+    nothing: dict[str, Any] = {
+        "failed_nodes": (),
+        "failed_links": (),
+        "failed_fabric": (),
+        "cleared": frozenset(),
+        "suspects": (),
+        "missing_evidence": {},
+        "why_slow": {},
+        "observations": (),
+    }
+    return DiagnosisReport(**nothing | found)
+
+
+FAILED = report(
+    failed_nodes=(FailedNode(node="a", confidence=0.5, reasons=()),),
+    failed_links=(FailedLink(between=("b", "c"), confidence=0.5, reasons=()),),
+    failed_fabric=(FailedFabric(leaves=("l1", "l2"), confidence=0.5, reasons=()),),
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        (report(), report(), ()),
+        (FAILED, FAILED, ()),
+        (report(), report(cleared=frozenset("ba"), suspects=("c",)), ("cleared: a, b", "suspected: c")),
+        (report(cleared=frozenset("ab")), report(cleared=frozenset("a")), ("no longer cleared: b",)),
+        (report(), FAILED, ("convicted: a", "convicted link: b - c", "convicted fabric: l1 - l2")),
+        (FAILED, report(), ("no longer convicted: a",)),
+        (report(suspects=("a", "b")), report(suspects=("b",)), ()),
+    ],
+)
+def test_only_what_has_changed_is_told(before: DiagnosisReport, after: DiagnosisReport, lines: tuple[str, ...]) -> None:
+    """A line for each kind of change."""
+    assert learned(before, after) == lines
+
+
+def test_many_names_are_only_counted() -> None:
+    """With some of them as examples."""
+    nodes = frozenset(f"n{number}" for number in range(MOST_NAMES + 1))
+    (line,) = learned(report(), report(cleared=nodes))
+    assert line == f"cleared: {MOST_NAMES + 1}, among them {', '.join(sorted(nodes)[:MOST_NAMES])}"

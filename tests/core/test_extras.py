@@ -1,0 +1,110 @@
+"""What a command says where the packages of an extra are missing: what to install, before anything starts."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions, requires
+
+import pytest
+
+from muster.extras import PACKAGES
+
+WITHOUT_THEM = """
+import os, sys
+from importlib.machinery import PathFinder
+
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        is_missing = name.partition(".")[0] in os.environ["MISSING_PACKAGES"].split(",")
+        return None if is_missing else super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+"""
+"""A sitecustomize for a Python in which some packages are as if they were not installed."""
+
+PLAIN: set[str] = set()
+KUBERNETES = {"cryptography", "kubernetes_asyncio"}
+
+
+@pytest.fixture
+def muster_with(tmp_path):
+    """Runs the command line where these extras are installed and no others: `muster_with({"agent"}, "demo")`."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_THEM)
+    every = KUBERNETES.union(*PACKAGES.values())
+
+    def run(extras: set[str], command: str, **environment: str):
+        missing = every.difference(*(PACKAGES[extra] for extra in extras))
+        variables = {"PYTHONPATH": str(tmp_path), "MISSING_PACKAGES": ",".join(missing)}
+        variables |= {"MUSTER_DATA_DIR": str(tmp_path / "data")}
+        return subprocess.run(  # and not forked from an interpreter that has imported all packages
+            [sys.executable, "-m", "muster", *command.split()],
+            env={**os.environ, **variables, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("extras", "command", "missing"),
+    [
+        (PLAIN, "agent", "agent"),
+        (PLAIN, "check run host", "agent"),
+        (PLAIN, "coordinator", "coordinator"),
+        (PLAIN, "demo", "agent,coordinator,torch"),
+        (PLAIN, "up", "agent,coordinator"),
+        ({"agent"}, "up", "agent,coordinator"),
+        ({"coordinator"}, "agent", "agent"),
+        ({"agent", "coordinator"}, "demo", "agent,coordinator,torch"),
+    ],
+)
+def test_a_command_without_its_packages_says_what_to_install(muster_with, tmp_path, extras, command, missing):
+    """One line and exit code 69, and nothing has been started or written before."""
+    done = muster_with(extras, command)
+    assert (done.returncode, done.stdout) == (69, "")
+    (line,) = done.stderr.splitlines()
+    assert "needs packages that are not installed: " in line
+    assert line.endswith(f"install them: pip install 'gpu-muster[{missing}]'")
+    assert not (tmp_path / "data").exists()
+
+
+def test_only_what_is_missing_is_listed(muster_with):
+    """The agent's packages are there, and prometheus_client is one of them."""
+    done = muster_with({"agent"}, "coordinator")
+    listed = re.search(r"not installed: (.*); install", done.stderr)
+    assert listed is not None
+    assert listed[1].split(", ") == sorted({*PACKAGES["coordinator"]} - {"prometheus_client"})
+
+
+@pytest.mark.parametrize("command", ["agent --help", "check list", "config check"])
+def test_without_any_extra_the_other_commands_work(muster_with, command):
+    """They need nothing but what a plain installation brings."""
+    done = muster_with(PLAIN, command)
+    assert done.returncode == 0, done.stderr
+    assert "annot be loaded" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["baseline list", "node show n1", "quarantine list", "sweep list"])
+def test_without_any_extra_a_coordinator_can_be_asked(muster_with, command):
+    """They get as far as the coordinator, which does not answer here."""
+    done = muster_with(PLAIN, command, MUSTER_URL="http://127.0.0.1:9")
+    assert done.returncode == 69
+    assert done.stderr.startswith("muster: no coordinator answers at http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("extra", PACKAGES)
+def test_the_packages_of_an_extra_are_those_that_it_installs(extra):
+    """None that pyproject.toml names is forgotten."""
+    of_extra = [line for line in requires("gpu-muster") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    named = {re.split(r"[^\w.-]", line)[0].lower().replace("_", "-") for line in of_extra}
+    assert named
+    brought_by = packages_distributions()
+    known = {
+        name.lower().replace("_", "-") for package in PACKAGES[extra] for name in brought_by.get(package, [package])
+    }
+    assert named <= known

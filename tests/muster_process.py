@@ -1,0 +1,200 @@
+"""The command `muster` as a process that starts quickly: an interpreter that has imported everything forks for it."""
+
+import contextlib
+import functools
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, TypeAlias
+
+PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
+READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
+"""Variables with these names are read while a program starts; a forked one heeds only PYTHONPATH."""
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Only a process with a single thread can be forked; torch and numpy start others while they are imported."""
+
+TORCH = ("torch", "torch.distributed", "torch._dynamo")
+"""What runs with torch import, DistributedDataParallel included."""
+
+
+class Prepared:
+    """The interpreter that forks. `used_s` is the processor time of all its commands that have ended."""
+
+    used_s = 0.0
+
+    def __init__(self, *imports: str) -> None:
+        self.commands: list[MusterProcess] = []
+        self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, PROGRAM, str(theirs.fileno()), *imports],
+                env=os.environ | ONE_THREAD,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def end(self) -> None:
+        """Ends it, and before it what a test has left."""
+        for command in self.commands:
+            command.kill()
+        self.requests.close()
+        self._process.wait()
+
+
+@functools.cache
+def prepared(*imports: str) -> Prepared:
+    """The one that has imported muster and `imports`, once for this process and all its tests."""
+    started.append(Prepared(*imports))
+    return started[-1]
+
+
+started: list[Prepared] = []
+"""All there are: for whoever adds up what they cost, and ends them."""
+
+
+class MusterProcess:
+    """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use.
+
+    Output for which there is no file is dropped. `imports` are modules that its runs would import.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdout: IO[bytes] | None = None,
+        stderr: IO[bytes] | None = None,
+        imports: tuple[str, ...] = (),
+    ) -> None:
+        self._prepared = prepared(*imports)
+        env = {**os.environ} if env is None else {**env}
+        assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
+        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
+        self._status, theirs = os.pipe()
+        with Path(os.devnull).open("r+b") as nothing:
+            fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
+            socket.send_fds(self._prepared.requests, [json.dumps(request).encode()], [*fds, theirs])
+        os.close(theirs)
+        self.pid = int(self._read())
+        self.returncode: int | None = None
+        self._prepared.commands.append(self)
+
+    def poll(self) -> int | None:
+        """The exit code, or the negative number of the signal that ended it; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("muster", timeout or 0)
+            code, used = self._read().split()
+            self.returncode = int(code)
+            self._prepared.used_s += float(used)
+            os.close(self._status)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _read(self) -> str:
+        line = b""
+        while not line.endswith(b"\n"):
+            more = os.read(self._status, 1)
+            assert more, "the prepared interpreter has ended"
+            line += more
+        return line.decode()
+
+
+AnyProcess: TypeAlias = MusterProcess | subprocess.Popen[bytes]
+
+
+def start_muster(
+    *arguments: str, env: Mapping[str, str], stderr: IO[bytes], imports: tuple[str, ...] = ()
+) -> AnyProcess:
+    """Starts a command, by a new interpreter where `env` has what is read only while one starts."""
+    if changed_at_the_start(env):
+        command = [sys.executable, "-m", "muster", *arguments]
+        return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=stderr)
+    return MusterProcess(*arguments, env=env, stderr=stderr, imports=imports)
+
+
+class Recorded(MusterProcess):
+    """The same with its output in files, which can be read while it runs."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        imports: tuple[str, ...] = (),
+    ) -> None:
+        self._files = stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  see drop
+        super().__init__(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports)
+
+    @property
+    def stderr(self) -> str:
+        """What it has written so far."""
+        return _text(self._files[1])
+
+    def ended(self, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """What it came to, when it has ended; it is killed if it takes longer."""
+        try:
+            code = self.wait(timeout)
+            return subprocess.CompletedProcess(["muster"], code, *map(_text, self._files))
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Kills it if it runs, and forgets its output."""
+        self.kill()
+        self.wait()
+        for file in self._files:
+            file.close()
+
+
+def run_muster(
+    *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end, by a new interpreter where `env` has what is read only while one starts."""
+    if not changed_at_the_start(os.environ if env is None else env):
+        return Recorded(*arguments, env=env, cwd=cwd).ended(timeout)
+    return subprocess.run(
+        [sys.executable, "-m", "muster", *arguments],
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def _text(file: IO[bytes]) -> str:
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode().replace("\r\n", "\n")
+
+
+def changed_at_the_start(env: Mapping[str, str]) -> set[str]:
+    """The variables in which `env` differs from what the prepared interpreter was started with."""
+    names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
+    return {name for name in names if env.get(name) != os.environ.get(name)}

@@ -1,0 +1,98 @@
+"""A program that has imported all of muster and forks for each command line that it is asked to run.
+
+Most of what a short command costs is importing: a second of processor time that tests nothing. A forked command is a
+process like any other: it has its own arguments, environment, streams, signals and exit code.
+`muster_process` is the other end of the socket.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import resource
+import runpy
+import signal
+import socket
+import sys
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+GROUPS = ("muster", "muster.commands", "muster.config_checks")
+NEEDED_LATER = ("muster_coordinator.daemon",)
+"""What a command imports only once it runs."""
+
+
+def prepare(*imports: str) -> None:
+    """Imports what commands need and is installed. A fork copies only the thread that forks: there must be no other."""
+    for name in (*NEEDED_LATER, *imports):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for group in GROUPS:
+        for point in entry_points(group=group):
+            with contextlib.suppress(Exception):
+                point.load()
+    assert len(list(Path("/proc/self/task").iterdir())) == 1, "a module has started a thread while it was imported"
+    gc.freeze()
+
+
+def serve(requests: socket.socket) -> dict[str, Any]:
+    """Forks for each request until the tests end; only in the forked command does this function return."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(requests, 1 << 20, 4)
+        if not message:
+            while _reap(0):
+                pass
+            sys.exit()
+        while _reap(os.WNOHANG):
+            pass
+        if not os.fork():
+            requests.close()
+            return _command(json.loads(message), *fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _reap(options: int) -> bool:
+    try:
+        return os.waitpid(-1, options)[0] != 0
+    except ChildProcessError:
+        return False
+
+
+def _command(request: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> dict[str, Any]:
+    """Forks once more: the outer process waits for the command and tells its process id and how it ended."""
+    pid = os.fork()
+    if pid:
+        for fd in (stdin, stdout, stderr):
+            os.close(fd)
+        os.write(status, f"{pid}\n".encode())
+        _, ended = os.waitpid(pid, 0)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        os.write(status, f"{os.waitstatus_to_exitcode(ended)} {used.ru_utime + used.ru_stime}\n".encode())
+        os._exit(0)
+    for number, fd in enumerate((stdin, stdout, stderr)):
+        os.dup2(fd, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    return request
+
+
+def become(request: dict[str, Any]) -> None:
+    """Takes on what else a process has from its start, and runs the command."""
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.path[:0] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.argv = ["muster", *request["arguments"]]
+    runpy.run_module("muster", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # the directory of this file, which holds tests
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests; this program ends with them
+    prepare(*sys.argv[2:])
+    become(serve(socket.socket(fileno=int(sys.argv[1]))))
