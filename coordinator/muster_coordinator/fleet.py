@@ -48,9 +48,9 @@ from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.quarantine.node_service import Commanded, ServiceStates
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.reconciler import Reconciler
-from muster_coordinator.quarantine.service_states import Commanded, ServiceStates
 from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.sweeps.node_tests import NodeTests

@@ -287,7 +287,7 @@ def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | N
 
 
 class FleetState(Data):
-    """What was decided about the fleet as a whole. `lifted` are the causes that a person lifted, while they are shared."""
+    """What was decided about the fleet as a whole; `lifted` are causes that a person lifted, while many share them."""
 
     mass_events: tuple[MassEvent, ...] = ()
     lifted: tuple[str, ...] = ()

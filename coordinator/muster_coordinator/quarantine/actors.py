@@ -4,20 +4,13 @@ A scheduler is compared with the decision only when an actor has just shown the 
 what was observed newer than what the actor was told. Only the latest transition of a node is retried.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 from muster.model import ServiceState
-from muster.transition import OUT_OF_SERVICE, ActionOutcome, Effect, Mark, SchedulerNode, Transition
+from muster.transition import OUT_OF_SERVICE, Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.model.quarantine import OUT, Hold, QuarantineRecord
-from muster_coordinator.model.quarantine_events import (
-    ActionEnded,
-    Command,
-    DispatchTransition,
-    NodeSurveyed,
-    SaveTransition,
-)
+from muster_coordinator.model.quarantine_events import NodeSurveyed
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.desired import Rules
 
@@ -77,17 +70,14 @@ def concerns_mode(record: QuarantineRecord, latest: TransitionRecord | None, rul
     return reaches_actors(record, latest.transition, rules)
 
 
-class Survey(NamedTuple):
-    """What a survey makes of a record.
-
-    `notes` for the story by kind; `actor_differs` is how the scheduler has the node otherwise than decided, if so.
-    """
+class Surveyed(NamedTuple):
+    """A record after a survey, and what the node's story says of it: kind and text."""
 
     record: QuarantineRecord
     notes: tuple[tuple[str, str], ...] = ()
 
 
-def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Survey:
+def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
     """The record after an actor showed how its scheduler has the node.
 
     Another machine under the name of a node that is not out has taken its place: the node left. A node that is out and
@@ -105,7 +95,7 @@ def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Survey:
         record = as_left(record)
     elif is_swapped and record.state in OUT:
         record = record.deciding(probation=None)
-    return Survey(record, tuple(notes))
+    return Surveyed(record, tuple(notes))
 
 
 def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, seen: SchedulerNode) -> bool:
@@ -121,7 +111,7 @@ def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, se
 
 
 def as_left(record: QuarantineRecord) -> QuarantineRecord:
-    """The record of a node that left the fleet. A transition that would let it in says nothing about the next machine."""
+    """The record of a node that left the fleet. A transition that would let it in is not about the next machine."""
     record = record.knowing(has_left=True)
     return record if record.state in OUT else record.acting(transition=None)
 
@@ -161,100 +151,3 @@ def after_outcome(record: QuarantineRecord, transition: Transition, actor: str) 
         return record
     seen = seen.model_copy(update={"mark": Mark.NONE, "transition": None, "incomplete": False})
     return record.acting(observed={**record.actors.observed, actor: seen})
-
-
-class Transitions:
-    """The latest transition of each node, and earlier ones that actors still answer.
-
-    Outcomes of earlier ones are stored for the history. Nothing of them is retried.
-    """
-
-    def __init__(self) -> None:
-        self._latest: dict[str, TransitionRecord] = {}
-        self._superseded: dict[str, TransitionRecord] = {}
-
-    def restore(self, transitions: Iterable[TransitionRecord], records: Iterable[QuarantineRecord]) -> None:
-        """Takes over the transitions that the records name."""
-        by_id = {it.transition.id: it for it in transitions}
-        named = ((record.node, by_id.get(str(record.actors.transition))) for record in records)
-        self._latest = {node: it for node, it in named if it is not None}
-
-    def latest(self, node: str) -> TransitionRecord | None:
-        return self._latest.get(node)
-
-    def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is what actors were told last."""
-        latest = self._latest.get(node)
-        return latest is not None and latest.transition.after is state
-
-    def is_let_in(self, node: str) -> bool:
-        """Whether all actors were told in earnest to let a node in, and none that can cordon failed."""
-        latest = self._latest.get(node)
-        if latest is None or not latest.told or latest.transition.dry_run or latest.transition.is_out:
-            return False
-        return all(outcome.effect is not Effect.FAILED or outcome.only_tells for outcome in latest.outcomes.values())
-
-    def add(self, transition: Transition, *, to_actors: bool) -> tuple[Command, ...]:
-        """A new transition; without actors, it is only stored."""
-        self.supersede(transition.node)
-        record = TransitionRecord(transition=transition, told=not to_actors)
-        self._latest[transition.node] = record
-        saved = SaveTransition(record=record)
-        return (saved, DispatchTransition(record=record)) if to_actors else (saved,)
-
-    def supersede(self, node: str) -> None:
-        """Retries nothing of a node's transitions any more."""
-        before = self._latest.pop(node, None)
-        if before is not None and not before.told:
-            self._superseded[before.transition.id] = before
-
-    def erase(self, node: str) -> None:
-        """Forgets a node; outcomes of its transitions are of no interest any more."""
-        self._latest.pop(node, None)
-        self._superseded = {id: it for id, it in self._superseded.items() if it.transition.node != node}
-
-    def retry(self, node: str, actors: tuple[str, ...]) -> tuple[Command, ...]:
-        """Tells these actors the latest transition again."""
-        record = self._latest[node] = self._latest[node].trying(actors)
-        return SaveTransition(record=record), DispatchTransition(record=record, actors=actors)
-
-    def resume(self, node: str) -> tuple[Command, ...]:
-        """Goes on where the coordinator before this one was interrupted."""
-        record = self._latest[node]
-        if not record.told:
-            return (DispatchTransition(record=record),)
-        failed = tuple(actor for actor, outcome in record.outcomes.items() if outcome.effect is Effect.FAILED)
-        return self.retry(node, failed) if failed else ()
-
-    def known(self, node: str, id: str) -> TransitionRecord | None:
-        """A transition that actors still answer; None when it is long over."""
-        latest = self._latest.get(node)
-        return latest if latest is not None and latest.transition.id == id else self._superseded.get(id)
-
-    def note_outcome(self, event: ActionEnded, now: float) -> tuple[Command, ...]:
-        """Stores what came of a transition at an actor."""
-        outcome = ActionOutcome(
-            effect=event.effect,
-            detail=event.detail,
-            retry_after_s=event.retry_after_s,
-            only_tells=event.only_tells,
-        )
-        latest = self._latest.get(event.node)
-        if latest is not None and latest.transition.id == event.transition:
-            record = self._latest[event.node] = latest.after(event.actor, outcome, now)
-        elif (earlier := self._superseded.get(event.transition)) is not None:
-            record = self._superseded[event.transition] = earlier.after(event.actor, outcome, now).without_retries()
-        else:
-            return ()
-        return (SaveTransition(record=record),)
-
-    def note_told(self, node: str, id: str) -> tuple[Command, ...]:
-        """Stores that all actors were told a transition once."""
-        latest = self._latest.get(node)
-        if latest is not None and latest.transition.id == id:
-            record = self._latest[node] = latest.model_copy(update={"told": True})
-        elif (earlier := self._superseded.pop(id, None)) is not None:
-            record = earlier.model_copy(update={"told": True})
-        else:
-            return ()
-        return (SaveTransition(record=record),)

@@ -1,171 +1,137 @@
-"""Which nodes may be cordoned now: the budget, the rate and mass events.
+"""Which nodes may be cordoned now: mass events, the budget, the rate, and nodes that are worse.
 
-Many nodes, one cause, a short time: that is rather a broken driver roll-out or a broken check than many bad nodes.
-While there is such a mass event, nothing is cordoned fleet-wide. Example with the defaults: 5 of 200 nodes get XID 79
-within ten minutes, and draining stops. It goes on when fewer than 5 have it, or when a person lifts the freeze; then
-the same cause freezes again only after fewer had it meanwhile.
+Nodes are taken in the order of `records.rank`: the most urgent first, then the one for which it was required first. A
+mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
+node that may not go keeps nobody waiting. Example with the defaults in a fleet of 20: the budget is 2, one node is away
+and three must go. The most urgent one is cordoned; the others wait with `Wait.BUDGET` until one node is back.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator
 
-from muster.quarantine_settings import BudgetSettings, MassEventSettings
-from muster_coordinator.model.quarantine import FleetState, MassEvent, QuarantineRecord, Wait
-
-SECONDS_OF_BURST = 1.0
-"""After a quiet time so many seconds' worth of nodes may go at once, at least one."""
-
-
-def share_of(share: str, whole: int) -> int:
-    """Percentage of `whole`, rounded down."""
-    return int(float(share.removesuffix("%")) * whole / 100 + 1e-9)
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
+from muster_coordinator.quarantine.budget import Limits, Rate
+from muster_coordinator.quarantine.mass_events import fleet_state_after
+from muster_coordinator.quarantine.records import Records
 
 
-class Census:
-    """How many nodes count as capacity and how many of them are away, in the fleet and by failure domain.
+class Admission:
+    """Says which of the nodes that must be cordoned may be, as `settings` want.
 
-    ACCEPTING nodes and those that have left are no members. `kept_out` counts new nodes that actors keep out.
+    `fleet` are the mass events that stand and those that a person lifted.
     """
 
-    def __init__(self) -> None:
-        self.members = 0
-        self.away = 0
-        self.kept_out = 0
-        self.members_of: Counter[str] = Counter()
-        self.away_of: Counter[str] = Counter()
-
-    def count(self, record: QuarantineRecord, by: int) -> None:
-        """Counts a record in (1) or out (-1)."""
-        self.kept_out += by * record.is_kept_out
-        if not record.is_member:
-            return
-        is_away = record.is_away
-        self.members += by
-        self.away += by * is_away
-        if (domain := record.evidence.domain) is not None:
-            self.members_of[domain] += by
-            self.away_of[domain] += by * is_away
-
-
-class Limits:
-    """How many nodes may be away. Whatever keeps a node away counts: the budget protects the capacity that is left."""
-
-    def __init__(self, settings: BudgetSettings) -> None:
+    def __init__(self, settings: QuarantineSettings, records: Records) -> None:
+        self.fleet = self._saved = FleetState()
         self._settings = settings
+        self._records = records
+        self._limits = Limits(settings.limits)
+        self._rate = Rate(settings.limits.per_minute)
+        self._admitted_at: tuple[object, ...] = ()  # what the nodes that wait were last admitted by
 
-    def limit(self, members: int) -> int:
-        """How many of so many nodes may be away; never all of them."""
-        limit = max(1, share_of(self._settings.share, members))
-        if self._settings.nodes is not None:
-            limit = min(limit, self._settings.nodes)
-        return min(limit, max(0, members - 1))
+    def restore(self, fleet: FleetState) -> None:
+        """Takes over stored mass events that are still shared, those that the present settings see, and the rate."""
+        records = self._records.by_node.values()
+        for moment in sorted(moment for record in records for moment in record.decision.cordoned_at):
+            self._rate.note(moment)
+        self.fleet = self._saved = fleet
+        stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}
+        for cause in sorted({*self._records.nodes_by_cause, *stored}):
+            self._count(cause, max(self._records.nodes_with(cause).values(), default=0.0))
 
-    def domain_limit(self, members: int) -> int:
-        """How many of so many nodes of one failure domain may be away."""
-        return max(1, share_of(self._settings.domain_share, members))
+    def take_unsaved(self) -> FleetState | None:
+        """The fleet's state when it changed since it was last stored, else None."""
+        if self.fleet == self._saved:
+            return None
+        self._saved = self.fleet
+        return self.fleet
 
-    def no_room(self, record: QuarantineRecord, census: Census) -> Wait | None:
-        """Why there is no room to cordon a node; None when there is. A node that is away anyway needs none."""
-        itself = int(record.is_member and record.is_away)
-        limit = self.limit(census.members)
-        if not limit:
-            return Wait.LAST_NODE
-        if census.away - itself >= limit:
-            return Wait.BUDGET
-        domain = record.evidence.domain
-        if domain is not None and census.away_of[domain] - itself >= self.domain_limit(census.members_of[domain]):
-            return Wait.DOMAIN_BUDGET
-        return None
+    def note_cordon(self, now: float) -> None:
+        """Counts a node that is cordoned towards the rate."""
+        self._rate.note(now)
 
-    def lets_keep_out(self, census: Census) -> bool:
-        """Whether one more new node may be kept out: never while a fleet is new, as then it would be all of it."""
-        return census.away + census.kept_out < self.limit(census.members)
+    def count_cause(self, cause: str, now: float) -> str | None:
+        """Counts the nodes with a cause anew; says so when that begins or ends a mass event."""
+        was_standing = self._stands(cause)
+        self._count(cause, now)
+        if self._stands(cause) is was_standing:
+            return None
+        if was_standing:
+            return f"few nodes have {cause} by now: nodes may go again"
+        return f"{len(self._records.nodes_with(cause))} nodes have {cause}: none is taken out"
 
+    def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
+        """Why a node may not be cordoned now; None when it may. Nodes that are worse and may go are cordoned first."""
+        wait = self._wait_alone(record, now)
+        if wait is not None:
+            return wait
+        ahead = self._records.before(record)
+        is_behind = any(must_go(other) and self._wait_alone(other, now) is None for other in ahead)
+        return Wait.ORDER if is_behind else None
 
-class Rate:
-    """How quickly nodes may be cordoned: a bucket of one second's worth, at least one."""
+    def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
+        """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
 
-    def __init__(self, per_minute: float) -> None:
-        self.per_minute = per_minute
-        self._per_second = per_minute / 60
-        self._burst = max(1.0, self._per_second * SECONDS_OF_BURST)
-        self._tokens = self._burst
-        self._counted_at = 0.0
+        The answer depends on the records, the mass events and whether the rate has room, and on nothing else. While
+        none of these changes, 1,000 nodes that wait cost nothing.
+        """
+        if self._admitted_at == self._known(now):
+            return
+        for waiting in self._records.in_order():
+            record = self._records.by_node[waiting.node]  # the node before it may have changed it
+            if must_go(record) and self._wait_alone(record, now) is not record.decision.waits_for:
+                yield record
+        self._admitted_at = self._known(now)
 
-    def has_room(self, now: float) -> bool:
-        return self._tokens_at(now) >= 1
+    def waits_long(self, record: QuarantineRecord) -> bool:
+        """Whether a node waits for room, or behind more nodes than go in a minute."""
+        has_no_room = self._limits.no_room(record, self._records.census) is not None
+        return has_no_room or self._records.waiting > self._rate.per_minute
 
-    def note(self, now: float) -> None:
-        """Counts a node that is cordoned."""
-        self._tokens = max(0.0, self._tokens_at(now) - 1)
-        self._counted_at = now
+    def lets_keep_out(self) -> bool:
+        """Whether actors may keep out one more new node."""
+        return self._limits.lets_keep_out(self._records.census)
 
-    def _tokens_at(self, now: float) -> float:
-        passed_s = abs(now - self._counted_at)  # a clock that was set back must not stop everything
-        return min(self._burst, self._tokens + passed_s * self._per_second)
+    def text_of(self, record: QuarantineRecord, wait: Wait) -> str:
+        """Why a node waits, with the numbers of now."""
+        census, settings = self._records.census, self._settings.limits
+        match wait:
+            case Wait.LAST_NODE:
+                return "it would be the last node that goes"
+            case Wait.BUDGET:
+                limit = self._limits.limit(census.members)
+                return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
+            case Wait.DOMAIN_BUDGET:
+                domain = str(record.evidence.domain)
+                members = census.members_of[domain]
+                limit = self._limits.domain_limit(members)
+                place = f"{settings.domain} {domain}"
+                return f"the budget of {place} is used up: at most {limit} of its {members} nodes may be away"
+            case Wait.RATE:
+                return f"at most {settings.per_minute:g} nodes are taken out in a minute"
+            case Wait.MASS_EVENT:
+                cause = self.fleet.mass_events[0].cause if self.fleet.mass_events else "the same"
+                return f"too many nodes have {cause} for it to be their own fault"
+            case Wait.ORDER:
+                return "others have been waiting for longer, or are worse"
 
+    def _wait_alone(self, record: QuarantineRecord, now: float) -> Wait | None:
+        """Why a node may not be cordoned now, other nodes that wait aside; None when it may."""
+        if self.fleet.mass_events:
+            return Wait.MASS_EVENT
+        return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
 
-def admit(
-    record: QuarantineRecord, census: Census, limits: Limits, rate: Rate, fleet: FleetState, now: float
-) -> Wait | None:
-    """Why a node may not be cordoned now, other nodes that wait aside; None when it may."""
-    if fleet.mass_events:
-        return Wait.MASS_EVENT
-    return limits.no_room(record, census) or (None if rate.has_room(now) else Wait.RATE)
+    def _count(self, cause: str, now: float) -> None:
+        nodes, members = self._records.nodes_with(cause), self._records.census.members
+        self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
 
+    def _stands(self, cause: str) -> bool:
+        return any(event.cause == cause for event in self.fleet.mass_events)
 
-def wait_text(wait: Wait, record: QuarantineRecord, census: Census, settings: BudgetSettings, fleet: FleetState) -> str:
-    """Why a node waits, with the numbers of now."""
-    limits = Limits(settings)
-    match wait:
-        case Wait.LAST_NODE:
-            return "it would be the last node that goes"
-        case Wait.BUDGET:
-            limit = limits.limit(census.members)
-            return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
-        case Wait.DOMAIN_BUDGET:
-            domain = str(record.evidence.domain)
-            members = census.members_of[domain]
-            limit = limits.domain_limit(members)
-            place = f"{settings.domain} {domain}"
-            return f"the budget of {place} is used up: at most {limit} of its {members} nodes may be away"
-        case Wait.RATE:
-            return f"at most {settings.per_minute:g} nodes are taken out in a minute"
-        case Wait.MASS_EVENT:
-            cause = fleet.mass_events[0].cause if fleet.mass_events else "the same"
-            return f"too many nodes have {cause} for it to be their own fault"
-        case Wait.ORDER:
-            return "others have been waiting for longer, or are worse"
-
-
-def fleet_state_after(
-    fleet: FleetState,
-    cause: str,
-    since_of: Mapping[str, float],
-    members: int,
-    settings: MassEventSettings,
-    now: float,
-) -> FleetState:
-    """The fleet's state when `since_of` are the nodes that have this cause, and since when each has it."""
-    threshold = max(settings.nodes, share_of(settings.share, members))
-    others = tuple(event for event in fleet.mass_events if event.cause != cause)
-    standing = next((event for event in fleet.mass_events if event.cause == cause), None)
-    if len(since_of) < threshold:
-        lifted = tuple(it for it in fleet.lifted if it != cause)
-        return FleetState(mass_events=others, lifted=lifted) if standing or cause in fleet.lifted else fleet
-    if cause in fleet.lifted:
-        return fleet
-    lately = sum(now - since <= settings.window_s for since in since_of.values())
-    if standing is None and lately < threshold:
-        return fleet
-    event = MassEvent(cause=cause, nodes=len(since_of), since=standing.since if standing else now)
-    if standing is None:
-        return fleet.model_copy(update={"mass_events": (*fleet.mass_events, event)})
-    events = tuple(event if it.cause == cause else it for it in fleet.mass_events)
-    return fleet.model_copy(update={"mass_events": events})
+    def _known(self, now: float) -> tuple[object, ...]:
+        return self._records.version, self.fleet, self._rate.has_room(now)
 
 
-def lifted(fleet: FleetState) -> FleetState:
-    """The fleet's state after a person lifted the freeze."""
-    causes: Collection[str] = {*fleet.lifted, *(event.cause for event in fleet.mass_events)}
-    return FleetState(lifted=tuple(sorted(causes)))
+def must_go(record: QuarantineRecord) -> bool:
+    """Whether a node must be cordoned as soon as it is admitted."""
+    return record.is_proven and record.hands_off is None

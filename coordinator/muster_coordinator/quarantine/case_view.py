@@ -7,7 +7,7 @@ from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_views import CaseView, DomainView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine.admission import Census, Limits
+from muster_coordinator.quarantine.budget import Census, Limits
 from muster_coordinator.quarantine.desired import Rules, needs_person, retest_at
 from muster_coordinator.quarantine.policy import Policy
 
@@ -18,6 +18,7 @@ def case_view(
     fleet: FleetState,
     settings: QuarantineSettings,
     policy: Policy,
+    *,
     waits_for: str,
 ) -> CaseView:
     """A node's case; `waits_for` says why it waits, in words."""

@@ -2,7 +2,7 @@
 
 | state | when | step |
 |---|---|---|
-| any | it left the fleet, muster keeps its hands off, or the mode is observe | none (an ACCEPTING one may be accepted) |
+| any | it left the fleet, muster keeps its hands off, or the mode is observe | none, or ACCEPT if it is ACCEPTING |
 | ACCEPTING | nothing is required, it is fit and passed its tests | ACCEPT |
 | ACCEPTING, IN_SERVICE, HELD | the requirement is proven | CORDON, as soon as it is admitted; WAIT until then |
 | HELD | nothing proven requires it any more | CLEAR |

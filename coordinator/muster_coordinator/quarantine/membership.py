@@ -7,7 +7,7 @@ from muster_coordinator.quarantine.actors import as_left
 
 
 def joined(node: Name, before: QuarantineRecord | None, now: float) -> QuarantineRecord:
-    """A new node. Of one that had left, people's words stay, its cordons so far, and that actors may shut it out still."""
+    """A new node. Of one that had left stay what people said, its cordons so far, and whether actors shut it out."""
     new = QuarantineRecord(node=node, decision=NodeDecision(since=now))
     if before is None:
         return new

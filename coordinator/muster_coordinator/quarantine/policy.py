@@ -171,6 +171,12 @@ def standing_findings(record: QuarantineRecord, now: float) -> tuple[StandingFin
     return (*evidence.findings, lost)
 
 
+def newly_spared(policy: Policy, before: QuarantineRecord, after: QuarantineRecord, now: float) -> tuple[str, ...]:
+    """Which errors are new among what stands against a node and never drain it, and why."""
+    known = {finding.key for finding in standing_findings(before, now)}
+    return policy.not_draining(it for it in standing_findings(after, now) if it.key not in known)
+
+
 def times_after(before: Iterable[FindingTimes], findings: Iterable[StandingFinding]) -> tuple[FindingTimes, ...]:
     """The times with those of these findings. The times of a finding that stands no more are kept."""
     known = {seen.key: seen for seen in before}

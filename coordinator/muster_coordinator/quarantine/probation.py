@@ -153,7 +153,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
         opinions = record.decision.second_opinions
         opinion = opinions.get(check)
         if _may_ask(record, check, run, now):
-            opinion = _next_opinion(record, opinion, check, run, new_id("o"), now)
+            opinion = _next_opinion(record, opinion, check, run, new_id("o"), now=now)
             record = record.deciding(second_opinions={**opinions, check: opinion})
             text = f"{check} is asked to find it again"
             commands.append(Note(node=record.node, about="second_opinion", text=text, cause=run))
@@ -184,7 +184,7 @@ def _may_ask(record: QuarantineRecord, check: str, run: str, now: float) -> bool
 
 
 def _next_opinion(
-    record: QuarantineRecord, before: SecondOpinion | None, check: str, run: str, test: Name, now: float
+    record: QuarantineRecord, before: SecondOpinion | None, check: str, run: str, test: Name, *, now: float
 ) -> SecondOpinion:
     times = before.times if before is not None and before.run == run else 0
     overdue_at = _overdue_at(record, check, now)
@@ -206,7 +206,7 @@ def after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: f
 
 
 def after_restart(record: QuarantineRecord) -> QuarantineRecord:
-    """The record after a restart. Nobody reports tests of the coordinator before: the round and the sweeps start again."""
+    """The record after a restart. Tests from before it report nothing: the round and the sweeps start again."""
     opinions = {
         check: opinion for check, opinion in record.decision.second_opinions.items() if opinion.again_at is not None
     }

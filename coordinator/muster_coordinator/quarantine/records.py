@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from muster.errors import Refused, unknown
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.quarantine.admission import Census
+from muster_coordinator.quarantine.budget import Census
 
 Rank = tuple[int, float, str]
 """Sorts nodes that wait: the worst first, then the one for which it was required first, then by name."""
 
 
 def rank(record: QuarantineRecord) -> Rank:
+    """A node's place among those that wait."""
     decision = record.decision
     urgency = 0 if decision.requirement is None else decision.requirement.urgency
     return -urgency, decision.required_since or 0.0, record.node

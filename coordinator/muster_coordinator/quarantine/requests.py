@@ -6,8 +6,8 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster_coordinator.model.quarantine import FleetState, Hold, QuarantineRecord
 from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeForgotten, ReleaseRequested
-from muster_coordinator.quarantine.admission import lifted
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step
+from muster_coordinator.quarantine.mass_events import lifted
 from muster_coordinator.quarantine.membership import forgotten
 
 
@@ -19,6 +19,19 @@ class Granted(NamedTuple):
     text: str
     step: Step | None = None
     reason: str = ""
+
+
+def grant(
+    record: QuarantineRecord, event: HoldRequested | ReleaseRequested | NodeForgotten, rules: Rules, now: float
+) -> Granted:
+    """What comes of a request about one node; Refused when it is not valid."""
+    match event:
+        case HoldRequested():
+            return hold(record, event, now)
+        case ReleaseRequested():
+            return release(record, event, rules, now)
+        case NodeForgotten():
+            return forget(record, event, now)
 
 
 def hold(record: QuarantineRecord, event: HoldRequested, now: float) -> Granted:
@@ -52,7 +65,7 @@ def forget(record: QuarantineRecord, event: NodeForgotten, now: float) -> Grante
 
 
 def lift(fleet: FleetState, event: FreezeLifted) -> tuple[FleetState, str]:
-    """Lets draining go on in spite of the mass events that stand, and says so."""
+    """The fleet's state without the mass events that stand, and what an alarm says of that."""
     causes = [it.cause for it in fleet.mass_events]
     if not causes:
         raise Refused("nothing is frozen: nodes are taken out as the budget lets them")

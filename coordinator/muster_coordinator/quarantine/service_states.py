@@ -1,131 +1,154 @@
-"""Between the quarantine and the rest of the fleet: tells it what happens to nodes, and carries out what it decides."""
+"""How a node changes its service state: the record, the transition that actors are told, and the node's story."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from muster.model import ServiceState
-from muster_coordinator.evidence.registry import NodeRegistry
-from muster_coordinator.model import events as fleet
-from muster_coordinator.model.events import Announce, SaveNode
-from muster_coordinator.model.quarantine import OUT, NodeDecision, NodeEvidence, QuarantineRecord
-from muster_coordinator.model.quarantine_events import (
-    Command,
-    Event,
-    Note,
-    Restored,
-    SaveRecord,
-    SaveTransition,
-    StartTest,
-    TimePassed,
-)
-from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
-from muster_coordinator.model.saved import Saved
-from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine.reconciler import Reconciler
+from muster.model import Action, Json, Name, ServiceState, format_instant
+from muster.transition import Transition
+from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine_events import Alarm, Command, Note
+from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
+from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, needs_person, retest_at
+from muster_coordinator.quarantine.records import Records
+from muster_coordinator.quarantine.transitions import Transitions
 
-Commanded = fleet.Command | StartTest
+NewId = Callable[[str], Name]
+"""Makes an id for what is asked for; its first letter says to people what it is."""
 
 
 class ServiceStates:
-    """Lets `reconciler` decide about the nodes of `registry`, and shows them as decided.
+    """The service states of all nodes, in `records`, with the latest `transitions`."""
 
-    `changes` counts by service state how often a node came to it since the start.
-    """
-
-    def __init__(self, reconciler: Reconciler, registry: NodeRegistry) -> None:
-        self.changes: Counter[ServiceState] = Counter()
-        self._reconciler = reconciler
-        self._registry = registry
+    def __init__(
+        self, records: Records, transitions: Transitions, admission: Admission, rules: Rules, new_id: NewId
+    ) -> None:
+        self.records = records
+        self.transitions = transitions
+        self._admission = admission
+        self._rules = rules
+        self._new_id = new_id
 
     @property
-    def records(self) -> Mapping[str, QuarantineRecord]:
+    def by_node(self) -> Mapping[str, QuarantineRecord]:
         """The record of every node, by name."""
-        return self._reconciler.records
+        return self.records.by_node
 
-    def listed(self) -> dict[str, set[str]]:
-        """By actor, the nodes of which it said how its scheduler has them."""
-        listed: defaultdict[str, set[str]] = defaultdict(set)
-        for record in self.records.values():
-            for actor in record.actors.observed:
-                listed[actor].add(record.node)
-        return listed
+    def put(self, record: QuarantineRecord) -> QuarantineRecord:
+        """Takes a record. Where no transition counts any more, none is retried."""
+        if record.actors.transition is None:
+            self.transitions.supersede(record.node)
+        return self.records.put(record)
 
-    def has_left(self, node: str) -> bool:
-        """Whether a node left the fleet while it was not out of service, and nobody came under its name yet."""
-        record = self.records.get(node)
-        return record is not None and record.evidence.has_left and record.state not in OUT
+    def step(
+        self, record: QuarantineRecord, step: Step, reason: str, now: float, by: str | None = None
+    ) -> list[Command]:
+        """Brings a node to the state that the step leads to, and tells whom that concerns."""
+        before = record.state
+        record = self.put(self._stepped(record, step, now))
+        if step is Step.CORDON:
+            self._admission.note_cordon(now)
+        if self._concerns_actors(record, step):
+            commands = self.announce(record, before, reason, now, by=by)
+        else:
+            commands = [self.story(record, before, reason, now)]
+        if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
+            commands += self._call_person(self.by_node[record.node])
+        return commands
 
-    def latest_transition(self, node: str) -> TransitionRecord | None:
-        """A node's last transition, with what came of it; None when there was none, or it counts no more."""
-        return self._reconciler.latest_transition(node)
+    def announce(
+        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
+    ) -> list[Command]:
+        """Stores a transition into the node's present state, and tells the actors where the mode lets it."""
+        commands = self._warn_of_exhaustion(reason) if record.state is ServiceState.HELD else []
+        requirement = record.decision.requirement
+        transition = Transition(
+            id=self._new_id("t"),
+            node=record.node,
+            before=before,
+            after=record.state,
+            reason=reason,
+            at=now,
+            codes=() if requirement is None else requirement.codes,
+            action=Action.NONE if requirement is None else requirement.action,
+            by=by,
+            dry_run=self._rules.is_dry,
+        )
+        is_shut_out = transition.is_out and self._rules.decides and not self._rules.is_dry
+        to_actors = reaches_actors(record, transition, self._rules)
+        shut_out_as = record.state if is_shut_out else record.actors.shut_out_as
+        record = self.put(record.acting(transition=transition.id, shut_out_as=shut_out_as))
+        story = self.story(record, before, reason, now, transition.id)
+        return [*commands, story, *self.transitions.add(transition, to_actors=to_actors)]
 
-    def case_view(self, node: str) -> CaseView:
-        """A node's case as people see it; KeyError when there is none."""
-        return self._reconciler.case_view(node)
+    def story(
+        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, cause: Name | None = None
+    ) -> Note:
+        """What a node's story says of its state."""
+        state, returning = record.state, self._rules.returning
+        change = f"stays {state}" if before is state else f"{before} to {state}"
+        comes_back = state is ServiceState.CORDONED and not needs_person(record.decision.cordoned_at, returning)
+        at = retest_at(record, returning)
+        back = f"; it may be tested from {format_instant(at)} on" if comes_back and at > now else ""
+        return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
 
-    def view(self) -> QuarantineView:
-        """What is decided about the fleet as a whole."""
-        return self._reconciler.fleet_view()
+    def alarm(self, text: str) -> Alarm:
+        """An alarm, which says when it belongs to a dry run."""
+        return Alarm(text=f"{text}{self._dry}")
 
-    def long_gone(self, event: fleet.RetentionEnded) -> set[str]:
-        """The nodes past retention."""
-        return {it.node for it in self.records.values() if it.is_long_gone(event.before, event.left_before)}
+    def is_told(self, node: str, state: ServiceState) -> bool:
+        """Whether this state is what actors were told last."""
+        return self.transitions.is_told(node, state)
 
-    def restore(self, saved: Saved, now: float) -> list[Commanded]:
-        """Takes over what is stored; of nodes that have no record yet, the service state is all that is known."""
-        known = {record.node: record for record in saved.quarantine}
-        for name, node in self._registry.nodes.items():
-            decision = NodeDecision(state=node.service, since=node.first_seen)
-            record = known.setdefault(name, QuarantineRecord(node=name, evidence=NodeEvidence(), decision=decision))
-            node.dry_run, node.left = record.decision.dry_run, record.evidence.has_left
-            node.evidence.date_as(record.evidence.findings)
-        restored = Restored(records=tuple(known.values()), transitions=saved.transitions, fleet=saved.fleet_state)
-        commands = self.handle(restored, now)
-        self._registry.report_all(without={name for name in self._registry.nodes if self.has_left(name)})
-        return [*commands, *self.settle(now)]
+    def look_at_retry(self, node: str) -> None:
+        """Has a node looked at again when an actor is to be told once more."""
+        latest = self.transitions.latest(node)
+        if latest is not None and concerns_mode(self.by_node[node], latest, self._rules):
+            self.records.look_at(node, latest.next_try)
 
-    def awaits(self, node: str, run: str) -> bool:
-        """Whether the run is the test that the coordinator asked the node for."""
-        record = self.records.get(node)
-        return record is not None and record.awaits(run)
+    @property
+    def _dry(self) -> str:
+        return " (dry run)" if self._rules.is_dry else ""
 
-    def tick(self, now: float) -> list[Commanded]:
-        """Lets time pass."""
-        return self.handle(TimePassed(), now)
+    def _stepped(self, record: QuarantineRecord, step: Step, now: float) -> QuarantineRecord:
+        after = ARROWS[record.state, step]
+        decision = record.decision
+        is_pretended = self._rules.is_dry and record.actors.shut_out_as is not None
+        is_counted = after is ServiceState.CORDONED and not is_pretended
+        return record.deciding(
+            state=after,
+            since=now,
+            dry_run=self._rules.is_dry,
+            waits_for=decision.waits_for if step is Step.WAIT else None,
+            probation=None,
+            retest_because=None,
+            cordoned_at=(*decision.cordoned_at, now) if is_counted else decision.cordoned_at,
+            retest_checks=_checks_that_found(record) if step is Step.CORDON else decision.retest_checks,
+        )
 
-    def settle(self, now: float) -> list[Commanded]:
-        """Lets the quarantine know what happened since it was told last."""
-        return [command for event in self._registry.take_news() for command in self.handle(event, now)]
+    def _concerns_actors(self, record: QuarantineRecord, step: Step) -> bool:
+        """Whether actors hear of a step: not of a node that waits for its turn only and goes soon."""
+        if step is Step.WAIT:
+            return self._admission.waits_long(record)
+        return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)
 
-    def handle(self, event: Event, now: float) -> list[Commanded]:
-        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
-        return self._carry_out(self._reconciler.handle(event, now), now)
+    def _warn_of_exhaustion(self, reason: str) -> list[Command]:
+        """Says that the budget is used up: when the first node has to wait for long, not for each that follows."""
+        is_known = any(self.is_told(it.node, ServiceState.HELD) for it in self.records.in_order())
+        return [] if is_known else [self.alarm(f"nodes that should go stay in service: {reason}")]
 
-    def _carry_out(self, decided: Iterable[Command], now: float) -> list[Commanded]:
-        commands: list[Commanded] = []
-        changed: dict[str, None] = {}
-        for command in decided:
-            match command:
-                case SaveRecord(record=record):
-                    changed[record.node] = None
-                    commands += [command, *self._follow(record, now)]
-                case SaveTransition(record=record):
-                    changed[record.transition.node] = None
-                    commands.append(command)
-                case Note(node=node, about=about, text=text, cause=cause, data=data):
-                    commands.append(self._registry.story.tell(node, about, text, cause, now, data=data))
-                case _:
-                    commands.append(command)
-        views = (self._reconciler.case_view(node) for node in changed if node in self.records)
-        return [*commands, *(Announce("case", view) for view in views)]
+    def _call_person(self, record: QuarantineRecord) -> list[Command]:
+        text = f"it was out {len(record.decision.cordoned_at)} times: it stays out until somebody releases it"
+        return [note(record, "service", text, record.actors.transition), self.alarm(f"{record.node}: {text}")]
 
-    def _follow(self, record: QuarantineRecord, now: float) -> list[fleet.Command]:
-        """Shows a node as was decided; of one that was forgotten there is nothing to show."""
-        node = self._registry.nodes.get(record.node)
-        decided = (record.state, record.decision.dry_run, record.evidence.has_left)
-        if node is None or (node.service, node.dry_run, node.left) == decided:
-            return []
-        if node.service is not record.state:
-            self.changes[record.state] += 1
-        node.service, node.dry_run, node.left = decided
-        return [SaveNode(node.record()), Announce("node", self._registry.view(node, now))]
+
+def note(
+    record: QuarantineRecord, about: str, text: str, cause: str | None = None, *, data: Json | None = None
+) -> Note:
+    """An entry of a node's story."""
+    return Note(node=record.node, about=about, text=text, cause=cause, data=data or {})
+
+
+def _checks_that_found(record: QuarantineRecord) -> tuple[Name, ...]:
+    """The checks that found what the node is cordoned for."""
+    codes = () if record.decision.requirement is None else record.decision.requirement.codes
+    return tuple(dict.fromkeys(finding.check for finding in record.evidence.findings if finding.code in codes))

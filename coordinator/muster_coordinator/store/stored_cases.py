@@ -87,7 +87,7 @@ async def read_fleet_state(connection: AsyncConnection) -> FleetState:
 
 
 async def read_latest_transitions(connection: AsyncConnection) -> tuple[TransitionRecord, ...]:
-    """The latest transition of each node: the one that its record names, as times do not tell when a clock went back."""
+    """The latest transition of each node: the one that its record names. Times do not tell: a clock may go back."""
     latest = CASES.c.transition == ACTIONS.c.id
     rows = await connection.execute(select(ACTIONS.c.id, ACTIONS.c.body).join(CASES, latest).order_by(ACTIONS.c.node))
     return read_rows("actions", rows, TransitionRecord.model_validate_json)

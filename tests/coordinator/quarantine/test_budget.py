@@ -9,7 +9,7 @@ from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
-from muster_coordinator.quarantine.admission import Limits
+from muster_coordinator.quarantine.budget import Limits
 
 Of = Callable[..., list[Any]]
 

@@ -11,7 +11,7 @@ from muster.transition import Mark, Transition
 from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.quarantine_events import Command, DispatchTransition, SaveTransition
 from muster_coordinator.model.quarantine_views import CaseView
-from muster_coordinator.quarantine.admission import Limits
+from muster_coordinator.quarantine.budget import Limits
 
 if TYPE_CHECKING:
     from tests.simulation.quarantine.world import World

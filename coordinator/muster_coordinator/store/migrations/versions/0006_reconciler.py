@@ -1,4 +1,4 @@
-"""What is decided about nodes as three records each: evidence, decision, status at the actors. The log of decisions goes.
+"""Decisions about a node as three records: evidence, decision, status at the actors. The log of decisions goes.
 
 Mass events, and causes that a person lifted, are stored once instead of beside every node that has them.
 """
