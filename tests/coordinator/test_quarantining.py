@@ -266,7 +266,7 @@ def test_after_a_restart_nothing_is_told_that_was_done():
     again.pass_time(2)
     assert (again.state("n1"), again.state("n2")) == (ServiceState.CORDONED, ServiceState.IN_SERVICE)
     assert again.fleet.node("n1", again.now).service is ServiceState.CORDONED
-    assert again.fleet.last_action("n1").outcomes["slurm"].effect is Effect.DONE
+    assert again.fleet.latest_transition("n1").outcomes["slurm"].effect is Effect.DONE
     assert again.acts == []
 
 
@@ -277,7 +277,7 @@ def test_after_a_restart_what_was_not_answered_is_told_again():
     drill.report("n1", LOST)
     again = drill.restarted()
     assert [it.id for it in again.acts] == [drill.acts[-1].id]
-    assert again.fleet.last_action("n1").told
+    assert again.fleet.latest_transition("n1").told
 
 
 def test_a_dry_run_is_shown_as_one_also_after_a_restart():

@@ -1,8 +1,9 @@
 """What the API serves of a node and of the fleet, made from the records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from muster.model import ServiceState
+from muster.model import Data, ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_views import CaseView, DomainView, QuarantineView
@@ -10,6 +11,42 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.budget import Census, Limits
 from muster_coordinator.quarantine.desired import Rules, needs_person, retest_at
 from muster_coordinator.quarantine.policy import Policy
+
+EVIDENCE = {
+    "place": "domain",
+    "lost_at": "lost_at",
+    "gone": "has_left",
+    "charges": "findings",
+    "sightings": "seen",
+    "fit": "is_fit",
+    "own_checks": "own_checks",
+    "patience_s": "silent_after_s",
+}
+DECISION = {
+    "state": "state",
+    "since": "since",
+    "dry_run": "dry_run",
+    "demand": "requirement",
+    "prospect": "upcoming",
+    "accused_at": "required_since",
+    "cause_since": "cause_since",
+    "absolved_at": "ignored_before",
+    "hold": "hold",
+    "asked": "second_opinions",
+    "taken_out": "cordoned_at",
+    "accusers": "retest_checks",
+    "may_return": "retest_because",
+    "trial": "probation",
+    "kept_out": "kept_out_as_new",
+}
+ACTORS = {
+    "listed": "was_listed",
+    "views": "observed",
+    "transition": "transition",
+    "closed_as": "shut_out_as",
+    "announced": "shows_held",
+}
+"""What the API calls the fields of the records. These names are published; those of the records are the core's."""
 
 
 def case_view(
@@ -22,48 +59,27 @@ def case_view(
     waits_for: str,
 ) -> CaseView:
     """A node's case; `waits_for` says why it waits, in words."""
-    evidence, decision, actors = record.evidence, record.decision, record.actors
+    decision = record.decision
     cause = None if decision.requirement is None else decision.requirement.cause
     is_frozen = any(event.cause == cause for event in fleet.mass_events)
     return CaseView(
         node=record.node,
-        state=decision.state,
-        since=decision.since,
-        dry_run=decision.dry_run,
-        place=evidence.domain,
-        lost_at=evidence.lost_at,
-        listed=actors.was_listed,
-        gone=evidence.has_left,
-        charges=evidence.findings,
-        sightings=evidence.seen,
-        demand=decision.requirement,
-        prospect=decision.upcoming,
-        accused_at=decision.required_since,
-        cause_since=decision.cause_since,
-        absolved_at=decision.ignored_before,
-        fit=evidence.is_fit,
-        own_checks=evidence.own_checks,
-        patience_s=evidence.silent_after_s,
-        hold=decision.hold,
-        views=actors.observed,
-        asked=decision.second_opinions,
+        **_named(record.evidence, EVIDENCE),
+        **_named(decision, DECISION),
+        **_named(record.actors, ACTORS),
         frozen_by=cause if is_frozen else None,
         let_pass=cause if cause in fleet.lifted else None,
-        taken_out=decision.cordoned_at,
-        accusers=decision.retest_checks,
-        may_return=decision.retest_because,
-        trial=decision.probation,
         held_because=_held_because(record, settings, waits_for),
-        transition=actors.transition,
-        kept_out=decision.kept_out_as_new,
-        closed_as=actors.shut_out_as,
-        announced=actors.shows_held,
         outcomes={} if latest is None else latest.outcomes,
         rounds=Rules.of(settings).rounds(record.state),
         back_at=retest_at(record, settings.returning) if record.state is ServiceState.CORDONED else None,
-        spared=policy.not_draining(evidence.findings),
+        spared=policy.not_draining(record.evidence.findings),
         needs_person=_needs_person(record, settings),
     )
+
+
+def _named(part: Data, names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: getattr(part, field) for name, field in names.items()}
 
 
 def _held_because(record: QuarantineRecord, settings: QuarantineSettings, waits_for: str) -> str:

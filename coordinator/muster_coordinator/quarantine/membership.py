@@ -1,5 +1,8 @@
 """How nodes join the fleet, leave it and come back."""
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 from muster.model import Name, ServiceState
 from muster_coordinator.model.quarantine import OUT, ActorStatus, NodeDecision, QuarantineRecord
 from muster_coordinator.model.quarantine_events import NodeDescribed
@@ -59,3 +62,22 @@ def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:
     """The record of a silent node that a person says has left for good: when it is heard again, it is a new one."""
     new = record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, cordoned_at=())
     return as_left(new)
+
+
+def has_left_in_service(record: QuarantineRecord) -> bool:
+    """Whether a node left the fleet while it was not out of service, and was not heard again."""
+    return record.evidence.has_left and record.state not in OUT
+
+
+def past_retention(records: Iterable[QuarantineRecord], before: float, left_before: float) -> set[str]:
+    """The nodes that need be remembered no more."""
+    return {record.node for record in records if record.is_long_gone(before, left_before)}
+
+
+def listed_by_actor(records: Iterable[QuarantineRecord]) -> dict[str, set[str]]:
+    """By actor, the nodes that its scheduler had at the last survey."""
+    listed: defaultdict[str, set[str]] = defaultdict(set)
+    for record in records:
+        for actor in record.actors.observed:
+            listed[actor].add(record.node)
+    return listed

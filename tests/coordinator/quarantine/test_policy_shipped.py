@@ -11,9 +11,9 @@ from muster.config import Config, Settings
 from muster.model import Action, Severity
 from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
-from muster_coordinator.quarantine.contradictions import pointless_rows
-from muster_coordinator.quarantine.known_findings import known_findings
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.contradictions import pointless_rows
+from muster_coordinator.runtime.settings.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_plugins.shared import xids
 

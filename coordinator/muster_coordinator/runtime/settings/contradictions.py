@@ -10,8 +10,8 @@ from muster.conditions import is_met
 from muster.errors import unknown
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MATCHED_BY_SEVERITY, Row
-from muster_coordinator.quarantine.known_findings import Known
 from muster_coordinator.quarantine.policy import LOST
+from muster_coordinator.runtime.settings.known_findings import Known
 
 _USUAL_EVIDENCE = ("sxid", "xid")
 """What policies tell findings of one code apart by. Checks do not declare their evidence, so there may be more."""
