@@ -9,7 +9,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 from tests.coordinator.store.revisions import downgrade
 
 from muster.config import Settings
@@ -30,31 +29,41 @@ TEXT_OF_NOW = "held_because"
 
 
 @pytest.fixture
-async def store(tmp_path):
-    """The store of this release on the database of the last one."""
-    settings = Settings(data_dir=tmp_path)
-    with sqlite3.connect(tmp_path / "muster.db") as database:
-        database.executescript(gzip.decompress((DATABASES / "0005.sql.gz").read_bytes()).decode())
-    database.close()
+def settings(tmp_path):
+    """The settings of a coordinator whose database the last release wrote."""
+    write(tmp_path / "muster.db").close()
+    return Settings(data_dir=tmp_path)
+
+
+def write(path):
+    """Writes the database of the last release, and gives it back open."""
+    database = sqlite3.connect(path)
+    database.executescript(gzip.decompress((DATABASES / "0005.sql.gz").read_bytes()).decode())
+    return database
+
+
+async def saved_in(settings):
+    """What this release starts from."""
     store = await Store.open(settings)
-    yield store
-    await store.close()
-
-
-async def served(store, mode):
-    """The cases that this release serves in a mode, as JSON by node."""
     saved = await store.saved()
-    settings = QuarantineSettings.model_validate({**LAST["settings"], "mode": mode})
-    reconciler = Reconciler(settings, Policy(tuple(Row.model_validate(row) for row in LAST["policy"])), 99)
+    await store.close()
+    return saved
+
+
+async def served(settings, mode):
+    """The cases that this release serves in a mode, as JSON by node."""
+    saved = await saved_in(settings)
+    rules = QuarantineSettings.model_validate({**LAST["settings"], "mode": mode})
+    reconciler = Reconciler(rules, Policy(tuple(Row.model_validate(row) for row in LAST["policy"])), 99)
     restored = Restored(records=saved.quarantine, transitions=saved.transitions, fleet=saved.fleet_state)
     reconciler.handle(restored, LAST["now"])
     return {node: json.loads(reconciler.case_view(node).model_dump_json()) for node in reconciler.records}
 
 
 @pytest.mark.parametrize("mode", ["observe", "dry-run", "enforce"])
-async def test_cases_are_served_as_the_last_release_served_them(store, mode):
+async def test_cases_are_served_as_the_last_release_served_them(settings, mode):
     """All that the last release said about a node, in the same words."""
-    now = await served(store, mode)
+    now = await served(settings, mode)
     expected = LAST["served"][mode]
     assert now.keys() == expected.keys()
     for node, case in expected.items():
@@ -68,39 +77,40 @@ def test_the_database_shows_what_may_be_stored():
     empty = {key for key in CaseView.model_fields if not any(case.get(key) for case in cases)}
     assert empty <= {"dry_run"}
     assert any(case["dry_run"] for case in LAST["served"]["dry-run"].values())
-    assert any(outcome["next_try"] for case in cases for outcome in case["outcomes"].values())
+    assert "FAILED" in {outcome["effect"] for case in cases for outcome in case["outcomes"].values()}
 
 
 @pytest.mark.parametrize("mode", ["observe", "dry-run", "enforce"])
-async def test_nodes_wait_for_what_they_waited_for(store, mode):
+async def test_nodes_wait_for_what_they_waited_for(settings, mode):
     """A node that waited to be cordoned still waits."""
-    now = await served(store, mode)
+    now = await served(settings, mode)
     waiting = {node for node, case in LAST["served"][mode].items() if case[TEXT_OF_NOW]}
     assert {node for node, case in now.items() if case[TEXT_OF_NOW]} == waiting
 
 
-async def test_the_last_release_can_have_its_database_back(tmp_path, store):
+async def test_the_last_release_can_have_its_database_back(settings):
     """Down to 0005 every case is as it was stored, but for why it waits; up again everything is as it was migrated."""
+    stored = bodies(write(":memory:"))
+    store = await Store.open(settings)
     before = await store.saved()
-    with sqlite3.connect(":memory:") as original:
-        original.executescript(gzip.decompress((DATABASES / "0005.sql.gz").read_bytes()).decode())
-        stored = {node: json.loads(body) for node, body in original.execute("SELECT node, body FROM cases")}
-    original.close()
     async with store.database.engine.begin() as connection:
         await connection.run_sync(downgrade, "0005")
-        rows = await connection.execute(text("SELECT node, body FROM cases"))
-        again = {node: json.loads(body) for node, body in rows}
-        tables = set(await connection.scalars(text("SELECT name FROM sqlite_master WHERE type = 'table'")))
+    await store.close()
+    again = bodies(sqlite3.connect(settings.data_dir / "muster.db"))
     assert {node: without(case, TEXT_OF_NOW) for node, case in again.items()} == {
         node: without(case, TEXT_OF_NOW) for node, case in stored.items()
     }
-    assert "quarantine_log" in tables
-    upgraded = await Store.open(Settings(data_dir=tmp_path))
-    after = await upgraded.saved()
-    await upgraded.close()
-    assert after.transitions == before.transitions
-    assert after.fleet_state == before.fleet_state
+    after = await saved_in(settings)
+    assert (after.transitions, after.fleet_state) == (before.transitions, before.fleet_state)
     assert [without_wait(record) for record in after.quarantine] == [without_wait(it) for it in before.quarantine]
+
+
+def bodies(database):
+    """The stored cases of a database of the last release, by node; its log is there too."""
+    rows = database.execute("SELECT node, body FROM cases").fetchall()
+    database.execute("SELECT number FROM quarantine_log")
+    database.close()
+    return {node: json.loads(body) for node, body in rows}
 
 
 def test_served_cases_have_the_fields_of_the_last_release():
