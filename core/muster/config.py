@@ -113,7 +113,7 @@ class StoreSettings(Section):
         ge=1,
         le=36_500,
         description="How long runs are kept that found nothing, before each hour is summarised; "
-        "also the log of decisions, and nodes that have left",
+        "also nodes that have left",
     )
     keep_findings_days: float = Field(
         365.0,
