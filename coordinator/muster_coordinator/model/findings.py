@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from muster.model import Action, Data, Instant, Json, Name, Severity
+from muster.model import Action, Data, Instant, Json, Name, Severity, format_instant, parse_instant
 
 NUMBERS = ("xid", "sxid")
 """In the evidence, what a driver calls an error by: all of them are found under the same code."""
@@ -14,6 +14,11 @@ FindingKey = tuple[str, str, int | None, str]
 def number_in(evidence: Json) -> str:
     """The number by which a driver calls an error; empty where it has none."""
     return " ".join(str(evidence[name]) for name in NUMBERS if name in evidence)
+
+
+def as_stored(moment: float) -> float:
+    """A time in whole milliseconds, rounded down as it is stored, so that a restart compares the same times."""
+    return float(parse_instant(format_instant(moment)))
 
 
 class Proof(StrEnum):
@@ -47,6 +52,10 @@ class StandingFinding(Data):
     run: str
     proof: Proof
     evidence: Json = {}
+
+    def as_stored(self) -> "StandingFinding":
+        """The finding with its times as they are stored. Otherwise it could begin after the time of the decision."""
+        return self.model_copy(update={"since": as_stored(self.since), "seen": as_stored(self.seen)})
 
     @property
     def cause(self) -> str:

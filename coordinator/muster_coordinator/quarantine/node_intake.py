@@ -53,8 +53,9 @@ class NodeIntake:
     def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
         """Takes in what stands against a node."""
         record = self._states.records.known(event.node)
-        seen = times_after(record.evidence.seen, event.findings)
-        after = record.knowing(findings=event.findings, seen=seen, is_fit=event.is_fit)
+        findings = tuple(finding.as_stored() for finding in event.findings)
+        seen = times_after(record.evidence.seen, findings)
+        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit)
         return Folded(self._learn(record, after, now), event.node)
 
     def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:

@@ -11,6 +11,7 @@ from typing import Any
 from muster.model import Json, Name, ServiceState, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model import quarantine_events as events
+from muster_coordinator.model.findings import as_stored
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requirement, Wait
 from muster_coordinator.model.quarantine_events import Command, Event
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
@@ -88,7 +89,7 @@ class Reconciler:
 
         What changed is stored before anybody is told.
         """
-        now = round(now, 3)  # as times are stored, so that a restart compares the same times
+        now = as_stored(now)
         commands, node = self._take[type(event)](event, now)
         if node is not None:
             commands = commands + self._reconcile(node, now)

@@ -52,6 +52,14 @@ def test_what_was_seen_is_bounded(quarantine: Any) -> None:
     assert min(sighting.times[-1] for sighting in seen) == 101.0
 
 
+def test_what_was_found_within_this_millisecond_counts_at_once(quarantine: Any) -> None:
+    """Times are stored in milliseconds: a finding must not begin after the moment at which it is judged."""
+    told = quarantine(3)
+    told.now += 0.0004
+    told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.CORDONED
+
+
 def test_each_number_of_a_code_is_seen_by_itself(quarantine: Any) -> None:
     """As two XIDs of one GPU are two findings."""
     told = quarantine()

@@ -105,7 +105,7 @@ async def test_a_clock_that_went_back_hides_no_transition(lives):
     lives.now -= 3600.0
     (act,) = acts(await lives.feed(ReleaseRequested(node="n1", by="ann", reason="fine", untested=True)))
     (again,) = acts(await lives.begin())
-    assert again.action.transition == act.record.transition
+    assert again.record.transition == act.record.transition
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN, Verdict.UNKNOWN])
