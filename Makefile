@@ -34,7 +34,7 @@ PURE := tests/test_architecture.py tests/agent/decide tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
 	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py tests/plugins/test_*.py))
 
-.PHONY: demo test quick pure costs lint docs constraints clean
+.PHONY: demo test quick pure costs lint docs site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -64,6 +64,10 @@ lint: $(VENV)/.installed-for-tests
 
 docs: $(VENV)/.installed-for-tests
 	$(BIN)/python docs/generate.py
+
+# The documentation as a site that needs no network: build/site/index.html. A link that leads nowhere is an error.
+site: $(VENV)/.installed-for-tests
+	$(BIN)/python -m sphinx --fail-on-warning --nitpicky --keep-going --quiet -c docs -d build/doctrees . build/site
 
 # Pins what is installed now, after the tests have passed with it.
 constraints: $(VENV)/.installed-for-tests
