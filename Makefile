@@ -30,7 +30,7 @@ IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
 	$(addprefix tests/plugins/test_, collective collective_evidence collective_resent dcgm gemm gemm_corruption kernel_log \
 	kernel_log_source kubernetes memory nccl_tests nvml nvml_transitions nvml_watch programs reservation_file script \
 	script_actor simulated storage torch_device training training_ddp webhook webhook_guide webhook_signature))
-PURE := tests/test_architecture.py tests/agent/decide tests/simulation \
+PURE := tests/test_architecture.py tests/agent/decide tests/docs/test_words.py tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
 	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py tests/plugins/test_*.py))
 
