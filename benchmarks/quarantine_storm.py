@@ -27,7 +27,9 @@ DONE_WITHIN_S = 300.0
 ACCEPTED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.decision.state') = 'IN_SERVICE'"
 SURVEYED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.actors.observed.kubernetes') IS NOT NULL"
 CORDONED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.decision.state') = 'CORDONED'"
-DECIDED = "SELECT count(*) FROM cases WHERE node <= ? AND json_extract(body, '$.decision.state') IN ('CORDONED', 'HELD')"
+DECIDED = (
+    "SELECT count(*) FROM cases WHERE node <= ? AND json_extract(body, '$.decision.state') IN ('CORDONED', 'HELD')"
+)
 """Only of the nodes up to a name: to read all would keep a core busy."""
 
 
