@@ -46,7 +46,7 @@ class CaseView(Data):
     - `held_because`: why it is not cordoned although it should be
     - `transition`: the last one, and `outcomes` what came of it at each actor
     - `kept_out`: actors keep it out until it is accepted; `closed_as`: the state in which actors were told to keep it
-      out, until all let it in again; `announced`: actors show that it is HELD
+      out, until all have uncordoned it; `announced`: actors show that it is HELD
     - `rounds`: so many rounds of tests it must pass in a row; `back_at`: when a CORDONED node is tested at the earliest
     - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
     """
