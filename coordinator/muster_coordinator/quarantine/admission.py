@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
-from muster_coordinator.quarantine.budget import Limits, Rate
+from muster_coordinator.quarantine.budget import Limits, RateWindow
 from muster_coordinator.quarantine.mass_events import fleet_state_after
 from muster_coordinator.quarantine.records import Records
 
@@ -26,7 +26,7 @@ class Admission:
         self._settings = settings
         self._records = records
         self._limits = Limits(settings.limits)
-        self._rate = Rate(settings.limits.per_minute)
+        self._rate = RateWindow(settings.limits.per_minute)
         self._admitted_at: tuple[object, ...] = ()  # what the nodes that wait were last admitted by
 
     def restore(self, fleet: FleetState) -> None:

@@ -1,12 +1,9 @@
 """The budget: how many nodes may be away, in the fleet and in each failure domain, and how quickly they may go."""
 
-from collections import Counter
+from collections import Counter, deque
 
 from muster.quarantine_settings import BudgetSettings
 from muster_coordinator.model.quarantine import QuarantineRecord, Wait
-
-SECONDS_OF_BURST = 1.0
-"""After a quiet time so many seconds' worth of nodes may go at once, at least one."""
 
 
 def share_of(share: str, whole: int) -> int:
@@ -75,24 +72,27 @@ class Limits:
         return census.away + census.kept_out < self.limit(census.members)
 
 
-class Rate:
-    """How quickly nodes may be cordoned: a bucket of one second's worth, at least one."""
+class RateWindow:
+    """How quickly nodes may be cordoned: `per_minute = 6` is six in any minute, at once or one after the other.
+
+    The window is as long as that many nodes take, so `per_minute = 0.5` is one in two minutes. Example: with 6,
+    six nodes that fail at once are cordoned at once, and the seventh when the first is a minute ago. A bucket of six
+    tokens that refills would let nearly twelve go in the first minute.
+
+    The times are those of the records, so a restart gives no new allowance. A time that lies ahead counts as long ago:
+    a clock that was set back must not stop everything.
+    """
 
     def __init__(self, per_minute: float) -> None:
         self.per_minute = per_minute
-        self._per_second = per_minute / 60
-        self._burst = max(1.0, self._per_second * SECONDS_OF_BURST)
-        self._tokens = self._burst
-        self._counted_at = 0.0
+        most = max(1, int(per_minute))
+        self._window_s = 60 * most / per_minute
+        self._last: deque[float] = deque(maxlen=most)
 
     def has_room(self, now: float) -> bool:
-        return self._tokens_at(now) >= 1
+        is_full = len(self._last) == self._last.maxlen
+        return not (is_full and 0 <= now - self._last[0] < self._window_s)
 
     def note(self, now: float) -> None:
         """Counts a node that is cordoned."""
-        self._tokens = max(0.0, self._tokens_at(now) - 1)
-        self._counted_at = now
-
-    def _tokens_at(self, now: float) -> float:
-        passed_s = abs(now - self._counted_at)  # a clock that was set back must not stop everything
-        return min(self._burst, self._tokens + passed_s * self._per_second)
+        self._last.append(now)

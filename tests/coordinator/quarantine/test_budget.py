@@ -127,7 +127,7 @@ def test_a_return_that_fails_for_good_uses_the_budget_up(quarantine: Any) -> Non
 
 def test_a_node_that_comes_back_and_must_wait_is_still_away(quarantine: Any) -> None:
     """What it is HELD for is said in a transition of its own, with which all must have let it in as well."""
-    told = quarantine(4, budget=BudgetSettings(domain_share="100%", per_minute=6))
+    told = quarantine(4, budget=BudgetSettings(domain_share="100%", per_minute=1))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
     told.wait(1)
@@ -168,25 +168,47 @@ def test_new_nodes_are_no_capacity_yet(quarantine: Any) -> None:
 
 
 def test_so_many_go_in_a_minute(quarantine: Any) -> None:
-    """One at once, and another every ten seconds, in the order in which they were accused."""
+    """Six at once, in the order in which they were accused; the seventh when the first is a minute ago."""
     told = quarantine(8, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
     for name in "gfedcba":
         told.wait(0.001)
         told.accuse(name, "gemm.slow")
-    out = [told.states().count("C")]
-    for _ in range(6):
-        told.wait(9)
-        early = told.states().count("C")
-        told.wait(1)
+    assert told.states() == "HCCCCCCI"
+    told.wait(59.9)
+    assert told.states() == "HCCCCCCI"
+    told.wait(0.1)
+    assert told.states() == "CCCCCCCI"
+
+
+def test_never_more_go_in_any_minute(quarantine: Any) -> None:
+    """Who has gone leaves room one by one, as each of them is a minute ago."""
+    told = quarantine(12, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=3))
+    for name in "abc":
+        told.accuse(name, "gemm.slow")
+        told.wait(10)
+    for name in "defg":
+        told.accuse(name, "gemm.slow")
+    out = []
+    for _ in range(9):
         out.append(told.states().count("C"))
-        assert early == out[-2]
-    assert out == [1, 2, 3, 4, 5, 6, 7]
-    assert told.case("a").since > told.case("g").since
+        told.wait(10)
+    assert out == [3, 3, 3, 4, 5, 6, 6, 6, 6]
+
+
+def test_one_goes_in_several_minutes_where_the_settings_say_so(quarantine: Any) -> None:
+    """`per_minute = 0.5` is one in two minutes."""
+    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=0.5))
+    for name in "ab":
+        told.accuse(name, "gemm.slow")
+    told.wait(119)
+    assert told.states() == "CHII"
+    told.wait(1)
+    assert told.states() == "CCII"
 
 
 def test_quiet_times_are_not_saved_up(quarantine: Any) -> None:
-    """After a day without trouble not more may go at once than after a minute."""
-    told = quarantine(20, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=120))
+    """After a day without trouble not more may go at once than in a minute."""
+    told = quarantine(20, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=2))
     told.wait(86_400)
     for node in "abcdefgh":
         told.accuse(node, "gemm.slow")
@@ -195,19 +217,19 @@ def test_quiet_times_are_not_saved_up(quarantine: Any) -> None:
 
 def test_a_restart_gives_no_new_allowance(quarantine: Any) -> None:
     """A coordinator that restarts again and again takes out no more nodes than another."""
-    told = quarantine(6, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
+    told = quarantine(6, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=2))
     for name in "abcd":
         told.accuse(name, "gemm.slow")
         told.restart()
         told.wait(0.1)
-    assert told.states().count("C") == 1
-    told.wait(10)
     assert told.states().count("C") == 2
+    told.wait(60)
+    assert told.states().count("C") == 4
 
 
 def test_a_clock_that_is_set_back_stops_nobody(quarantine: Any) -> None:
     """A day back is no day without cordons."""
-    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
+    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=1))
     told.accuse("a", "gemm.slow")
     told.now -= 86_400
     told.accuse("b", "gemm.slow")

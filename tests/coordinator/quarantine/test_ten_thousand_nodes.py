@@ -42,9 +42,9 @@ def cpu_s(work: Callable[[], Any]) -> float:
     return time.process_time() - begun
 
 
-@pytest.mark.parametrize(("per_minute", "taken_at_once"), [(6000, 100), (6, 1)])
+@pytest.mark.parametrize(("per_minute", "taken_at_once"), [(6000, BAD), (6, 6)])
 def test_a_thousand_faults_are_decided_within_two_seconds(per_minute: float, taken_at_once: int) -> None:
-    """With what comes with muster as policy; then each second as many go as may, and who waits costs little."""
+    """With what comes with muster as policy; then no more go for a minute, and the nodes that wait cost little."""
     budget = BudgetSettings(share="10%", domain_share="100%", per_minute=per_minute)
     settings = QuarantineSettings(mode="enforce", budget=budget, mass_event=MassEventSettings(nodes=NODES))
     reconciler = Reconciler(settings, Policy(shipped_rows()), 1)
@@ -63,5 +63,5 @@ def test_a_thousand_faults_are_decided_within_two_seconds(per_minute: float, tak
     states = [record.state for record in reconciler.records.values()]
     assert states.count(ServiceState.CORDONED) == taken_at_once
     assert states.count(ServiceState.HELD) == BAD - taken_at_once
-    assert cpu_s(lambda: [reconciler.handle(TimePassed(), NOW + second) for second in range(1, 11)]) < 5
-    assert reconciler.fleet_view().away == taken_at_once + min(10 * per_minute // 60, BAD - taken_at_once)
+    assert cpu_s(lambda: [reconciler.handle(TimePassed(), NOW + tick / 4) for tick in range(1, 101)]) < 0.1
+    assert reconciler.fleet_view().away == taken_at_once

@@ -88,8 +88,8 @@ class Promises:
             assert away_of_place[place] <= budget.domain_limit(of_place[place])
 
     def _check_rate(self, taken_out: Iterable[Transition]) -> None:
-        """Not more nodes go within a minute than may, and those of one burst."""
+        """Not more nodes go within a minute than may, or one where that is less than one."""
         settings = self._world.settings.limits
         self._taken_out |= {transition.id: transition.at for transition in taken_out}
         recent = [at for at in self._taken_out.values() if at > self._world.now - 60]
-        assert len(recent) <= settings.per_minute + max(1.0, settings.per_minute / 60)
+        assert len(recent) <= max(1.0, settings.per_minute)
