@@ -27,9 +27,13 @@ class Amounts:
 
 
 def amounts_of(record: SweepRecord) -> Amounts:
-    """The amounts of a complete record, typical by the same measure as the localisation's."""
-    runs = tuple(group_run_of(group) for stage in record.rounds for group in stage.groups)
-    thresholds = Thresholds(0, runs)  # assumes a single liar, whatever the size of the fleet
+    """The amounts of a complete record: what is typical comes from the same runs and bounds as the sweep's judgement.
+
+    Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares nobody alone
+    yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
+    """
+    groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)
+    thresholds = Thresholds(len(record.nodes), tuple(map(group_run_of, groups)))
     found = (thresholds.together, thresholds.alone)
     return Amounts(record.metric, *(None if threshold is None else threshold.typical for threshold in found))
 

@@ -138,7 +138,7 @@ def test_every_group_is_told_in_order(bad_link):
         "n1 measured algbw_gbps 0.8, busbw_gbps 1, wrong_elements 0",
     )
     assert first.learned == ("cleared: n3, n4", "suspected: n1, n2")
-    assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 90.8 GB/s"
+    assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 91 GB/s"
 
 
 def test_rounds_without_the_node_are_there_too(bad_link):

@@ -27,7 +27,7 @@ def rows(record):
 def test_every_rank_has_a_line(bad_link):
     """With what it measured; who reported nothing has one without a rank."""
     table = rows(bad_link)
-    assert len(table) == 2 * 2 + 2 * 2 + 2 + 2 + 2 + 2 * 2 + 2 * 2 + 2 * 2
+    assert len(table) == 2 * 2 + 2 * 2 + 2 + 2 + 2 + 2 * 2 + 2 + 2 * 2 + 2 * 2
     assert table[3] == {
         "sweep": "s",
         "round": "1",
