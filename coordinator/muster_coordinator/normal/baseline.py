@@ -39,18 +39,9 @@ from muster_coordinator.normal.normality import (
     too_bad,
 )
 from muster_coordinator.normal.ranked import Ranked
-from muster_coordinator.normal.readings import Device
+from muster_coordinator.normal.readings import Device, Reading, Track
 from muster_coordinator.normal.shares import Shares
 from muster_coordinator.normal.suspects import Held, Suspects
-from muster_coordinator.normal.track import Track
-
-
-class Reading(NamedTuple):
-    """One number of one device; `uuid` is empty where nobody knows it."""
-
-    device: Device
-    uuid: str
-    value: float
 
 
 class Learned(NamedTuple):

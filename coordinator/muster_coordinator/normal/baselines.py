@@ -23,10 +23,10 @@ from muster.errors import Refused, unknown
 from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.model.baselines import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
 from muster_coordinator.model.events import Command, EraseBaseline, SaveBaseline, SaveLevels
-from muster_coordinator.normal.baseline import Baseline, Learned, Reading
+from muster_coordinator.normal.baseline import Baseline, Learned
 from muster_coordinator.normal.fingerprints import Fingerprints
 from muster_coordinator.normal.founders import Founders
-from muster_coordinator.normal.readings import Device, by_device, device_indices
+from muster_coordinator.normal.readings import Device, Reading, by_device, device_indices
 
 COMPARED_BY = (
     "backend",

@@ -10,7 +10,6 @@ from statistics import median
 from typing import NamedTuple
 
 from muster.check import Worse
-from muster_coordinator.normal.liars import liars_among
 
 RECENT_RUNS = 3
 """A device counts by the median of its last three values, and not before there are three.
@@ -63,6 +62,9 @@ When a tenth of all nodes is out of line at the same time, the cause is common: 
 
 LEAST_CROWD = 3
 """Two bad nodes may be a coincidence also in a small fleet."""
+
+LYING = 0.05
+"""Share of the nodes that may lie, but at least one node. An attacker has to break into each node separately."""
 
 SAME_TIME_S = 7 * 86_400.0
 """Nodes are out of line at the same time if they were within so long. Who left the fleet that way stops counting."""
@@ -135,3 +137,8 @@ def are_enough(nodes: int, alike: int) -> bool:
 def is_crowd(out_of_line: int, nodes: int) -> bool:
     """Whether so many of all nodes are out of line that it cannot be their own fault."""
     return out_of_line >= max(LEAST_CROWD, CROWD * nodes)
+
+
+def liars_among(nodes: int) -> int:
+    """The number of nodes that may lie, of a fleet of so many."""
+    return max(1, int(LYING * nodes))

@@ -8,7 +8,7 @@ from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.localize.wording.report import DiagnosisReport
 from muster_coordinator.model.probes import RunOutcome
 from muster_coordinator.model.sweep_records import SweepState
-from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.rounds import RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_NAMES = 8

@@ -7,9 +7,26 @@ the time, so that a coordinator that was restarted in between comes to the same.
 import math
 import random
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+from cronsim import CronSim
 
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.cron import Cron
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression of five fields."""
+
+    expression: str
+    zone: tzinfo
+
+    def after(self, moment: float) -> float:
+        """When it is due next after `moment`, both in seconds since the epoch; infinite when not in 50 years."""
+        # Where an hour comes twice, the search begins in the first one, from before the moment.
+        found = (due.timestamp() for due in CronSim(self.expression, datetime.fromtimestamp(moment, self.zone)))
+        return next((due for due in found if due > moment), math.inf)
+
 
 GRACE_S = 600.0
 """A coordinator that was updated or has failed over is back by then, and makes up for the sweep that it has missed.

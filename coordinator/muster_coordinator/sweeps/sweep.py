@@ -22,8 +22,7 @@ from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, Gro
 from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan
-from muster_coordinator.sweeps.round import Round
-from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.rounds import Round, RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 from muster_coordinator.topology.learned import Pair
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from muster.model import Device, format_instant
 from muster.table import table
 from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.history import HistoryPoint
-from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.nodes import HistoryPoint, NodeView
 from muster_coordinator.views.quarantine_text import state
 
 

@@ -9,7 +9,7 @@ from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.charge import Charge, Proof
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.runtime.settings.policy import shipped_rows
 
 CHECKS = ("gemm", "nvml")
 CODES = ("gemm.slow", "gemm.corrupt", "nvml.xid", "nvml.too_hot")

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from muster_coordinator.model.probes import Site
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 REACH = 4
 """Nodes so close to each other in topology order, which falls back on their names, usually share a leaf."""

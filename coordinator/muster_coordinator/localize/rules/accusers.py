@@ -16,7 +16,7 @@ from muster_coordinator.localize.evidence.evidence import Evidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.significance import FALSE_PATHS, liars_may_explain
 from muster_coordinator.model.probes import GroupRun
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 Partners = tuple[str, ...]
 

@@ -10,10 +10,9 @@ from muster.config import Settings
 from muster.errors import Refused, SettingsError, unknown
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepSettings
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.cron import Cron
 from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.requests import check_limits
-from muster_coordinator.sweeps.schedule import Schedule
+from muster_coordinator.sweeps.schedule import Cron, Schedule
 from muster_coordinator.sweeps.timetable import Timetable
 from muster_coordinator.topology.selection import parse_selection
 

@@ -6,8 +6,7 @@ from muster.terminal import in_one_line
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, MemberRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, numbers
 from muster_coordinator.views.sweeps.explained import ExplainedGroup
-from muster_coordinator.views.sweeps.lines import blame_lines
-from muster_coordinator.views.sweeps.naming import names
+from muster_coordinator.views.sweeps.naming import blame_lines, names
 
 _ENDINGS = {
     Ending.NOT_FORMED: "the group could not be formed",

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
+from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord
 from muster_coordinator.views.sweeps.case_file import CaseFile
-from muster_coordinator.views.sweeps.exclusions import excluded
 from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, Standing
 from muster_coordinator.views.sweeps.explained_group import explained_group
-from muster_coordinator.views.sweeps.naming import fabric, failed_part
+from muster_coordinator.views.sweeps.naming import MOST_NAMES, fabric, failed_part, names
 
 
 def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:
@@ -98,3 +98,46 @@ def _explained(case: CaseFile, stage: RoundRecord) -> ExplainedRound:
         groups=tuple(explained_group(case.node, group, case.amounts) for group in groups),
         learned=stage.learned,
     )
+
+
+def excluded(case: CaseFile) -> tuple[str, ...]:
+    """A sentence for each other explanation that some run excludes."""
+    if case.conviction is None:
+        return tuple(_explained_by_others(case))
+    return (*_node_itself(case), *_fabric(case), *_partners(case))
+
+
+def _explained_by_others(case: CaseFile) -> Iterator[str]:
+    """Bad runs of a node that is not convicted, as far as something else explains them."""
+    for run in case.runs:
+        culprits = [*case.culprits(run)] if run.charged else []
+        if culprits and case.node not in culprits:
+            yield f"the bad run {case.how(run, case.node)} is explained by {names(culprits)}"
+
+
+def _node_itself(case: CaseFile) -> Iterator[str]:
+    """Whoever passes alone is bad only by what connects it."""
+    alone = next((run for run in case.runs if run.passed and len(run.group.members) == 1), None)
+    if alone is not None and case.conviction and case.conviction.part != Part.NODE:
+        yield f"{case.node} itself is not to blame: it passed {case.how(alone, case.node)}"
+
+
+def _fabric(case: CaseFile) -> Iterator[str]:
+    """A run alone crosses nothing, and several partners are not behind one link."""
+    alone = next((run for run in case.bad_runs if len(run.group.members) == 1), None)
+    if alone is not None:
+        yield f"no partner, link or switch is to blame: it was bad {case.how(alone, case.node)}"
+    partners = list(dict.fromkeys(run.others(case.node)[0] for run in case.bad_runs if len(run.group.members) == 2))
+    if len(partners) > 1:
+        yield f"no single link or partner is to blame: it was bad with each of {names(partners)}"
+
+
+def _partners(case: CaseFile) -> Iterator[str]:
+    """The partners in its bad runs that passed without it."""
+    partners = dict.fromkeys(node for run in case.bad_runs for node in run.others(case.node))
+    cleared = set(case.record.cleared_nodes)
+    proven = [(node, case.proofs[node]) for node in partners if node in cleared and node in case.proofs]
+    for node, proof in proven[:MOST_NAMES]:
+        yield f"{node} is not to blame: it passed {case.how(proof, node)}"
+    if len(proven) > MOST_NAMES:
+        yield f"nor are {len(proven) - MOST_NAMES} others, which passed without it too"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from muster_coordinator.views.sweeps.explained import ExplainedGroup, ExplainedRound, Explanation, Standing
-from muster_coordinator.views.sweeps.lines import indented
+from muster_coordinator.views.sweeps.naming import indented
 
 
 def explanation_text(it: Explanation) -> str:

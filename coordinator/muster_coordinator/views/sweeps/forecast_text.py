@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from muster_coordinator.sweeps.forecast import Cost, Forecast, ForecastGroup
-from muster_coordinator.views.sweeps.lines import indented
-from muster_coordinator.views.sweeps.naming import by_value, count, names
+from muster_coordinator.views.sweeps.naming import by_value, count, indented, names
 
 MOST_GROUPS = 20
 """More groups than these are only counted: the JSON form has them all."""

@@ -1,9 +1,10 @@
-"""How nodes and the parts of them that failed are named in reports."""
+"""What all reports share: names of nodes and of the parts that failed, counts, indented lines, who is blamed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from muster.terminal import in_one_line
 from muster_coordinator.localize.rules.culprit import Part
-from muster_coordinator.model.sweep_records import FailedFabric, FailedNode
+from muster_coordinator.model.sweep_records import Blame, FailedFabric, FailedNode
 
 MOST_NAMES = 8
 """More names than these in a line are only counted: a group may have hundreds of members."""
@@ -46,3 +47,19 @@ def failed_part(failed: FailedNode) -> str:
 def fabric(failed: FailedFabric) -> str:
     """The part of the fabric that is at fault."""
     return f"leaf {failed.leaves[0]}" if len(failed.leaves) == 1 else f"path {' - '.join(failed.leaves)}"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """The lines, two spaces further to the right."""
+    return [f"  {line}" for line in lines]
+
+
+def blame_lines(blamed: Iterable[Blame]) -> Iterator[str]:
+    """Who kept a group from forming or finishing, and how; those of whom the same is said in one line."""
+    said = by_value({blame.node: _blame(blame) for blame in blamed})
+    return (f"{names(nodes)}: {what}" for what, nodes in said.items())
+
+
+def _blame(blame: Blame) -> str:
+    detail = in_one_line(blame.detail)
+    return blame.reason + (f" ({detail})" if detail else "")

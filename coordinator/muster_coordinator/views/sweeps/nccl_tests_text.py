@@ -15,7 +15,7 @@ from muster.model import Json
 from muster.terminal import for_terminal
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.views.sweeps.amounts import numbers
-from muster_coordinator.views.sweeps.lines import blame_lines
+from muster_coordinator.views.sweeps.naming import blame_lines
 
 _HEADINGS = (
     ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"),

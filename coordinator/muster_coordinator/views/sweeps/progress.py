@@ -8,7 +8,7 @@ from muster.model import Verdict
 from muster.terminal import in_one_line
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
 from muster_coordinator.views.sweeps.naming import count
-from muster_coordinator.views.sweeps.rounds import group_line
+from muster_coordinator.views.sweeps.result import group_line
 
 _PHASES = {
     GroupState.FORMING: "forming",

@@ -12,7 +12,7 @@ from muster_coordinator.localize.rules.accusers import accusers, accusers_missin
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.significance import FALSE_NODES, controls_needed, liars_may_explain
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 _numbers = itertools.count()
 

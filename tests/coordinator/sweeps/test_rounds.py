@@ -12,7 +12,7 @@ from muster_coordinator.model.sweep_records import (
     SweepState,
 )
 from muster_coordinator.sweeps.group import Group, Task
-from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.rounds import RoundLog
 
 TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
 

@@ -1,12 +1,56 @@
-"""The groups of a sweep as records, by round, with what each round taught."""
+"""The rounds of a sweep: the one that goes on (`Round`), and the records of all of them (`RoundLog`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from muster.model import Verdict
-from muster_coordinator.model.sweep_records import GroupRecord, RoundRecord, SweepRecord
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
+from muster_coordinator.sweeps.formation import Formation
 from muster_coordinator.sweeps.group import Group
 from muster_coordinator.sweeps.member import verdict_of
+
+
+class Round:
+    """A round. Every node that it has `used` is, or was, in one of its groups."""
+
+    def __init__(self, formations: Iterable[Formation] = ()) -> None:
+        self.waiting = list(formations)
+        self.has_begun = False
+        self.live: dict[str, Group] = {}
+        self.used = {node for formation in self.waiting for node in formation.members}
+        self._formations: dict[str, Formation] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it waits or lives."""
+        return not self.waiting and not self.live
+
+    @property
+    def nodes_in_groups(self) -> int:
+        """How many nodes are in groups now."""
+        return sum(len(group.members) for group in self.live.values())
+
+    @property
+    def nodes_invited(self) -> int:
+        """How many nodes are in groups of which not all members have answered the invitation."""
+        return sum(len(group.members) for group in self.live.values() if group.state is GroupState.FORMING)
+
+    def begin(self, group: Group, formation: Formation) -> None:
+        """Notes that a group that has waited is being formed."""
+        self.waiting.remove(formation)
+        self.has_begun = True
+        self.live[group.id] = group
+        self._formations[group.id] = formation
+
+    def end(self, group: Group) -> Formation:
+        """Notes that a group has ended; answers how it was to be formed."""
+        del self.live[group.id]
+        return self._formations.pop(group.id)
+
+    def wait(self, formation: Formation) -> None:
+        """Lets a group that could not be formed wait to be formed in another way."""
+        self.waiting.append(formation)
+        self.used.update(formation.members)
 
 
 @dataclass(slots=True)
