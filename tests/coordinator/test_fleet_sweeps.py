@@ -22,7 +22,7 @@ from muster_coordinator.model.sweep_records import (
 )
 from muster_coordinator.sweeps.group import ABORT_GRACE_S
 from muster_coordinator.sweeps.recovery import AfterRestart
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 
 def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
@@ -58,7 +58,7 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
     made = fleet(*(f"n{number}" for number in range(8)))
     near, far = [10.0, 5.0]
     pairs = [
-        Pair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
+        MeasuredPair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
         for one, other in itertools.combinations(range(8), 2)
     ]
     commands = made._registry.learn_leaves(pairs, "s", 1.0)

@@ -12,7 +12,7 @@ from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.case_file import CaseFile
-from muster_coordinator.views.sweeps.explained import Standing
+from muster_coordinator.views.sweeps.explained import SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
 
 Simulate = Callable[..., Any]
@@ -58,6 +58,6 @@ def test_runs_are_told_as_they_were_judged(simulate: Simulate, seed: int, strate
         assert [run.group.id for run in runs if node in run.charged] == [run.group for run in history.bad]
         assert [run.group.id for run in runs if run.passed] == [run.group for run in history.good]
         told = explain(record, node, places)
-        assert (told.standing is Standing.CLEARED) == (node in record.cleared_nodes)
-        if told.standing is Standing.CLEARED:
+        assert (told.standing is SweepStanding.CLEARED) == (node in record.cleared_nodes)
+        if told.standing is SweepStanding.CLEARED:
             assert ": it passed " in told.conclusion

@@ -35,7 +35,7 @@ from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
-class Outcome(StrEnum):
+class HealthOutcome(StrEnum):
     """What a run says as far as health is concerned; BROKEN is a FAIL that asks for hands on the hardware."""
 
     PASS = "PASS"
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-class Standing(StrEnum):
+class CheckStanding(StrEnum):
     """What the runs of one check have come to."""
 
     UNSURE = "UNSURE"
@@ -69,10 +69,10 @@ FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
 """
 
 
-def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
+def _parse(table: str) -> dict[tuple[CheckStanding, HealthOutcome], CheckStanding]:
     head, *rows = (line.split() for line in table.strip().splitlines())
     return {
-        (Standing(before), Outcome(outcome)): Standing(after)
+        (CheckStanding(before), HealthOutcome(outcome)): CheckStanding(after)
         for before, *cells in rows
         for outcome, after in zip(head, cells, strict=True)
     }
@@ -80,23 +80,23 @@ def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
 
 MOVES = _parse(_TABLE)
 
-HEALTH: dict[Standing, Health] = {
-    Standing.UNSURE: Health.UNKNOWN,
-    Standing.GOOD: Health.HEALTHY,
-    Standing.DEGRADED: Health.DEGRADED,
-    Standing.SUSPECT: Health.SUSPECT,
-    Standing.SUSPECT_PASSED: Health.SUSPECT,
-    Standing.FAILED: Health.FAILED,
-    Standing.FAILED_PASSED: Health.FAILED,
+HEALTH: dict[CheckStanding, Health] = {
+    CheckStanding.UNSURE: Health.UNKNOWN,
+    CheckStanding.GOOD: Health.HEALTHY,
+    CheckStanding.DEGRADED: Health.DEGRADED,
+    CheckStanding.SUSPECT: Health.SUSPECT,
+    CheckStanding.SUSPECT_PASSED: Health.SUSPECT,
+    CheckStanding.FAILED: Health.FAILED,
+    CheckStanding.FAILED_PASSED: Health.FAILED,
 }
 
-_REASONS: dict[Standing, str] = {
-    Standing.UNSURE: "could not tell",
-    Standing.DEGRADED: "warned in its last run",
-    Standing.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
-    Standing.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
-    Standing.FAILED: "failed and was confirmed; two passes in a row clear it",
-    Standing.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
+_REASONS: dict[CheckStanding, str] = {
+    CheckStanding.UNSURE: "could not tell",
+    CheckStanding.DEGRADED: "warned in its last run",
+    CheckStanding.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
+    CheckStanding.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
+    CheckStanding.FAILED: "failed and was confirmed; two passes in a row clear it",
+    CheckStanding.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
 }
 
 _BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
@@ -130,37 +130,40 @@ Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
 """By node and subject of comparison, the findings that stand against the node now."""
 
 
-def outcome_of(run: Run) -> Outcome | None:
+def outcome_of(run: Run) -> HealthOutcome | None:
     """What `run` says about its node's health; None when it says nothing."""
     if run.group is not None or run.verdict is Verdict.SKIPPED:
         return None
     if run.verdict is Verdict.FAIL and any(finding.action in _HARDWARE for finding in run.findings):
-        return Outcome.BROKEN
-    return Outcome(run.verdict)
+        return HealthOutcome.BROKEN
+    return HealthOutcome(run.verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckEvidence:
     """The standing of one check, and the findings that hold it there."""
 
-    standing: Standing = Standing.UNSURE
+    standing: CheckStanding = CheckStanding.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+    def after(self, run: Run, outcome: HealthOutcome) -> "CheckEvidence":
         """The evidence after another run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
-        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
+        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (
+            HealthOutcome.FAIL,
+            HealthOutcome.BROKEN,
+        ):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
         return CheckEvidence(standing, found)
 
 
-_GOOD = CheckEvidence(Standing.GOOD)
+_GOOD = CheckEvidence(CheckStanding.GOOD)
 
 
 @dataclass(slots=True)
-class Evidence:
+class HealthEvidence:
     """Everything that speaks for or against one node."""
 
     checks: dict[str, CheckEvidence] = field(default_factory=dict)
@@ -176,7 +179,7 @@ class Evidence:
         self.verdicts[run.check] = run.verdict
         outcome = outcome_of(run)
         before = self.checks.get(run.check)
-        if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
+        if outcome is None or (outcome is HealthOutcome.PASS and before is _GOOD):
             return False
         after = (before or CheckEvidence()).after(run, outcome)
         if after.findings:

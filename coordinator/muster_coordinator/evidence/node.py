@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
-from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.health import HealthEvidence
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
@@ -39,7 +39,7 @@ class Node:
     dry_run: bool = False
     left: bool = False
     health: Health = Health.UNKNOWN
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: HealthEvidence = field(default_factory=HealthEvidence)
     inventory: Inventory = field(default_factory=Inventory)
     checks: dict[str, CheckInfo] = field(default_factory=dict)
     plugins: tuple[PluginInfo, ...] = ()
@@ -118,7 +118,7 @@ class Node:
 
     def begin_anew(self, now: float) -> None:
         """Forgets what was measured, as it says nothing about the node that is there now."""
-        self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
+        self.evidence, self.health, self.learned_leaf, self.forgotten_at = HealthEvidence(), Health.UNKNOWN, None, now
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped

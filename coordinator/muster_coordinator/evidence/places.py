@@ -6,7 +6,7 @@ from muster.model import Topology
 from muster.topology_labels import TopologyLabels, topology_of
 from muster_coordinator.evidence.node import NOWHERE, Node
 from muster_coordinator.model.events import LabelsSeen
-from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
+from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair, learn_leaves
 
 MOST_PAIRS = 50_000
 """All pairs of 300 nodes; comparing them takes about half a second."""
@@ -45,7 +45,7 @@ class Places:
         node.scheduled = topology_of(labels, self._keys) if labels else NOWHERE
 
 
-def learned_places(nodes: Mapping[str, Node], pairs: list[Pair]) -> list[tuple[str, LearnedLeaf]]:
+def learned_places(nodes: Mapping[str, Node], pairs: list[MeasuredPair]) -> list[tuple[str, LearnedLeaf]]:
     """The leaves of nodes with unknown places, learned from what pairs of nodes have reached.
 
     Nothing for more than MOST_PAIRS: comparing them would keep the fleet waiting.

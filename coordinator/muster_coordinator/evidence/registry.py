@@ -30,7 +30,7 @@ from muster_coordinator.model.quarantine_events import (
 )
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, Compared
-from muster_coordinator.topology.learned import LearnedLeaf, Pair
+from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
 
 
 class NodeRegistry:
@@ -252,7 +252,7 @@ class NodeRegistry:
         text = f"a sweep with {record.check} could neither clear nor convict it"
         return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
 
-    def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
+    def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[Command]:
         """Learns which nodes share a leaf from what the pairs of a sweep have reached."""
         learned = learned_places(self.nodes, pairs)
         return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]

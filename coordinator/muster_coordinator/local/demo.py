@@ -24,7 +24,7 @@ from muster_coordinator.local.demo_plan import (
     SWEEP_CHECK,
     SWEEP_PARAMS,
     Addresses,
-    Plan,
+    DemoPlan,
     agent_settings,
     at_once,
     coordinator_directory,
@@ -33,7 +33,7 @@ from muster_coordinator.local.demo_plan import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.progress import News
+from muster_coordinator.views.sweeps.progress import SweepNews
 from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.text import node_table
 from muster_coordinator.web.client import Client
@@ -46,7 +46,7 @@ POLL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """What `--json` writes: the faults put in, the codes by which nodes were named, and whether these match."""
 
     ok: bool
@@ -63,7 +63,7 @@ class Demo:
     `config` is a settings file that every part reads; what the demo sets itself goes over it.
     """
 
-    def __init__(self, plan: Plan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
+    def __init__(self, plan: DemoPlan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
         self._plan = plan
         self._directory = directory
         self._options = [] if config is None else ["--config", str(config)]
@@ -71,7 +71,7 @@ class Demo:
         self._addresses = Addresses(broker=_free_address(), http=_free_address())
         self._client = Client(self.url)
         self._stack = ExitStack()
-        self._parts: list[processes.Part] = []
+        self._parts: list[processes.ChildProcess] = []
         self._started = time.monotonic()
 
     @property
@@ -91,7 +91,7 @@ class Demo:
         await processes.stop(self._parts)
         self._stack.close()
 
-    async def run(self) -> Outcome:
+    async def run(self) -> DemoOutcome:
         """Goes through the whole demo and says so as it goes; Unavailable when it takes too long or a part dies."""
         self._introduce()
         try:
@@ -138,7 +138,7 @@ class Demo:
         body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS, "max_parallel": parallel}
         sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.post, "sweeps", body=body))
         self._step(f"sweep of {len(sweep.nodes)} nodes in pairs: {SWEEP_CHECK}")
-        news = News()
+        news = SweepNews()
         while True:
             for line in news.lines(sweep):
                 self._line(f"           {line}")
@@ -148,13 +148,13 @@ class Demo:
             self._check_parts()
             sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.get, "sweeps", sweep.id))
 
-    async def _conclude(self, sweep: SweepRecord) -> Outcome:
+    async def _conclude(self, sweep: SweepRecord) -> DemoOutcome:
         nodes = await self._nodes()
         self._step("what the fleet looks like now")
         self._line(f"\n{sweep_report(sweep)}\n\n{node_table(nodes)}\n")
         as_served = [node.model_dump(mode="json") for node in nodes]
         codes = named(nodes, sweep)
-        outcome = Outcome(
+        outcome = DemoOutcome(
             ok=set(codes) == set(self._plan.injected),
             injected=self._plan.injected,
             named=codes,
@@ -165,7 +165,7 @@ class Demo:
         self._verdict(outcome)
         return outcome
 
-    def _verdict(self, outcome: Outcome) -> None:
+    def _verdict(self, outcome: DemoOutcome) -> None:
         for node, codes in outcome.named.items():
             fault = self._plan.injected.get(node, "nothing was put into it")
             self._line(f"named {node} ({fault}): {', '.join(codes)}")

@@ -32,7 +32,7 @@ FAULT_TEXTS = {"gpu": "a GPU fault", "slow_link": "a slow link"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """The names of the nodes, and which of them has which fault."""
 
     nodes: tuple[str, ...]
@@ -47,14 +47,14 @@ class Addresses:
     http: str
 
 
-def plan(count: int, with_faults: bool) -> Plan:
+def plan(count: int, with_faults: bool) -> DemoPlan:
     """A fleet of `count` nodes; Refused when that is too few to tell the faults apart, or too many for one host."""
     least = LEAST_NODES_WITH_FAULTS if with_faults else LEAST_NODES
     if not least <= count <= MOST_NODES:
         raise Refused(f"--nodes {count}: the demo needs {least} to {MOST_NODES} nodes")
     nodes = tuple(f"node-{number}" for number in range(1, count + 1))
     injected = {nodes[count // 3]: "gpu", nodes[2 * count // 3]: "slow_link"} if with_faults else {}
-    return Plan(nodes, injected)
+    return DemoPlan(nodes, injected)
 
 
 def coordinator_directory(directory: Path) -> Path:
@@ -72,7 +72,7 @@ def coordinator_settings(addresses: Addresses, directory: Path) -> dict[str, Any
     }
 
 
-def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path) -> dict[str, Any]:
+def agent_settings(node: str, fleet: DemoPlan, addresses: Addresses, directory: Path) -> dict[str, Any]:
     """One agent's settings: a simulated device with the node's fault, and background checks at a demo's pace.
 
     Only the cheap check comes round often. The others run once, soon: their interval is longer than the demo.

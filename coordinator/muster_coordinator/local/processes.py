@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChildProcess:
     """One child: its name for people and its process."""
 
     name: str
@@ -47,7 +47,7 @@ def _variables(settings: Mapping[str, Any], prefix: str) -> list[tuple[str, str]
     return variables
 
 
-async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> Part:
+async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> ChildProcess:
     """Starts `muster <arguments>`; its log goes to `log`, else to our stderr.
 
     It gets a session of its own, so that Ctrl-C reaches us alone and we stop the parts in order, and a SIGTERM when we
@@ -65,14 +65,14 @@ async def start(name: str, arguments: list[str], env: Mapping[str, str], log: Bi
         start_new_session=True,
         preexec_fn=_die_with_parent,
     )
-    return Part(name, process)
+    return ChildProcess(name, process)
 
 
 def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-async def stop(parts: list[Part]) -> None:
+async def stop(parts: list[ChildProcess]) -> None:
     """Ends the parts side by side: SIGTERM, and SIGKILL for those that have not ended in time."""
     await asyncio.gather(*(_stop(part.process) for part in parts))
 

@@ -39,7 +39,7 @@ from muster_coordinator.normal.normality import (
     too_bad,
 )
 from muster_coordinator.normal.ranked import Ranked
-from muster_coordinator.normal.readings import Device, Reading, Track
+from muster_coordinator.normal.readings import Device, MetricReading, Track
 from muster_coordinator.normal.shares import Shares
 from muster_coordinator.normal.suspects import Held, Suspects
 
@@ -87,7 +87,9 @@ class Baseline:
             self._shares.replace(0, len(tracks))
         self._count_again()
 
-    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float, *, alike: int) -> Learned:
+    def take(
+        self, node: str, readings: Sequence[MetricReading], present: Set[Device], now: float, *, alike: int
+    ) -> Learned:
         """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
 
         `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
@@ -176,7 +178,7 @@ class Baseline:
             since=self._suspects.since,
         )
 
-    def _add(self, node: str, reading: Reading) -> bool:
+    def _add(self, node: str, reading: MetricReading) -> bool:
         tracks = self._nodes.setdefault(node, {})
         if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # in the place of another
             self._drop(node, [reading.device])

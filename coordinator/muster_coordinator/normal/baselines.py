@@ -26,7 +26,7 @@ from muster_coordinator.model.events import Command, EraseBaseline, SaveBaseline
 from muster_coordinator.normal.baseline import Baseline, Learned
 from muster_coordinator.normal.fingerprints import Fingerprints
 from muster_coordinator.normal.founders import Founders
-from muster_coordinator.normal.readings import Device, Reading, by_device, device_indices
+from muster_coordinator.normal.readings import Device, MetricReading, by_device, device_indices
 
 COMPARED_BY = (
     "backend",
@@ -167,7 +167,7 @@ class Baselines:
         for metric, worse in metrics.items():
             measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
             readings = [
-                Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
+                MetricReading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             room -= len(readings)
             if room < 0:

@@ -13,7 +13,7 @@ Device = int | None
 """A device's index; None is the node itself, or the CPU that is measured in a device's place."""
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """One number of one device; `uuid` is empty where nobody knows it."""
 
     device: Device

@@ -80,7 +80,7 @@ class _Superseded(Exception):
     """A coordinator with a newer epoch leads the fleet."""
 
 
-class Link:
+class CoordinatorLink:
     """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns

@@ -12,7 +12,7 @@ from muster.model import ServiceState
 from muster.transition import Effect
 from muster_coordinator.normal.baselines import COMPARED
 from muster_coordinator.runtime.actor_poller import ActorPoller
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
@@ -20,14 +20,14 @@ from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 
 
-class Figures(Collector):
+class CoordinatorMetrics(Collector):
     """Collects from the parts of one coordinator."""
 
     def __init__(
         self,
         *,
         pipeline: Pipeline,
-        link: Link,
+        link: CoordinatorLink,
         stream: Stream,
         notifier: RunNotifier,
         retention: Retention,

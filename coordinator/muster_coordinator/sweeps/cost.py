@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord
 from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task
+from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, GroupTask
 
 RECENT = 100
 """Groups from which the duration of the next ones is told."""
@@ -15,7 +15,7 @@ RECENT = 100
 class SweepCost:
     """Node-seconds of a sweep that runs `task`."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: GroupTask) -> None:
         self.spent_node_s = 0.0
         self._task = task
         self._durations: deque[float] = deque(maxlen=RECENT)

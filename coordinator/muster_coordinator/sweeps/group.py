@@ -37,7 +37,7 @@ from muster_coordinator.sweeps.member import (
     SILENT,
     TOO_MANY_RANKS,
     UNREACHABLE,
-    Member,
+    GroupMember,
     gravest,
     is_own_host,
     verdict_of,
@@ -62,7 +62,7 @@ RELEASE_TTL_S = 300.0
 """An order to leave stays right for as long as a member that was cut off could still hold the group."""
 
 
-class Step(StrEnum):
+class GroupStep(StrEnum):
     """What the facts about the members mean for the group."""
 
     ALL_ACCEPTED = "every member has accepted"
@@ -74,25 +74,25 @@ class Step(StrEnum):
     CALLED_OFF = "the sweep is over"
 
 
-TRANSITIONS: dict[tuple[GroupState, Step], tuple[GroupState, Ending | None]] = {
-    (GroupState.FORMING, Step.ALL_ACCEPTED): (GroupState.ELECTED, None),
-    (GroupState.FORMING, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.ELECTED, Step.ALL_READY): (GroupState.READY, None),
-    (GroupState.ELECTED, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.ELECTED, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, Step.ALIVE): (GroupState.RUNNING, None),
-    (GroupState.READY, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.READY, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.READY, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.RUNNING, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.RUNNING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]] = {
+    (GroupState.FORMING, GroupStep.ALL_ACCEPTED): (GroupState.ELECTED, None),
+    (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.ELECTED, GroupStep.ALL_READY): (GroupState.READY, None),
+    (GroupState.ELECTED, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.ELECTED, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, GroupStep.ALIVE): (GroupState.RUNNING, None),
+    (GroupState.READY, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.READY, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.READY, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.RUNNING, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
 }
 
 
@@ -115,7 +115,7 @@ GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class GroupTask:
     """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
 
     `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
@@ -141,7 +141,7 @@ class Group:
     """
 
     id: str
-    task: Task
+    task: GroupTask
     members: tuple[str, ...]
     reasons: tuple[str, ...]
     orders: Orders
@@ -153,10 +153,10 @@ class Group:
     ended_at: float | None = field(default=None, init=False)
     blamed: tuple[Blame, ...] = field(default=(), init=False)
     deadline: float = field(init=False)
-    facts: dict[str, Member] = field(init=False)
+    facts: dict[str, GroupMember] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.facts = {node: Member(node) for node in self.members}
+        self.facts = {node: GroupMember(node) for node in self.members}
         self.deadline = self.started_at + FORMING_S
 
     def begin(self) -> list[Command]:
@@ -198,27 +198,27 @@ class Group:
             ended_at=self.ended_at,
         )
 
-    def _note(self, event: GroupEvent, now: float) -> Step | None:
+    def _note(self, event: GroupEvent, now: float) -> GroupStep | None:
         """Notes the event as a fact; the step that all facts together make, if any."""
         match event:
             case Ticked():
                 return self._tick(now)
             case CalledOff():
-                return Step.CALLED_OFF
+                return GroupStep.CALLED_OFF
         member = self.facts.get(event.node)
         listener = LISTENERS.get((self.state, type(event)))
         return listener(self, member, event, now) if member is not None and listener is not None else None
 
-    def _tick(self, now: float) -> Step | None:
+    def _tick(self, now: float) -> GroupStep | None:
         if now < self.deadline:
             return None
-        step = Step.FAULT if any(member.fault for member in self.facts.values()) else Step.OVERDUE
+        step = GroupStep.FAULT if any(member.fault for member in self.facts.values()) else GroupStep.OVERDUE
         for member in self.facts.values():
             if member.fault is None and not member.has_answered(self.state):
                 member.fault = Blame(node=member.node, reason=SILENT, detail=f"said nothing while {self.state}")
         return step
 
-    def _take(self, step: Step, now: float) -> list[Command]:
+    def _take(self, step: GroupStep, now: float) -> list[Command]:
         self.state, self.ending = TRANSITIONS[self.state, step]
         match self.state:
             case GroupState.ELECTED:
@@ -244,9 +244,9 @@ class Group:
             for member, _ in places
         ]
 
-    def _end(self, step: Step, now: float) -> list[Command]:
+    def _end(self, step: GroupStep, now: float) -> list[Command]:
         self.ended_at = now
-        self.blamed = () if step is Step.CALLED_OFF else self._culprits()
+        self.blamed = () if step is GroupStep.CALLED_OFF else self._culprits()
         reason = "; ".join(f"{blame.node}: {blame.reason}" for blame in self.blamed) or str(step)
         held = [member.node for member in self.facts.values() if not member.released]
         return [self._order(node, Abort, now, RELEASE_TTL_S, reason=reason) for node in held]
@@ -281,62 +281,62 @@ class Group:
         return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
 
 
-def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
+def _on_accepted(group: Group, member: GroupMember, event: Accepted, now: float) -> GroupStep | None:
     most = group.most_ranks.get(member.node, 1)
     if event.ranks > most:
         detail = f"it accepted with {event.ranks} ranks; its announced devices allow {most}"
         member.fault = Blame(node=member.node, reason=TOO_MANY_RANKS, detail=detail)
-        return Step.FAULT
+        return GroupStep.FAULT
     member.accepted = member.accepted or event
     member.note_clock(event.sent_at, now)
     if not all(other.accepted for other in group.facts.values()):
         return None
-    return Step.FAULT if group.first_is_unreachable() else Step.ALL_ACCEPTED
+    return GroupStep.FAULT if group.first_is_unreachable() else GroupStep.ALL_ACCEPTED
 
 
-def _on_ready(group: Group, member: Member, event: Ready, now: float) -> Step | None:
+def _on_ready(group: Group, member: GroupMember, event: Ready, now: float) -> GroupStep | None:
     member.ready = member.fault is None
-    return Step.ALL_READY if all(other.ready for other in group.facts.values()) else None
+    return GroupStep.ALL_READY if all(other.ready for other in group.facts.values()) else None
 
 
-def _on_alive(group: Group, member: Member, event: Progress, now: float) -> Step | None:
-    return Step.ALIVE
+def _on_alive(group: Group, member: GroupMember, event: Progress, now: float) -> GroupStep | None:
+    return GroupStep.ALIVE
 
 
-def _on_finished(group: Group, member: Member, event: Finished, now: float) -> Step | None:
+def _on_finished(group: Group, member: GroupMember, event: Finished, now: float) -> GroupStep | None:
     if member.results is None:
         member.finish(event.ranks, group.task.scope)
     if all(other.results is not None for other in group.facts.values()):
-        return Step.ALL_FINISHED
+        return GroupStep.ALL_FINISHED
     if member.fault is not None:
         if group.state is GroupState.ELECTED:
-            return Step.FAULT
+            return GroupStep.FAULT
         group.hurry(now)
-    return Step.ALIVE if group.state is GroupState.READY else None
+    return GroupStep.ALIVE if group.state is GroupState.READY else None
 
 
-def _on_declined(group: Group, member: Member, event: Declined, now: float) -> Step | None:
+def _on_declined(group: Group, member: GroupMember, event: Declined, now: float) -> GroupStep | None:
     if member.results is not None:
         return None
     may_have_tried = group.state is GroupState.ELECTED and not member.ready
     if event.reason == UNREACHABLE and not may_have_tried:  # rank 0 was not known yet, or was reached already
         member.decline(DECLINED_OTHERWISE, f"it reports {event.reason} while the group is {group.state}")
-        return Step.FAULT
+        return GroupStep.FAULT
     member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():
         group.hurry(now)  # whether the others reach rank 0 tells whose fault it is
         return None
-    return Step.FAULT
+    return GroupStep.FAULT
 
 
-def _on_lost(group: Group, member: Member, event: MemberLost, now: float) -> Step | None:
+def _on_lost(group: Group, member: GroupMember, event: MemberLost, now: float) -> GroupStep | None:
     if member.results is not None:
         return None
     member.fault = Blame(node=member.node, reason=LOST, detail="its agent has vanished")
-    return Step.FAULT
+    return GroupStep.FAULT
 
 
-Listener = Callable[[Group, Member, Any, float], Step | None]
+Listener = Callable[[Group, GroupMember, Any, float], GroupStep | None]
 
 LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
     (GroupState.FORMING, Accepted): _on_accepted,

@@ -85,7 +85,7 @@ def is_figure(value: object) -> TypeGuard[float]:
 
 
 @dataclass(slots=True)
-class Member:
+class GroupMember:
     """What one member has said so far, and its fault if it has one."""
 
     node: str

@@ -7,13 +7,13 @@ from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.group import Task
+from muster_coordinator.sweeps.group import GroupTask
 
 NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SweepLimits:
     """What a sweep may take: nodes in groups at once, rounds, and node-seconds in all. None leaves it open."""
 
     nodes: int | None = None
@@ -36,11 +36,11 @@ class SweepPlan:
     strategy: Strategy
     pairing: Pairing = Pairing.RANDOM
     passes: int = 1
-    task: Task
+    task: GroupTask
     nodes: tuple[str, ...]
     sites: tuple[Site, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     most_ranks: Mapping[str, int] = field(default_factory=dict)
     abilities: CheckAbilities = NO_ABILITIES
-    limits: Limits = field(default_factory=Limits)
+    limits: SweepLimits = field(default_factory=SweepLimits)
     priority: int = 0

@@ -17,8 +17,8 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.group import Task
-from muster_coordinator.sweeps.plan import Limits, SweepPlan
+from muster_coordinator.sweeps.group import GroupTask
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
@@ -94,7 +94,7 @@ def _plan(
         strategy=strategy,
         pairing=_pairing(request, strategy, abilities),
         passes=request.passes,
-        task=Task(
+        task=GroupTask(
             check=request.check,
             params=request.params,
             timeout_s=check.timeout_s,
@@ -162,7 +162,7 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 # Limits
 
 
-def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> Limits:
+def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> SweepLimits:
     """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
     least = least_nodes(strategy)
     smallest = count if strategy is Strategy.WHOLE else least
@@ -176,7 +176,7 @@ def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float)
             f"max_node_s {request.max_node_s:g} is less than the {smallest * run_s:g} node-seconds that one group of"
             f" {smallest} takes"
         )
-    return Limits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
+    return SweepLimits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
 
 
 def _parallel(text: str, count: int, least: int) -> int:

@@ -34,7 +34,7 @@ Later than that, a sweep would begin at a time that nobody has chosen, perhaps i
 
 
 @dataclass(slots=True, kw_only=True)
-class Schedule:
+class SweepSchedule:
     """A schedule of `fleet`: for each time of `cron`, `request` is due once, up to `jitter_s` seconds later."""
 
     fleet: str

@@ -24,7 +24,7 @@ from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.rounds import Round, RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 MOST_INVITED = 400
 """So many nodes are invited at once, so that broker and coordinator carry what they answer well within FORMING_S."""
@@ -173,7 +173,7 @@ class Sweep:
             notes=notes(inconclusive, self._evidence, report, self._log, ended_early=self._reason is not None),
         )
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[MeasuredPair]:
         """What pairs of nodes have reached together."""
         return self._evidence.measured_pairs()
 

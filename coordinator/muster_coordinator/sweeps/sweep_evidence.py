@@ -10,7 +10,7 @@ from muster_coordinator.sweeps.formation import Formation, formations
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.sweeps.member import SILENT, may_be_echo
 from muster_coordinator.sweeps.plan import SweepPlan
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 
 class SweepEvidence:
@@ -66,10 +66,12 @@ class SweepEvidence:
         diagnosis = Diagnosis(Evidence(self.sites, tuple(self.runs)), self._plan.abilities)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
-    def measured_pairs(self) -> list[Pair]:
+    def measured_pairs(self) -> list[MeasuredPair]:
         """What pairs of nodes have reached together."""
         good = (run for run in self.runs if run.outcome is RunOutcome.GOOD and len(run.members) == 2)
-        return [Pair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None]
+        return [
+            MeasuredPair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None
+        ]
 
 
 def _is_lost(blame: Blame, record: GroupRecord) -> bool:

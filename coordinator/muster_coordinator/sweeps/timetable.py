@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.new_nodes import ORIGIN, NewNodes
-from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
+from muster_coordinator.sweeps.schedule import GRACE_S, SweepSchedule
 
 REMEMBERED_S = 86_400.0
 """How far back `Timetable.resume` looks: a node that has joined longer ago than a day is not new after a restart."""
@@ -31,7 +31,7 @@ class PassedOver:
 class Timetable:
     """The sweeps that begin by themselves. Nothing is due before `resume`."""
 
-    def __init__(self, schedules: Iterable[Schedule] = (), new_nodes: NewNodes | None = None) -> None:
+    def __init__(self, schedules: Iterable[SweepSchedule] = (), new_nodes: NewNodes | None = None) -> None:
         self._schedules = tuple(schedules)
         self._new_nodes = new_nodes
 

@@ -38,7 +38,7 @@ PLACED_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MeasuredPair:
     """What two nodes have reached together, in GB/s."""
 
     one: str
@@ -74,7 +74,7 @@ Cluster = tuple[str, ...]
 """Nodes, in the order of their names."""
 
 
-def learn_leaves(pairs: Iterable[Pair], known: Mapping[str, str]) -> list[LearnedLeaf]:
+def learn_leaves(pairs: Iterable[MeasuredPair], known: Mapping[str, str]) -> list[LearnedLeaf]:
     """The leaves that the pairs show, by their first nodes; none when they show none.
 
     The pairs have to be comparable: of one check with the same parameters among the same nodes, such as of one sweep.
@@ -91,7 +91,7 @@ def learn_leaves(pairs: Iterable[Pair], known: Mapping[str, str]) -> list[Learne
     return []
 
 
-def _medians(pairs: Iterable[Pair]) -> dict[tuple[str, str], float]:
+def _medians(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str], float]:
     """What each two nodes have reached; a run that broke down measured nothing."""
     values: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:

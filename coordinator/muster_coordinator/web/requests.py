@@ -15,7 +15,7 @@ from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.store import RunFilter
-from muster_coordinator.views.sweeps.exports import Format
+from muster_coordinator.views.sweeps.exports import ExportFormat
 from muster_coordinator.web.problems import Problem, validated
 
 MAX_ITEMS = 1_000
@@ -122,7 +122,7 @@ class ExplainQuery(Request):
 class ExportQuery(Request):
     """In which form a sweep is wanted."""
 
-    format: Format
+    format: ExportFormat
 
 
 class NewReference(ReferenceRow, Request):

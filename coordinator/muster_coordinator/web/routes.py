@@ -24,8 +24,8 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.runtime.link import Link
-from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.history import history
@@ -63,8 +63,8 @@ class Api:
     pipeline: Pipeline
     store: Store
     stream: Stream
-    link: Link
-    figures: Figures
+    link: CoordinatorLink
+    figures: CoordinatorMetrics
     readiness: Readiness
 
     def routes(self) -> list[web.RouteDef]:

@@ -13,7 +13,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest, SweepState
-from muster_coordinator.sweeps.plan import Limits, SweepPlan
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.planning import START_UP_S, plan_again, plan_sweep
 
 GROUP_S = START_UP_S + 10.0
@@ -106,16 +106,16 @@ def test_a_plan_knows_which_nodes_place_themselves() -> None:
 @pytest.mark.parametrize(
     ("asked", "limits"),
     [
-        ({}, Limits()),
-        ({"max_parallel": "50%"}, Limits(nodes=2)),
-        ({"max_parallel": " 3 "}, Limits(nodes=3)),
-        ({"max_parallel": "100%", "strategy": "whole"}, Limits(nodes=4)),
-        ({"max_parallel": "2", "strategy": "bisect"}, Limits(nodes=2)),
-        ({"max_rounds": 2, "max_node_s": 2 * GROUP_S}, Limits(rounds=2, node_s=2 * GROUP_S)),
-        ({"max_node_s": 4 * GROUP_S, "strategy": "whole"}, Limits(node_s=4 * GROUP_S)),
+        ({}, SweepLimits()),
+        ({"max_parallel": "50%"}, SweepLimits(nodes=2)),
+        ({"max_parallel": " 3 "}, SweepLimits(nodes=3)),
+        ({"max_parallel": "100%", "strategy": "whole"}, SweepLimits(nodes=4)),
+        ({"max_parallel": "2", "strategy": "bisect"}, SweepLimits(nodes=2)),
+        ({"max_rounds": 2, "max_node_s": 2 * GROUP_S}, SweepLimits(rounds=2, node_s=2 * GROUP_S)),
+        ({"max_node_s": 4 * GROUP_S, "strategy": "whole"}, SweepLimits(node_s=4 * GROUP_S)),
     ],
 )
-def test_limits_are_numbers(asked: dict[str, Any], limits: Limits) -> None:
+def test_limits_are_numbers(asked: dict[str, Any], limits: SweepLimits) -> None:
     """A share is one of the nodes that take part."""
     assert planned(fleet(), **asked).limits == limits
 
@@ -162,7 +162,12 @@ def test_a_sweep_is_planned_again_as_it_was() -> None:
     )
     plan = plan_again(record, nodes)
     assert (plan.nodes, plan.strategy, plan.pairing) == (("n1", "n0"), Strategy.PAIRS, Pairing.RAIL)
-    assert (plan.limits, plan.priority, plan.origin, plan.absent) == (Limits(rounds=3), 2, "new nodes", {"n9": "lost"})
+    assert (plan.limits, plan.priority, plan.origin, plan.absent) == (
+        SweepLimits(rounds=3),
+        2,
+        "new nodes",
+        {"n9": "lost"},
+    )
     for node in ("n0", "n1"):
         del nodes[node].checks["collective"]
     with pytest.raises(Refused, match="none of its nodes has check 'collective' any more"):

@@ -2,10 +2,10 @@
 
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import Group, MemberLost, Task
+from muster_coordinator.sweeps.group import Group, GroupTask, MemberLost
 from muster_coordinator.sweeps.rounds import Round
 
-TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
+TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
 PAIR, SOLO = Formation(("a", "b"), "by lot"), Formation(("c",), "alone")
 
 

@@ -11,10 +11,10 @@ from muster_coordinator.model.sweep_records import (
     SweepRecord,
     SweepState,
 )
-from muster_coordinator.sweeps.group import Group, Task
+from muster_coordinator.sweeps.group import Group, GroupTask
 from muster_coordinator.sweeps.rounds import RoundLog
 
-TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
+TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
 
 
 def group(name: str) -> Group:

@@ -8,7 +8,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.plan import Limits
+from muster_coordinator.sweeps.plan import SweepLimits
 from muster_coordinator.sweeps.recovery import interrupted
 from muster_coordinator.sweeps.sweep import Sweep
 
@@ -34,7 +34,7 @@ NOT_FORMED = GroupRecord(
 )
 def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> None:
     """Whether its group waited for nodes, waited to be formed again, or was interrupted."""
-    play = Play(plan(Strategy.WHOLE, 3, limits=Limits(rounds=1)))
+    play = Play(plan(Strategy.WHOLE, 3, limits=SweepLimits(rounds=1)))
     record = play.sweep.record().model_copy(update={"rounds": (stage,)})
     play.occupancy = Occupancy()
     play.sweep = Sweep(play.sweep.plan, Orders(8), play.occupancy, 0.0)

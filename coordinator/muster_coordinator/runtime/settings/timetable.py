@@ -12,7 +12,7 @@ from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepSetti
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.requests import check_limits
-from muster_coordinator.sweeps.schedule import Cron, Schedule
+from muster_coordinator.sweeps.schedule import Cron, SweepSchedule
 from muster_coordinator.sweeps.timetable import Timetable
 from muster_coordinator.topology.selection import parse_selection
 
@@ -38,12 +38,12 @@ def timetable_of(settings: Settings) -> Timetable:
     return Timetable(enabled, new_nodes)
 
 
-def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
+def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> SweepSchedule:
     key = f"sweeps.schedules.{name}"
     if wanted.select is not None:
         _require_selection(wanted.select, f"{key}.select")
     cron = read_cron(wanted.cron, wanted.timezone, key)
-    return Schedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=_request(wanted, key))
+    return SweepSchedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=_request(wanted, key))
 
 
 def _require_selection(text: str, key: str) -> None:

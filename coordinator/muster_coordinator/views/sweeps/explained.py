@@ -5,7 +5,7 @@ from enum import StrEnum
 from muster.model import Data, Verdict
 
 
-class Standing(StrEnum):
+class SweepStanding(StrEnum):
     """What a sweep says of a node. BEHIND a leaf that is at fault nothing can be told; OPEN it is until the end."""
 
     CONVICTED = "convicted"
@@ -48,7 +48,7 @@ class Explanation(Data):
     sweep: str
     check: str
     node: str
-    standing: Standing
+    standing: SweepStanding
     confidence: float | None = None
     conclusion: str
     against: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from muster.model import Topology
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord
 from muster_coordinator.views.sweeps.case_file import CaseFile
-from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, Standing
+from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explained_group import explained_group
 from muster_coordinator.views.sweeps.naming import MOST_NAMES, fabric, failed_part, names
 
@@ -35,33 +35,33 @@ def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> E
     )
 
 
-def _standing(case: CaseFile) -> Standing:
+def _standing(case: CaseFile) -> SweepStanding:
     if case.conviction is not None:
-        return Standing.CONVICTED
+        return SweepStanding.CONVICTED
     if case.node in case.record.cleared_nodes:
-        return Standing.CLEARED
+        return SweepStanding.CLEARED
     if any(len(part.leaves) == 1 for part in case.failed_fabric):
-        return Standing.BEHIND
+        return SweepStanding.BEHIND
     if case.node in case.record.inconclusive:
-        return Standing.INCONCLUSIVE
-    return Standing.OPEN
+        return SweepStanding.INCONCLUSIVE
+    return SweepStanding.OPEN
 
 
-def _conclusion(case: CaseFile, standing: Standing) -> str:
+def _conclusion(case: CaseFile, standing: SweepStanding) -> str:
     match standing:
-        case Standing.CONVICTED:
+        case SweepStanding.CONVICTED:
             assert case.conviction is not None, "it is what makes a node convicted"
             code, confidence = case.conviction.code, case.conviction.confidence
             part = failed_part(case.conviction)
             return f"{case.node}{part}{',' if part else ''} is at fault ({code}, confidence {confidence:.2f})"
-        case Standing.CLEARED:
+        case SweepStanding.CLEARED:
             return f"{case.node} is cleared{_proof(case)}"
-        case Standing.BEHIND:
+        case SweepStanding.BEHIND:
             return f"nothing can be said about {case.node} itself"
-        case Standing.INCONCLUSIVE:
+        case SweepStanding.INCONCLUSIVE:
             why = next((note for note in case.notes if note.startswith(f"{case.node}: ")), case.node)
             return f"nothing could be settled about {why}"
-        case Standing.OPEN:
+        case SweepStanding.OPEN:
             suspect = " and it is suspected" if case.node in case.record.suspects else ""
             return f"nothing is settled about {case.node} yet{suspect}"
 

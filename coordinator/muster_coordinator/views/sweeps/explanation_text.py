@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.views.sweeps.explained import ExplainedGroup, ExplainedRound, Explanation, Standing
+from muster_coordinator.views.sweeps.explained import ExplainedGroup, ExplainedRound, Explanation, SweepStanding
 from muster_coordinator.views.sweeps.naming import indented
 
 
 def explanation_text(it: Explanation) -> str:
     """The explanation for people."""
-    accused = "it" if it.standing is Standing.CONVICTED else "what connects it"
+    accused = "it" if it.standing is SweepStanding.CONVICTED else "what connects it"
     lines = [
         it.conclusion,
         *_section(f"what speaks against {accused}", it.against),

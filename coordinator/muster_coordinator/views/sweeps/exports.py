@@ -13,7 +13,7 @@ from muster_coordinator.views.sweeps.rank_table import rank_table
 Places = Mapping[str, Topology]
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """The forms by the names that people choose them by."""
 
     JSON = "json"
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ExportForm:
     """What a form is on the wire and as a file, and how it is made of a complete record and the places of its nodes."""
 
     content_type: str
@@ -31,9 +31,11 @@ class Form:
     made: Callable[[SweepRecord, Places], str]
 
 
-FORMS: Mapping[Format, Form] = {
-    Format.JSON: Form("application/json", "json", lambda record, _: record.model_dump_json(indent=2) + "\n"),
-    Format.CSV: Form("text/csv", "csv", lambda record, _: rank_table(record)),
-    Format.NCCL_TESTS: Form("text/plain", "txt", lambda record, _: nccl_tests_text(record)),
-    Format.MATRIX: Form("image/svg+xml", "svg", matrix_picture),
+FORMS: Mapping[ExportFormat, ExportForm] = {
+    ExportFormat.JSON: ExportForm(
+        "application/json", "json", lambda record, _: record.model_dump_json(indent=2) + "\n"
+    ),
+    ExportFormat.CSV: ExportForm("text/csv", "csv", lambda record, _: rank_table(record)),
+    ExportFormat.NCCL_TESTS: ExportForm("text/plain", "txt", lambda record, _: nccl_tests_text(record)),
+    ExportFormat.MATRIX: ExportForm("image/svg+xml", "svg", matrix_picture),
 }

@@ -44,7 +44,7 @@ def _phase(group: GroupRecord) -> str:
     return _ENDS.get(group.verdict, "without result")
 
 
-class News:
+class SweepNews:
     """Remembers what was told of one sweep."""
 
     def __init__(self) -> None:
@@ -81,13 +81,13 @@ class News:
         return [*self.groups(sweep), *self.rounds(sweep)]
 
 
-class Progress:
+class SweepProgress:
     """Shows on `out` how one sweep goes; on a terminal, the line of the round that runs changes in its place."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._in_place = out.isatty()
-        self._news = News()
+        self._news = SweepNews()
         self._rounds_over = 0
 
     def show(self, sweep: SweepRecord) -> None:

@@ -3,16 +3,16 @@ import pytest
 from muster.errors import Refused
 from muster.model import Finding, Severity, Topology, Verdict
 from muster_coordinator.model.sweep_records import Blame, Ending, FailedLink, FailedNode, GroupState
-from muster_coordinator.views.sweeps.explained import Explanation, Standing
+from muster_coordinator.views.sweeps.explained import Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
 from muster_coordinator.views.sweeps.matrix.pairs import pairs
 
 CONCLUSIONS = {
-    "n1": (Standing.CONVICTED, "n1, its link when it sends, is at fault (collective.slow, confidence 0.88)"),
-    "n2": (Standing.CLEARED, "n2 is cleared: it passed with n5 at 10.2 GB/s in round 2"),
-    "n4": (Standing.CLEARED, "n4 is cleared: it passed with n3 at 10 GB/s in round 1"),
-    "n6": (Standing.INCONCLUSIVE, "nothing could be settled about n6: lost: its agent has vanished"),
+    "n1": (SweepStanding.CONVICTED, "n1, its link when it sends, is at fault (collective.slow, confidence 0.88)"),
+    "n2": (SweepStanding.CLEARED, "n2 is cleared: it passed with n5 at 10.2 GB/s in round 2"),
+    "n4": (SweepStanding.CLEARED, "n4 is cleared: it passed with n3 at 10 GB/s in round 1"),
+    "n6": (SweepStanding.INCONCLUSIVE, "nothing could be settled about n6: lost: its agent has vanished"),
 }
 
 
@@ -178,7 +178,7 @@ def test_findings_of_the_nodes_own_ranks_are_counted(group, sweep):
 def test_a_node_behind_its_leaf(bad_leaf, places):
     """What speaks against the leaf is told; whoever met the node is not blamed."""
     it = explain(bad_leaf, "n3", places)
-    assert it.standing is Standing.BEHIND
+    assert it.standing is SweepStanding.BEHIND
     assert it.conclusion == "nothing can be said about n3 itself; leaf l2, where it stands, is at fault"
     assert it.against == ("none passes",)
     assert it.notes == bad_leaf.notes
@@ -190,7 +190,7 @@ def test_a_node_behind_its_leaf(bad_leaf, places):
 def test_without_places_the_notes_have_to_do(bad_leaf):
     """Nobody knows any more where the node stood."""
     it = explain(bad_leaf, "n3", {})
-    assert it.standing is Standing.INCONCLUSIVE
+    assert it.standing is SweepStanding.INCONCLUSIVE
     assert it.notes == bad_leaf.notes
 
 
@@ -204,7 +204,7 @@ def test_a_link_of_a_cleared_node(group, sweep):
         cleared_nodes=("n1", "n2", "n3", "n4"),
     )
     it = explain(record, "n2", {})
-    assert it.standing is Standing.CLEARED
+    assert it.standing is SweepStanding.CLEARED
     assert it.conclusion.endswith("; its link to n1 is at fault")
     assert it.against == ("bad four times",)
     assert "\nwhat speaks against what connects it\n  bad four times\n" in explanation_text(it)
