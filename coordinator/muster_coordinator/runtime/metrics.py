@@ -120,7 +120,7 @@ class CoordinatorMetrics(Collector):
         fleet = self._pipeline.fleet
         actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
         failed = Counter(
-            actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
+            actor for action in actions for actor, outcome in action.outcomes.items() if outcome.effect is Effect.FAILED
         )
         failing = GaugeMetricFamily(
             "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]

@@ -48,7 +48,7 @@ def notes(
     return (*(f"{node}: {sentence}" for node, sentence in why.items()), *report.observations, *clocks)
 
 
-def learned(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
+def changes_between(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
     """A line for each kind of change; none when nothing has changed."""
     return tuple(_lines(before, after))
 
@@ -57,12 +57,14 @@ def _lines(before: DiagnosisReport, after: DiagnosisReport) -> Iterator[str]:
     yield from _line("cleared", sorted(after.cleared - before.cleared))
     yield from _line("no longer cleared", sorted(before.cleared - after.cleared))
     yield from _line("suspected", _new(before.suspects, after.suspects, str))
-    yield from _line("convicted", _new(before.failed_nodes, after.failed_nodes, lambda it: it.node))
-    yield from _line("convicted link", _new(before.failed_links, after.failed_links, lambda it: " - ".join(it.between)))
+    yield from _line("convicted", _new(before.failed_nodes, after.failed_nodes, lambda failed: failed.node))
     yield from _line(
-        "convicted fabric", _new(before.failed_fabric, after.failed_fabric, lambda it: " - ".join(it.leaves))
+        "convicted link", _new(before.failed_links, after.failed_links, lambda failed: " - ".join(failed.between))
     )
-    yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda it: it.node))
+    yield from _line(
+        "convicted fabric", _new(before.failed_fabric, after.failed_fabric, lambda failed: " - ".join(failed.leaves))
+    )
+    yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda failed: failed.node))
 
 
 def _new(before: Iterable[Failed], after: Iterable[Failed], name: Callable[[Failed], str]) -> list[str]:

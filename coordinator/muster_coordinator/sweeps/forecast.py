@@ -18,7 +18,7 @@ from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 MOST_FORESEEN = 20_000
 """Groups after which nobody looks further ahead: to plan them takes a second, and a round robin could have millions."""
 
-DRAWN_BY_LOT = frozenset({Strategy.ADAPTIVE, Strategy.PAIRS})
+DRAWN_AT_RANDOM = frozenset({Strategy.ADAPTIVE, Strategy.PAIRS})
 """Strategies whose first round another sweep over the same nodes would form differently."""
 
 
@@ -165,7 +165,7 @@ def _node_s(plan: SweepPlan, groups: Iterable[Formation]) -> float:
 
 def _warnings(plan: SweepPlan, wanted: Sequence[Formation], rounds: Sequence[Sequence[Formation]]) -> Iterator[str]:
     yield "a node that is at work now, or then, declines and is left out: nobody knows before it is asked"
-    if plan.strategy in DRAWN_BY_LOT:
+    if plan.strategy in DRAWN_AT_RANDOM:
         yield "who meets whom is drawn by lot when a sweep begins: its groups will be others of the same kind"
     if (begun := sum(map(len, rounds[:1]))) < len(wanted):
         yield f"max_node_s is enough for {begun} of the {len(wanted)} groups of round 1"

@@ -65,5 +65,5 @@ class NewNodes:
         check = self.request.check
         if self.request.strategy == Strategy.SINGLE or usual_scope(check, nodes.values()) is Scope.NODE:
             return []
-        partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=self._ready_since)
+        partners = draw_partners(node, nodes, check, self.partners, seed=node.name, without=self._ready_since)
         return [other.name for other in partners] or None

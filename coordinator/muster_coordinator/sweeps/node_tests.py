@@ -74,7 +74,7 @@ class NodeTests:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._registry, self._orders, now)
         out = {name for name, other in nodes.items() if other.service in OUT}
-        partners = draw_partners(node, nodes, wanted.check, wanted.partners, lots=wanted.test, without=out)
+        partners = draw_partners(node, nodes, wanted.check, wanted.partners, seed=wanted.test, without=out)
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))

@@ -9,9 +9,9 @@ from muster_coordinator.evidence.node import Node
 
 
 def draw_partners(
-    node: Node, nodes: Mapping[str, Node], check: str, number: int, *, lots: str, without: Collection[str] = ()
+    node: Node, nodes: Mapping[str, Node], check: str, number: int, *, seed: str, without: Collection[str] = ()
 ) -> list[Node]:
-    """Up to `number` healthy nodes that can run the check with `node`; `lots` is the seed.
+    """Up to `number` healthy nodes that can run the check with `node`; `seed` decides which ones.
 
     The nearest one tells a bad node from a bad path to it. The others come from anywhere in the node's block: nodes say
     themselves where they stand, and liars that all claim a place beside a tested node could keep it out of service for
@@ -23,7 +23,7 @@ def draw_partners(
         if other is not node and other.name not in without and other.health is Health.HEALTHY and can_run(other, check)
     )
     others = like_most(healthy, check)
-    random.Random(lots).shuffle(others)  # noqa: S311 - a draw of lots, not a secret
+    random.Random(seed).shuffle(others)  # noqa: S311 - no secret depends on it
     nearest = sorted(others, key=lambda other: _distance(node, other))[:1]
     drawn = sorted(others, key=lambda other: other.topology.block != node.topology.block)
     return [*nearest, *(other for other in drawn if other not in nearest)][:number]

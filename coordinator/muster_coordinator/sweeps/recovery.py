@@ -46,7 +46,7 @@ def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
     )
 
 
-def saving(record: SweepRecord) -> list[Command]:
+def save_commands(record: SweepRecord) -> list[Command]:
     """What stores and announces a sweep with all its groups."""
     outline = tuple(stage.model_copy(update={"groups": ()}) for stage in record.rounds)
     summary = record.model_copy(update={"rounds": outline})
@@ -54,7 +54,7 @@ def saving(record: SweepRecord) -> list[Command]:
     return [SaveSweep(summary), *groups, Announce("sweep", summary)]
 
 
-def release(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand]:
+def release_members(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand]:
     """Tells the members of every group that was under way to leave it."""
     return [
         orders.send(node, Abort, now, ttl_s=RELEASE_TTL_S, cause=record.id, group=group.id, reason=RESTARTED)

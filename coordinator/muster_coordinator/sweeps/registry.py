@@ -19,7 +19,14 @@ from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.planning import plan_again, plan_sweep
-from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
+from muster_coordinator.sweeps.recovery import (
+    RESTARTED,
+    AfterRestart,
+    aborted,
+    interrupted,
+    release_members,
+    save_commands,
+)
 from muster_coordinator.sweeps.sweep import Sweep
 from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
 
@@ -57,8 +64,8 @@ class SweepRegistry:
         self._occupancy.take(self._unheard, now)
         commands: list[Command] = []
         for record in unfinished:
-            commands += release(record, self._orders, now)
-            commands += self._take_up(interrupted(record, now), now)
+            commands += release_members(record, self._orders, now)
+            commands += self._resume_or_end(interrupted(record, now), now)
         self._timetable.resume(past, self._registry.nodes, now)
         return commands
 
@@ -153,7 +160,7 @@ class SweepRegistry:
         """Begins the sweeps whose time has come, or says why they do not begin."""
         running = {sweep.plan.origin for sweep in self.running.values()}
         due = self._timetable.tick(self._registry.nodes, running, now)
-        return [command for it in due for command in self._begin_by_itself(it, now)]
+        return [command for entry in due for command in self._begin_by_itself(entry, now)]
 
     def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
         if isinstance(due, Due):
@@ -164,15 +171,15 @@ class SweepRegistry:
         self._counts.sweeps_not_begun += 1
         return [LogNotBegun(due.origin, due.reason)]
 
-    def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
+    def _resume_or_end(self, record: SweepRecord, now: float) -> list[Command]:
         """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
         try:
             plan = plan_again(record, self._registry.nodes)
         except Refused as refused:
             ended = aborted(record, now, f"{RESTARTED}: {refused}")
-            return [*saving(ended), *self._conclude(ended, now)]
+            return [*save_commands(ended), *self._conclude(ended, now)]
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
-        sweep.take_up(record)
+        sweep.restore(record)
         resumes = self._after_restart is AfterRestart.RESUME
         commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
         return [*commands, *self._settle(sweep, now)]

@@ -85,7 +85,7 @@ class RoundLog:
         """Notes what a round taught."""
         self._pages[-1].learned = learned
 
-    def note_slow(self, why_slow: Mapping[str, str]) -> None:
+    def mark_slow(self, why_slow: Mapping[str, str]) -> None:
         """Notes which groups count as slow from now on, and no others."""
         changed = dict.fromkeys((*why_slow, *self._why_slow))
         self._changed.update((group, None) for group in changed if self._why_slow.get(group) != why_slow.get(group))

@@ -75,5 +75,5 @@ class SweepSchedule:
 
     def _wait_for(self, time: float) -> None:
         latest_s = min(self.jitter_s, self.cron.after(time) - time)  # so that the times stay in order
-        lots = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - a draw of lots, not a secret
-        self._time, self._due = time, time + lots.uniform(0, latest_s)
+        rng = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - no secret depends on it
+        self._time, self._due = time, time + rng.uniform(0, latest_s)

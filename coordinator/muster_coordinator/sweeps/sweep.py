@@ -15,7 +15,7 @@ from functools import partial
 from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.sweeps.conclusion import learned, notes, verdict_of_sweep
+from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
 from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
@@ -77,7 +77,7 @@ class Sweep:
         """Whether a node takes part."""
         return node in self._evidence.sites
 
-    def take_up(self, record: SweepRecord) -> None:
+    def restore(self, record: SweepRecord) -> None:
         """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
         self._evidence.resume(record)
@@ -88,7 +88,7 @@ class Sweep:
             for group in stage.groups:
                 self._cost.add(group)
         self._report = self._evidence.report()
-        self._log.note_slow(self._report.why_slow)
+        self._log.mark_slow(self._report.why_slow)
 
     def begin(self, now: float) -> list[Command]:
         """Plans the first round, or after an interruption the next one."""
@@ -192,8 +192,8 @@ class Sweep:
         self._round = None
         self._rounds += 1
         before, self._report = self._report, self._evidence.report()
-        self._log.close_round(learned(before, self._report))
-        self._log.note_slow(self._report.why_slow)
+        self._log.close_round(changes_between(before, self._report))
+        self._log.mark_slow(self._report.why_slow)
 
     def _plan_round(self, now: float) -> None:
         """The next round, or the end when there is nothing more to learn or it may not be learned."""
@@ -264,7 +264,7 @@ class Sweep:
     def _miss(self, stage: Round, node: str, now: float) -> None:
         """Does without a lost node from now on, also in the groups that still wait for it."""
         self._evidence.mark_absent(node, "lost: its agent has vanished")
-        for formation in [it for it in stage.waiting if node in it.members]:
+        for formation in [waiting for waiting in stage.waiting if node in waiting.members]:
             stage.waiting.remove(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
             if again is not None:
@@ -273,8 +273,8 @@ class Sweep:
     def _spare(self, stage: Round, now: float, node: str) -> str | None:
         """A node of this sweep that stands near `node` and has nothing to do in this round."""
         failed = {found.node for found in self._report.failed_nodes}
-        not_to_be_had = stage.used | self._evidence.absent.keys() | failed
-        idle = (it for it in self.plan.nodes if it not in not_to_be_had and self._occupancy.is_free(it, now))
+        unavailable = stage.used | self._evidence.absent.keys() | failed
+        idle = (other for other in self.plan.nodes if other not in unavailable and self._occupancy.is_free(other, now))
         spare = nearest_spare(node, idle, self._evidence.sites)
         if spare is not None:
             stage.used.add(spare)

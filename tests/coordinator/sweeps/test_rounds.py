@@ -75,7 +75,7 @@ def test_a_group_that_is_slow_beside_the_others_has_failed() -> None:
         log.end(ended(name))
     list(log.changed())
     for why, verdict in (("slow", Verdict.FAIL), (None, Verdict.PASS)):
-        log.note_slow({"s-1.2": why} if why else {})
+        log.mark_slow({"s-1.2": why} if why else {})
         ((_, record),) = log.changed()
         assert (record.id, record.slow, record.verdict) == ("s-1.2", why, verdict)
 

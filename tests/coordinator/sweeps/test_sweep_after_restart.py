@@ -39,7 +39,7 @@ def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> No
     play.occupancy = Occupancy()
     play.sweep = Sweep(play.sweep.plan, Orders(8), play.occupancy, 0.0)
     play.groups = {}
-    play.sweep.take_up(record)
+    play.sweep.restore(record)
     play._note(play.sweep.begin(0.0))
     play.form()
     assert play.to_end().verdict is Verdict.PASS
@@ -55,7 +55,7 @@ def test_an_interrupted_sweep_goes_on_with_the_next_round() -> None:
     after.now, after.occupancy = 50.0, Occupancy()
     after.sweep = Sweep(plan(Strategy.PAIRS, 6), Orders(8), after.occupancy, 50.0)
     after.groups = {}
-    after.sweep.take_up(stored)
+    after.sweep.restore(stored)
     after._note(after.sweep.begin(50.0))
     after.form()
     record = after.to_end()
@@ -74,7 +74,7 @@ def test_an_interrupted_sweep_can_end_with_what_it_had_found() -> None:
         play.step()
     before = play.sweep.record()
     after = Sweep(plan(Strategy.PAIRS, 6), Orders(8), Occupancy(), 50.0)
-    after.take_up(interrupted(before, 50.0))
+    after.restore(interrupted(before, 50.0))
     after.give_up("enough", 50.0)
     record = after.record()
     assert (record.state, record.reason, record.ended_at) == (SweepState.ABORTED, "enough", 50.0)

@@ -68,7 +68,7 @@ class Pairs:
 def at_random(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
     """Any node meets any other. Of an odd number, one waits for a healthy partner in the follow-up."""
     nodes = list(sites)
-    random.Random(seed).shuffle(nodes)  # noqa: S311 - a draw of lots, not a secret
+    random.Random(seed).shuffle(nodes)  # noqa: S311 - no secret depends on it
     return [Probe(pair, AT_RANDOM) for pair in meetings(nodes, turn)]
 
 
@@ -92,11 +92,11 @@ def within_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]
 
 def across_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
     """Nodes of one half of the racks meet those of the other half at random; of an odd number, one waits."""
-    lots = random.Random(seed)  # noqa: S311 - a draw of lots, not a secret
+    rng = random.Random(seed)  # noqa: S311 - no secret depends on it
     racks = _racks(sites)
-    ordered = [node for rack in lots.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
+    ordered = [node for rack in rng.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
     half = len(ordered) // 2
-    one, other = ordered[:half], lots.sample(ordered[half : 2 * half], half)
+    one, other = ordered[:half], rng.sample(ordered[half : 2 * half], half)
     pairs = ((node, other[(place + turn) % half]) for place, node in enumerate(one))
     return [Probe(pair, _crossing(pair, sites)) for pair in pairs]
 

@@ -61,7 +61,9 @@ class SweepNews:
             ended = [group for group in stage.groups if group.state is GroupState.ENDED]
             news = [group for group in ended if (group.id, group.verdict) not in self._groups]
             self._groups.update((group.id, group.verdict) for group in news)
-            lines += [f"round {stage.number}: {group_line(it)}" for it in news if it.verdict is not Verdict.PASS]
+            lines += [
+                f"round {stage.number}: {group_line(group)}" for group in news if group.verdict is not Verdict.PASS
+            ]
         return lines
 
     def rounds(self, sweep: SweepRecord) -> list[str]:
@@ -69,7 +71,7 @@ class SweepNews:
         lines = []
         for stage in sweep.rounds:
             groups = len(stage.groups) + stage.waiting
-            ended = sum(it.state is GroupState.ENDED for it in stage.groups)
+            ended = sum(group.state is GroupState.ENDED for group in stage.groups)
             reached = (_STEPS * ended // groups if groups else 0, int(ended == groups))
             if self._reached.get(stage.number) != reached:
                 self._reached[stage.number] = reached
