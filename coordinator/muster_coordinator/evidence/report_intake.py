@@ -1,4 +1,4 @@
-"""Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
+"""Takes the reports of nodes: only new runs, within the quota of the node, and under ids that it may use."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -19,22 +19,22 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
 
 MOST_COST = float(MOST_RUNS)
-"""What the coordinator takes of one report, in runs, while other nodes wait. The agent sends the rest again."""
+"""Runs that the coordinator takes of one report while other nodes wait. The agent sends the rest again."""
 
 
 class StoredChecks:
-    """The checks of each node of which runs are stored. The last runs of each check stay while the node is known."""
+    """By node, the checks with stored runs. The last runs of each check are kept while the node is known."""
 
     def __init__(self) -> None:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
 
     def restore(self, runs: Iterable[Run]) -> None:
-        """Takes over what is stored."""
+        """Restores the checks of stored runs."""
         for run in runs:
             self._names[run.node].add(run.check)
 
     def admit(self, run: Run) -> bool:
-        """Whether a run may be stored. A run of yet another check of a node that has MOST_CHECKS of them may not."""
+        """Whether a run may be stored: its check is known, or its node has fewer than MOST_CHECKS checks."""
         names = self._names[run.node]
         if run.check not in names and len(names) >= MOST_CHECKS:
             return False
@@ -97,7 +97,7 @@ class ReportIntake:
         return [*commands, SendAck(node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
-        """The number of the last run that is taken, and the commands that store the runs and follow from them.
+        """The number of the last taken run, the commands that store the runs, and those that follow from them.
 
         The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
@@ -127,7 +127,7 @@ class ReportIntake:
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
-            if node.checks:  # otherwise its inventory has not arrived, and nobody knows what it runs
+            if node.checks:  # without checks, its inventory has not arrived yet
                 changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)

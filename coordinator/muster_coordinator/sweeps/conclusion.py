@@ -1,4 +1,4 @@
-"""What is concluded from a sweep: what each round has shown, the verdict, and notes for people."""
+"""What follows from a sweep: its verdict, what each round changed, and notes for people."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -12,15 +12,15 @@ from muster_coordinator.sweeps.rounds import RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_NAMES = 8
-"""More names than these in a line are only counted."""
+"""Names in one line. Further names are only counted."""
 
-UNTRIED = "the sweep was ended before any run of it had an outcome"
+UNTRIED = "the sweep ended before any of its runs had an outcome"
 
 Failed = TypeVar("Failed")
 
 
 def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
-    """FAIL when anything is at fault, UNKNOWN when something could not be told; None while the sweep goes on."""
+    """FAIL when a part failed, UNKNOWN when a node is inconclusive or the sweep was aborted; None while it runs."""
     if state not in (SweepState.FINISHED, SweepState.ABORTED):
         return None
     if report.anything_failed:
@@ -31,9 +31,9 @@ def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: S
 def notes(
     inconclusive: Iterable[str], evidence: SweepEvidence, report: DiagnosisReport, log: RoundLog, *, ended_early: bool
 ) -> tuple[str, ...]:
-    """Why each node is inconclusive and what would settle it, what else was seen, and whose clock is wrong.
+    """Notes for people: why each node is inconclusive and what would settle it, other observations, wrong clocks.
 
-    A sweep that was `ended_early` had more to try: what it has not tried lacks nothing else.
+    With `ended_early`, nodes without a run get the note UNTRIED: the sweep would have tried them.
     """
     seen_last = {node: run.detail for run in evidence.runs for node in run.members if run.detail}
     missing = dict(report.missing_evidence)
@@ -49,7 +49,7 @@ def notes(
 
 
 def changes_between(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
-    """A line for each kind of change; none when nothing has changed."""
+    """What a round changed about the diagnosis: one line for each kind of change."""
     return tuple(_lines(before, after))
 
 

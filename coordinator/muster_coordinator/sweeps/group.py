@@ -1,17 +1,21 @@
 """One group's life, from invitation to release.
 
-    FORMING   every member is invited (Join) and says with how many ranks it takes part and where it listens
-    ELECTED   ranks are given out in the order of the members, which is topology order; the first member has rank 0
-              and the others connect to it; every member takes its lease and spawns its ranks (Prepare)
-    READY     every member has said that it is ready and was told to go (Start)
-    RUNNING   some member has shown a sign of life since; each reports for itself
-    ENDED     nothing can happen any more; whoever has not reported was told to leave (Abort)
+    FORMING   every member is invited (Join) and answers with its number of ranks and its address
+    ELECTED   ranks are given in the order of the members, which is topology order; the first member has rank 0 and
+              the others connect to it; every member takes its lease and spawns its ranks (Prepare)
+    READY     every member has reported that it is ready and was told to start (Start)
+    RUNNING   a member has shown a sign of life since; each member reports for itself
+    ENDED     nothing changes any more; members that have not reported were told to leave (Abort)
 
-What a member says is first noted as a fact about that member. Only when the facts of all members together say
-something about the group do they make a step, and TRANSITIONS says where it leads. Whatever a state does not listen
-to (late, repeated, reordered, from a stranger) changes nothing.
+A message of a member is first noted as a fact about that member. When the facts of all members mean something for the
+group, they make a step, and TRANSITIONS says where it leads. A state ignores every other message: late, repeated,
+reordered, or from a stranger. Handling an event takes O(members).
 
-Nothing that one member says may cost the others more than this group. A member has at most as many ranks as it has
+Rank election. The members stand in topology order, so neighbours get neighbouring ranks and rings cross few switches.
+Each member gets consecutive ranks, as many as it accepted with. Example: a and b accept with 8 ranks each, c with 4. a
+gets the ranks 0 to 7, b 8 to 15, c 16 to 19, the world size is 20, and all connect to the address of a.
+
+No message of one member may cost the others more than this group. A member has at most as many ranks as it has
 announced devices, because every rank allocates memory for each rank of the group: two billion ranks would exhaust the
 memory of every node. When rank 0 reports a loopback address and not all members do, the group ends before anybody
 connects.
@@ -44,26 +48,26 @@ from muster_coordinator.sweeps.member import (
 )
 
 FORMING_S = 10.0
-"""An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there.
+"""How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.
 
-It includes the time to store the groups and to send the invitations, of which a sweep has many out at once.
+The time to store the groups and to send hundreds of invitations is included.
 """
 
 PREPARING_S = 60.0
 """Importing torch from a cold network disk takes the better part of a minute."""
 
 RUN_GRACE_S = 5.0
-"""An agent ends its ranks itself at the check's timeout; this is for killing them and for its report to arrive."""
+"""Time after the check's timeout, at which the agent kills its ranks, until its report must have arrived."""
 
 ABORT_GRACE_S = 2.0
 """How long others may still report after the first fault, and how long a member needs to kill what it spawned."""
 
 RELEASE_TTL_S = 300.0
-"""An order to leave stays right for as long as a member that was cut off could still hold the group."""
+"""How long an order to leave is valid. A member that was cut off may hold the group for that long."""
 
 
 class GroupStep(StrEnum):
-    """What the facts about the members mean for the group."""
+    """What the facts about all members mean for the group."""
 
     ALL_ACCEPTED = "every member has accepted"
     ALL_READY = "every member is ready"
@@ -105,7 +109,7 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True)
 class CalledOff:
-    """The sweep that the group belongs to is over."""
+    """The sweep of the group is over."""
 
     reason: str
 
@@ -116,11 +120,10 @@ GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTask:
-    """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
+    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
 
-    `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
-    group has shown it, one is expected to take `expected_s` from its invitation to its end. `scope` is the scope of the
-    check.
+    `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
+    is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
     """
 
     check: str
@@ -135,7 +138,7 @@ class GroupTask:
 
 @dataclass(slots=True)
 class Group:
-    """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges.
+    """One group. `members` are in rank order, `reasons` say why it was formed, and `by_rail` how its ranks exchange.
 
     `most_ranks` is the highest number of ranks of each member; a member that it lacks has one.
     """
@@ -166,7 +169,7 @@ class Group:
         return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
-        """What is to be done about `event`."""
+        """The commands that follow from `event`."""
         step = self._note(event, now) if self.state is not GroupState.ENDED else None
         return [] if step is None else self._take(step, now)
 
@@ -177,7 +180,7 @@ class Group:
 
     @property
     def objective(self) -> float | None:
-        """The least that any member measured of the metric that the task is about."""
+        """The lowest value of the task's metric that any member measured."""
         if (metric := self.task.objective) is None:
             return None
         return min((v for m in self.facts.values() if (v := m.least(metric)) is not None), default=None)
@@ -199,7 +202,7 @@ class Group:
         )
 
     def _note(self, event: GroupEvent, now: float) -> GroupStep | None:
-        """Notes the event as a fact; the step that all facts together make, if any."""
+        """Notes the event as a fact. Returns the step that all facts together make, if any."""
         match event:
             case Ticked():
                 return self._tick(now)
@@ -262,7 +265,7 @@ class Group:
         return blamed
 
     def nobody_reaches_first(self) -> bool:
-        """Whether all others say that they cannot reach rank 0."""
+        """Whether all other members report that they cannot reach rank 0."""
         others = [self.facts[node].fault for node in self.members[1:]]
         return bool(others) and all(fault is not None and fault.reason == UNREACHABLE for fault in others)
 
@@ -274,7 +277,7 @@ class Group:
         return own[0] and not all(own)
 
     def hurry(self, now: float) -> None:
-        """Leaves the others only a short grace to say something."""
+        """Shortens the deadline: the others have ABORT_GRACE_S left to report."""
         self.deadline = min(self.deadline, now + ABORT_GRACE_S)
 
     def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
@@ -346,4 +349,4 @@ LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
     **{(state, Declined): _on_declined for state in GroupState if state is not GroupState.ENDED},
     **{(state, MemberLost): _on_lost for state in GroupState if state is not GroupState.ENDED},
 }
-"""What each state listens to, apart from time and the sweep's end, which every state but ENDED heeds."""
+"""What each state handles, besides time and the end of the sweep, which every state but ENDED handles."""

@@ -1,4 +1,4 @@
-"""Picks healthy nodes to measure another node with: the nearest one, and others that are drawn by lot."""
+"""Picks healthy nodes to measure another node with: the nearest one, and others drawn at random."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -30,11 +30,11 @@ def draw_partners(
 
 
 def can_run(node: Node, check: str) -> bool:
-    """Whether the node is there and has the check."""
+    """Whether the node is online and has the check."""
     return node.online and check in node.checks
 
 
 def _distance(node: Node, other: Node) -> tuple[bool, bool, bool]:
-    """Sorts nodes of the same rack first, then of the same leaf, then of the same block."""
+    """Sort key: nodes of the same rack first, then of the same leaf, then of the same block."""
     here, there = node.topology, other.topology
     return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack

@@ -1,4 +1,4 @@
-"""A sweep that was asked for and found valid."""
+"""A sweep that was requested and is valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepLimits:
-    """What a sweep may take: nodes in groups at once, rounds, and node-seconds in all. None leaves it open."""
+    """The limits of a sweep: nodes in groups at once, rounds, and node-seconds in total. None is no limit."""
 
     nodes: int | None = None
     rounds: int | None = None
@@ -23,10 +23,10 @@ class SweepLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan:
-    """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
+    """What a sweep does on which nodes: `nodes` in topology order, with their known `sites`.
 
-    Nodes that were meant but cannot take part are `absent`, each with the reason. `most_ranks` is the highest number of
-    ranks of each node; a node that it lacks has one. `abilities` say what the check can tell on these nodes, `asked` is
+    `absent` are selected nodes that cannot take part, each with the reason. `most_ranks` is the highest number of ranks
+    of each node; a node that it lacks has one. `abilities` say what the check can measure on these nodes. `asked` is
     the request, and `origin` says who made it.
     """
 

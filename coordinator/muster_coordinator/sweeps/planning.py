@@ -1,4 +1,4 @@
-"""From what somebody asks for to the plan of a sweep. Refused says what is wrong and what would be valid."""
+"""From a request to the plan of a sweep. Refused says what is wrong and what would be valid."""
 
 import re
 import statistics
@@ -24,17 +24,17 @@ from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
 
 START_UP_S = 20.0
-"""From an invitation to the first exchange: leases, and importing torch, which takes most of it."""
+"""From an invitation to the first exchange: taking leases, and importing torch, which takes most of the time."""
 
 USUAL_RUN_S = 15.0
-"""What a run takes whose check does not say it."""
+"""Duration of a run whose check announces none."""
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> SweepPlan:
-    """The sweep that is asked for; `declared` says where the topology file places nodes."""
+    """The plan for a request. `declared` says where the topology file places nodes."""
     request = event.request
     check_limits(request)
     if not nodes:
@@ -62,7 +62,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
 
 
 def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> SweepPlan:
-    """The plan of a sweep that an earlier coordinator began, with the nodes as they are now."""
+    """The plan of a sweep that an earlier coordinator began, with the nodes in their present state."""
     request = record.asked or SweepRequest(check=record.check, params=record.params)
     members = [known(name, nodes) for name in record.nodes]
     having = [node for node in members if record.check in node.checks]
@@ -115,14 +115,14 @@ def _plan(
 
 
 def expected_s(check: CheckInfo) -> float:
-    """How long a group is expected to take, before any has shown it."""
+    """Expected duration of a group in seconds, before any group has finished."""
     return START_UP_S + (USUAL_RUN_S if check.cost_s is None else check.cost_s)
 
 
 def _abilities(members: Iterable[Node], *, by_rail: bool) -> CheckAbilities:
-    """A node alone has something to exchange with, and a rail to be told from others, if it has several devices.
+    """What the check can measure on these nodes. A run alone, and rails, need several devices in a node.
 
-    What most nodes have counts: one that is short of devices shall not take this from the others.
+    The most frequent number of devices counts. Prevents: one node of 32 has one device, and no node is tried alone.
     """
     usual = statistics.mode(len(node.inventory.devices) for node in members)
     return CheckAbilities(alone=usual > 1, by_rail=by_rail and usual > 1)
@@ -135,7 +135,7 @@ def _strategy(request: SweepRequest, check: CheckInfo) -> Strategy:
 
 
 def least_nodes(strategy: Strategy) -> int:
-    """How many nodes a sweep needs to form a group at all."""
+    """The lowest number of nodes that can form a group."""
     return 1 if strategy is Strategy.SINGLE else 2
 
 
@@ -163,7 +163,7 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 
 
 def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> SweepLimits:
-    """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
+    """The limits as numbers; Refused when no group fits into them. A group takes `run_s` seconds."""
     least = least_nodes(strategy)
     smallest = count if strategy is Strategy.WHOLE else least
     parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count, least)
@@ -180,7 +180,7 @@ def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float)
 
 
 def _parallel(text: str, count: int, least: int) -> int:
-    """`25%` or `40` as a number of nodes; a share of a small fleet is at least one group."""
+    """`25%` or `40` as a number of nodes; a share is at least one group."""
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*(%?)\s*", text)
     number = float(match[1]) if match else 0.0
     is_share = match is not None and match[2] == "%"
@@ -209,7 +209,7 @@ def _site(node: Node) -> Site:
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
-    """The nodes that are meant, with what keeps each from taking part; Refused when that is one that was named."""
+    """The selected nodes, each with what keeps it from taking part; Refused when a node that was named cannot."""
     if request.nodes is not None and request.select is not None:
         raise Refused("nodes and select contradict each other: give one of them")
     if request.nodes is not None:

@@ -11,7 +11,7 @@ from muster_coordinator.sweeps.member import verdict_of
 
 
 class Round:
-    """A round. Every node that it has `used` is, or was, in one of its groups."""
+    """The running round. `used` are the nodes that are, or were, in one of its groups."""
 
     def __init__(self, formations: Iterable[Formation] = ()) -> None:
         self.waiting = list(formations)
@@ -22,7 +22,7 @@ class Round:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it waits or lives."""
+        """Whether all its groups have ended."""
         return not self.waiting and not self.live
 
     @property
@@ -32,23 +32,23 @@ class Round:
 
     @property
     def nodes_invited(self) -> int:
-        """How many nodes are in groups of which not all members have answered the invitation."""
+        """How many nodes are in groups that still wait for answers to their invitations."""
         return sum(len(group.members) for group in self.live.values() if group.state is GroupState.FORMING)
 
     def begin(self, group: Group, formation: Formation) -> None:
-        """Notes that a group that has waited is being formed."""
+        """Notes that a waiting group is being formed."""
         self.waiting.remove(formation)
         self.has_begun = True
         self.live[group.id] = group
         self._formations[group.id] = formation
 
     def end(self, group: Group) -> Formation:
-        """Notes that a group has ended; answers how it was to be formed."""
+        """Notes that a group has ended. Returns the formation that it began from."""
         del self.live[group.id]
         return self._formations.pop(group.id)
 
     def wait(self, formation: Formation) -> None:
-        """Lets a group that could not be formed wait to be formed in another way."""
+        """Adds a group that waits to be formed again in another way."""
         self.waiting.append(formation)
         self.used.update(formation.members)
 
@@ -62,7 +62,7 @@ class _Page:
 
 
 class RoundLog:
-    """Every group of a sweep, live or ended. Remembers what has changed since it was asked last."""
+    """The records of all groups of a sweep, and which of them changed since `changed` was called last."""
 
     def __init__(self) -> None:
         self._pages: list[_Page] = []
@@ -74,7 +74,7 @@ class RoundLog:
 
     @property
     def has_changed(self) -> bool:
-        """Whether any group has changed since `changed` was asked last."""
+        """Whether any group has changed since `changed` was called last."""
         return bool(self._changed)
 
     def open_round(self) -> None:
@@ -82,11 +82,11 @@ class RoundLog:
         self._pages.append(_Page())
 
     def close_round(self, learned: tuple[str, ...]) -> None:
-        """Notes what a round taught."""
+        """Notes what the round changed about the diagnosis."""
         self._pages[-1].learned = learned
 
     def mark_slow(self, why_slow: Mapping[str, str]) -> None:
-        """Notes which groups count as slow from now on, and no others."""
+        """Notes which groups count as slow from now on, by id with the reason. No other group does."""
         changed = dict.fromkeys((*why_slow, *self._why_slow))
         self._changed.update((group, None) for group in changed if self._why_slow.get(group) != why_slow.get(group))
         self._why_slow = why_slow
@@ -101,35 +101,35 @@ class RoundLog:
         self._changed[group.id] = None
 
     def end(self, record: GroupRecord) -> None:
-        """Notes the last word about a group."""
+        """Notes the final record of a group."""
         self._live.pop(record.id, None)
         self._ended[record.id] = record
         self._changed[record.id] = None
 
     def resume(self, stage: RoundRecord) -> None:
-        """Takes over a round of which all groups have ended."""
+        """Restores a stored round whose groups have all ended."""
         self._pages.append(_Page(learned=stage.learned))
         for record in stage.groups:
             self._enter(record.id)
             self.end(_by_itself(record))
 
     def changed(self) -> Iterator[tuple[int, GroupRecord]]:
-        """What has changed since this was asked last: the number of the round, and the group as it stands."""
+        """The groups that changed since the last call: the number of the round, and the record."""
         ids, self._changed = self._changed, {}
         return ((self._round_of[group], self._shown(group)) for group in ids)
 
     def wrong_clocks(self) -> dict[str, float]:
-        """By node, how many seconds its clock was ahead of the coordinator's when it took part last."""
+        """By node with a wrong clock, the seconds it was ahead of the coordinator's when it took part last."""
         places = (place for record in self._ended.values() for place in record.places)
         return {place.node: place.clock_ahead_s for place in places if place.clock_ahead_s is not None}
 
     def outline(self, *, waiting: int) -> tuple[RoundRecord, ...]:
-        """Every round without its groups; in the last one, so many wait."""
+        """Every round without its groups. In the last round, `waiting` groups wait."""
         rounds = [RoundRecord(number=number, learned=page.learned) for number, page in enumerate(self._pages, 1)]
         return (*rounds[:-1], *(last.model_copy(update={"waiting": waiting}) for last in rounds[-1:]))
 
     def complete(self, outline: SweepRecord) -> SweepRecord:
-        """The sweep with every group as it stands."""
+        """The record with the groups of every round."""
         rounds = (
             stage.model_copy(update={"groups": tuple(map(self._shown, page.groups))})
             for stage, page in zip(outline.rounds, self._pages, strict=True)
@@ -142,7 +142,7 @@ class RoundLog:
         self._changed[id] = None
 
     def _shown(self, id: str) -> GroupRecord:
-        """A group as people see it: one that is slow beside the others has failed."""
+        """A group as the API shows it: a group that counts as slow has failed."""
         record = self._ended[id] if id in self._ended else self._live[id].record()
         if (why := self._why_slow.get(id)) is None:
             return record
@@ -150,6 +150,6 @@ class RoundLog:
 
 
 def _by_itself(record: GroupRecord) -> GroupRecord:
-    """A group as it has ended, whatever it was compared with."""
+    """A group as its members reported it, before it was compared with others."""
     verdict = verdict_of((place.verdict for place in record.places), record.ending)
     return record.model_copy(update={"verdict": verdict, "slow": None})

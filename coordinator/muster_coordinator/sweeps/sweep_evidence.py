@@ -1,4 +1,4 @@
-"""What the groups of a sweep have shown so far, what follows from it, and what its strategy runs next."""
+"""What the groups of a sweep have shown so far, the diagnosis that follows, and the groups that run next."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import Evidence
@@ -46,7 +46,7 @@ class SweepEvidence:
             self.mark_absent(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
 
     def mark_absent(self, node: str, why: str) -> None:
-        """Notes a node that takes no further part; the first reason counts."""
+        """Notes that a node takes no further part. The first reason counts."""
         self.absent.setdefault(node, why)
 
     def resume(self, record: SweepRecord) -> None:
@@ -56,7 +56,7 @@ class SweepEvidence:
         self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
 
     def next_groups(self, rounds: int) -> list[Formation]:
-        """The groups that would tell most after so many rounds; none if nothing more can be learned."""
+        """The groups that the strategy runs after so many rounds; none if nothing more can be learned."""
         if rounds >= self.planner.max_rounds:
             return []
         return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))
@@ -67,7 +67,7 @@ class SweepEvidence:
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
     def measured_pairs(self) -> list[MeasuredPair]:
-        """What pairs of nodes have reached together."""
+        """The bandwidth that pairs of nodes have reached."""
         good = (run for run in self.runs if run.outcome is RunOutcome.GOOD and len(run.members) == 2)
         return [
             MeasuredPair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None

@@ -147,14 +147,14 @@ def test_nobody_looks_ahead_for_ever(monkeypatch):
     monkeypatch.setattr(forecasting, "MOST_FORESEEN", 20)
     found = forecast(planned(Strategy.ROUND_ROBIN, 16))
     assert found.least.rounds == 3
-    assert found.warnings[-1] == "nobody has looked beyond round 3: more may follow even if everything passes"
+    assert found.warnings[-1] == "planned ahead up to round 3 only: more rounds may follow even if everything passes"
 
 
 def test_the_same_plan_has_the_same_forecast():
-    """It draws the lots that the sweep with this id would draw; where lots are drawn, it says that others may fall."""
+    """It draws as the sweep with this id would; for strategies that draw at random, it warns of other groups."""
     assert forecast(planned(Strategy.ADAPTIVE, 40)) == forecast(planned(Strategy.ADAPTIVE, 40))
-    assert any("by lot" in warning for warning in forecast(planned(Strategy.PAIRS, 16)).warnings)
-    assert not any("by lot" in warning for warning in forecast(planned(Strategy.WHOLE, 16)).warnings)
+    assert any("at random" in warning for warning in forecast(planned(Strategy.PAIRS, 16)).warnings)
+    assert not any("at random" in warning for warning in forecast(planned(Strategy.WHOLE, 16)).warnings)
 
 
 def test_what_people_read():
@@ -173,7 +173,7 @@ def test_what_people_read():
         "in all at least 1 round, 30 node-seconds and 20 s, if everything passes",
         "at most 2 rounds, 60 node-seconds and 40 s",
         "a group is expected to take 10 s with its start; a run that takes longer than 120 s is ended",
-        "note: a node that is at work now, or then, declines and is left out: nobody knows before it is asked",
+        "note: a busy node declines and is left out; the coordinator learns this only when the sweep asks it",
     ]
 
 

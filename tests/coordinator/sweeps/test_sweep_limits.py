@@ -27,7 +27,7 @@ def test_a_sweep_ends_with_the_rounds_that_it_may_take() -> None:
     """With what it has found by then; the reason says so."""
     record = Play(plan(Strategy.PAIRS, 6, limits=SweepLimits(rounds=1)), n3=0.1).to_end()
     assert (len(record.rounds), record.state, record.failed_nodes) == (1, SweepState.FINISHED, ())
-    assert record.reason == "more rounds than 1 were not asked for"
+    assert record.reason == "max_rounds 1 is reached"
     assert "n3" in record.inconclusive
 
 
