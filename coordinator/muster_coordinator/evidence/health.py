@@ -110,7 +110,7 @@ MOST_CHECKS = 2 * MOST_NAMES
 """Checks that the coordinator remembers for one node: all that it can announce, and as many from before."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of its own checks that stand against one node, and as many of comparisons. A check that finds more loses its oldest."""
+"""Findings of its own checks that stand against one node, and as many of comparisons. Of more, the oldest go first."""
 
 MOST_STANDING_BYTES = 256 << 10
 """Size of these findings as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,

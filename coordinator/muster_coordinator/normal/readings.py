@@ -1,4 +1,4 @@
-"""The numbers of a run, device by device."""
+"""The numbers that a run measured, device by device, and what one device measured over its runs (`Track`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Device = int | None
 
 
 class MetricReading(NamedTuple):
-    """One number of one device; `uuid` is empty where nobody knows it."""
+    """One number of one device. `uuid` is empty if unknown."""
 
     device: Device
     uuid: str
@@ -22,14 +22,14 @@ class MetricReading(NamedTuple):
 
 
 def by_device(value: Metric, facts: Json) -> list[tuple[Device, float | None]]:
-    """What was measured of each device, or of the node where `value` is a single number."""
+    """The value of each device, or of the node if `value` is a single number."""
     if not isinstance(value, list):
         return [(None, value)]
     return list(zip(device_indices(facts, len(value)), value, strict=True))
 
 
 def device_indices(facts: Mapping[str, JsonValue], count: int) -> Sequence[Device]:
-    """The devices that a list of `count` values is about: those that the facts name, or else the first ones."""
+    """The devices of a list of `count` values: those that the facts name, otherwise the first ones."""
     named = facts.get("devices")
     if isinstance(named, list) and len(named) == count:
         return [index if isinstance(index, int) else None for index in named]
@@ -38,7 +38,7 @@ def device_indices(facts: Mapping[str, JsonValue], count: int) -> Sequence[Devic
 
 @dataclass(slots=True)
 class Track:
-    """A device's last values, as many as are needed, and its own level when there were enough."""
+    """The last values of a device, as many as are needed, and its own level once there were enough."""
 
     uuid: str
     own: Level | None = None
@@ -46,19 +46,19 @@ class Track:
 
     @property
     def typical(self) -> float | None:
-        """What the device is compared by."""
+        """The value that the device is compared by: the median of its last three; None before."""
         last = self.values[-RECENT_RUNS:]
         return sorted(last)[RECENT_RUNS // 2] if len(last) == RECENT_RUNS else None
 
     @property
     def noise(self) -> float | None:
-        """How much its values differ, as a share of its level; None until that is known."""
+        """The spread of its values as a share of its own level; None until the level is known."""
         if self.own is None:
             return None
         return self.own.spread / abs(self.own.centre) if self.own.centre else 0.0
 
     def add(self, value: float) -> bool:
-        """Notes a value; whether the own level is known since now."""
+        """Adds a value. Returns whether the own level became known."""
         self.values = (*self.values, value)
         learned = self.own is None and len(self.values) == EARLIER_RUNS
         if learned:
