@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_NAMES = 1 << 17
-"""A fleet has fewer nodes; what is longer is a slip such as `node-[1-99999999]`, and would cost all memory."""
+"""More names than any fleet has. A longer list is a slip such as `node-[1-99999999]`, and would take all memory."""
 
 _TO_COMMA = re.compile(r"((?:[^,\[\]]|\[[^\[\]]*\])*)(,?)")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -31,7 +31,7 @@ class _Numbers:
 
 
 def expand(text: str) -> list[str]:
-    """The names of the list, in its order. ValueError says what is wrong with it, and what would be right."""
+    """The names of the list, in order. ValueError says what is wrong and what would be right."""
     names: list[str] = []
     for item in _items(text):
         names += _names(item, MOST_NAMES - len(names))
@@ -39,7 +39,7 @@ def expand(text: str) -> list[str]:
 
 
 def _items(text: str) -> Iterator[str]:
-    """What stands between the commas that are not in brackets."""
+    """The parts between commas that are not in brackets."""
     for found in _TO_COMMA.finditer(text):
         item, comma = found.groups()
         yield item.strip()
@@ -51,7 +51,7 @@ def _items(text: str) -> Iterator[str]:
 
 
 def _names(item: str, room: int) -> Iterator[str]:
-    """The names that one item stands for, at most `room`."""
+    """The names that one item stands for; ValueError for more than `room`."""
     if not item:
         raise ValueError("has an empty name: give names between commas, for example node-1,node-2")
     parts = _BRACKETS.split(item)  # outside and inside of brackets in turn
