@@ -29,8 +29,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from muster.check import Scope
-from muster.model import Json, Verdict
+from muster.model import Verdict
 from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Order, Orders
@@ -46,6 +45,7 @@ from muster_coordinator.sweeps.member import (
     is_own_host,
     verdict_of,
 )
+from muster_coordinator.sweeps.plan import GroupTask
 
 FORMING_S = 10.0
 """How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.
@@ -116,24 +116,6 @@ class CalledOff:
 
 GroupReply = Accepted | Declined | Ready | Progress | Finished
 GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTask:
-    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
-
-    `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
-    is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
-    """
-
-    check: str
-    params: Json
-    timeout_s: float
-    objective: str | None
-    cause: str
-    rail_metric: str | None = None
-    expected_s: float = 35.0
-    scope: Scope = Scope.GROUP
 
 
 @dataclass(slots=True)

@@ -22,9 +22,9 @@ from muster_coordinator.sweeps.group import (
     Group,
     GroupEvent,
     GroupStep,
-    GroupTask,
     MemberLost,
 )
+from muster_coordinator.sweeps.plan import GroupTask
 
 TASK = GroupTask(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
 
