@@ -1,4 +1,4 @@
-"""What the groups of a sweep are compared by, and what is typical of those that went well."""
+"""The metric that the groups of a sweep are compared by, and the typical amounts of healthy groups."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from muster_coordinator.sweeps.group_run import group_run_of
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The metric, and what groups of several nodes and single nodes typically reach; None where nobody can tell."""
+    """The metric, and the typical amounts of groups of several nodes and of single nodes; None if unknown."""
 
     metric: str | None
     together: float | None
@@ -22,7 +22,7 @@ class Amounts:
         return amount(value, self.metric)
 
     def typical(self, group: GroupRecord) -> float | None:
-        """What groups like this one typically reach."""
+        """The typical amount of groups like this one."""
         return self.alone if len(group.members) == 1 else self.together
 
 
@@ -39,5 +39,5 @@ def amounts_of(record: SweepRecord) -> Amounts:
 
 
 def numbers(metric: Metric) -> list[float]:
-    """The numbers of a metric, one or one for each device, as far as they are known."""
+    """The known numbers of a metric: one, or one for each device."""
     return [number for number in (metric if isinstance(metric, list) else [metric]) if number is not None]

@@ -1,4 +1,4 @@
-"""Explains what a sweep judged about one node."""
+"""Explains what a sweep concluded about one node, and which other explanations its runs exclude."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,9 +13,9 @@ from muster_coordinator.views.sweeps.naming import MOST_NAMES, fabric, failed_pa
 
 
 def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:
-    """What the complete `record` says about `node`, and why; Refused when the node is not in the sweep.
+    """Explains what the complete `record` says about `node`; Refused when the node is not in the sweep.
 
-    `places` say where the nodes stand, as far as that is known.
+    `places` are the known positions of nodes.
     """
     if node not in record.nodes:
         raise Refused(unknown(f"node of sweep {record.id}:", node, record.nodes))
@@ -50,7 +50,7 @@ def _standing(case: CaseFile) -> SweepStanding:
 def _conclusion(case: CaseFile, standing: SweepStanding) -> str:
     match standing:
         case SweepStanding.CONVICTED:
-            assert case.conviction is not None, "it is what makes a node convicted"
+            assert case.conviction is not None, "a convicted node has a conviction"
             code, confidence = case.conviction.code, case.conviction.confidence
             part = failed_part(case.conviction)
             return f"{case.node}{part}{',' if part else ''} is at fault ({code}, confidence {confidence:.2f})"
@@ -67,13 +67,13 @@ def _conclusion(case: CaseFile, standing: SweepStanding) -> str:
 
 
 def _proof(case: CaseFile) -> str:
-    """The run that clears the node; one with others if there is any."""
+    """The run that clears the node, preferably one with others."""
     passed = sorted((run for run in case.runs if run.passed), key=lambda run: len(run.group.members) == 1)
     return f": it passed {case.how(passed[0], case.node)}" if passed else ""
 
 
 def _around(case: CaseFile) -> Iterator[str]:
-    """What is at fault of what the node depends on."""
+    """The faulty parts that the node depends on."""
     for link in case.links:
         yield f"its link to {_far_end(link.between, case.node)} is at fault"
     for part in case.failed_fabric:
@@ -86,7 +86,7 @@ def _far_end(between: tuple[str, str], node: str) -> str:
 
 
 def _against(case: CaseFile) -> tuple[str, ...]:
-    """What speaks against the node, its links, its leaf and the paths from there."""
+    """The reasons against the node, its links, its leaf and the paths from there."""
     own = () if case.conviction is None else (case.conviction,)
     return tuple(reason for failed in (*own, *case.links, *case.failed_fabric) for reason in failed.reasons)
 
@@ -101,14 +101,14 @@ def _explained(case: CaseFile, stage: RoundRecord) -> ExplainedRound:
 
 
 def excluded(case: CaseFile) -> tuple[str, ...]:
-    """A sentence for each other explanation that some run excludes."""
+    """One sentence for each other explanation that a run excludes."""
     if case.conviction is None:
         return tuple(_explained_by_others(case))
     return (*_node_itself(case), *_fabric(case), *_partners(case))
 
 
 def _explained_by_others(case: CaseFile) -> Iterator[str]:
-    """Bad runs of a node that is not convicted, as far as something else explains them."""
+    """Bad runs of a node that is not convicted and that something else explains."""
     for run in case.runs:
         culprits = [*case.culprits(run)] if run.charged else []
         if culprits and case.node not in culprits:
@@ -116,14 +116,14 @@ def _explained_by_others(case: CaseFile) -> Iterator[str]:
 
 
 def _node_itself(case: CaseFile) -> Iterator[str]:
-    """Whoever passes alone is bad only by what connects it."""
+    """A node that passes alone is bad only because of its connections."""
     alone = next((run for run in case.runs if run.passed and len(run.group.members) == 1), None)
     if alone is not None and case.conviction and case.conviction.part != Part.NODE:
         yield f"{case.node} itself is not to blame: it passed {case.how(alone, case.node)}"
 
 
 def _fabric(case: CaseFile) -> Iterator[str]:
-    """A run alone crosses nothing, and several partners are not behind one link."""
+    """A run alone uses no link, and several partners do not share one link."""
     alone = next((run for run in case.bad_runs if len(run.group.members) == 1), None)
     if alone is not None:
         yield f"no partner, link or switch is to blame: it was bad {case.how(alone, case.node)}"

@@ -1,4 +1,4 @@
-"""The forms in which a whole sweep can be taken elsewhere."""
+"""The formats in which a whole sweep can be exported."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Places = Mapping[str, Topology]
 
 
 class ExportFormat(StrEnum):
-    """The forms by the names that people choose them by."""
+    """The names of the formats."""
 
     JSON = "json"
     CSV = "csv"
@@ -24,7 +24,7 @@ class ExportFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportForm:
-    """What a form is on the wire and as a file, and how it is made of a complete record and the places of its nodes."""
+    """A format: content type, suffix of files, and the function that makes it from a complete record and positions."""
 
     content_type: str
     suffix: str

@@ -7,13 +7,13 @@ from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import Blame, FailedFabric, FailedNode
 
 MOST_NAMES = 8
-"""More names than these in a line are only counted: a group may have hundreds of members."""
+"""Names in one line. Further names are only counted: a group may have hundreds of members."""
 
 _DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
 
 
 def names(nodes: Iterable[str], separator: str = ", ") -> str:
-    """The names in their order, the last ones only counted where there are many."""
+    """The names in order. Of many, the last ones are only counted."""
     every = tuple(nodes)
     if len(every) <= MOST_NAMES + 1:  # counting a single one would not be shorter
         return separator.join(every)
@@ -21,7 +21,7 @@ def names(nodes: Iterable[str], separator: str = ", ") -> str:
 
 
 def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
-    """By what is said, all of whom it is said, in their order."""
+    """By sentence, the names with this sentence, in order."""
     found: dict[str, list[str]] = {}
     for name, what in said.items():
         found.setdefault(what, []).append(name)
@@ -29,12 +29,12 @@ def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def count(number: int, what: str) -> str:
-    """So many of what a word names."""
+    """A number with its noun, such as `1 node` or `3 nodes`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def failed_part(failed: FailedNode) -> str:
-    """What of a node is at fault, behind a comma; empty for the node as a whole."""
+    """The faulty part of a node, after a comma; empty for the whole node."""
     direction = _DIRECTIONS.get(failed.direction or "", "")
     match failed.part:
         case Part.NODE_LINK:
@@ -45,17 +45,17 @@ def failed_part(failed: FailedNode) -> str:
 
 
 def fabric(failed: FailedFabric) -> str:
-    """The part of the fabric that is at fault."""
+    """The name of the faulty part of the fabric."""
     return f"leaf {failed.leaves[0]}" if len(failed.leaves) == 1 else f"path {' - '.join(failed.leaves)}"
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """The lines, two spaces further to the right."""
+    """The lines, indented by two spaces."""
     return [f"  {line}" for line in lines]
 
 
 def blame_lines(blamed: Iterable[Blame]) -> Iterator[str]:
-    """Who kept a group from forming or finishing, and how; those of whom the same is said in one line."""
+    """The members that kept a group from forming or finishing, and how; one line for equal sentences."""
     said = by_value({blame.node: _blame(blame) for blame in blamed})
     return (f"{names(nodes)}: {what}" for what, nodes in said.items())
 

@@ -1,4 +1,4 @@
-"""What came of a sweep, for people."""
+"""The result of a sweep as text, and its rounds with a line for each group."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from muster_coordinator.views.sweeps.naming import blame_lines, by_value, count,
 
 
 def sweep_report(sweep: SweepRecord) -> str:
-    """Who failed and why, which links and parts of the fabric, who is left open and why, who is cleared, the cost."""
+    """The result: failed nodes, links and fabric with reasons, inconclusive nodes, cleared nodes, and the cost."""
     return "\n".join((_headline(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep)))
 
 
@@ -35,7 +35,7 @@ def _failed(sweep: SweepRecord) -> Iterator[str]:
 
 
 def _open(sweep: SweepRecord) -> Iterator[str]:
-    """The suspects, and the nodes that are left open by what would settle them; then what else was seen."""
+    """The suspects, the inconclusive nodes by what would settle them, and other notes."""
     if sweep.suspects:
         yield f"suspects: {', '.join(sweep.suspects)}"
     why = dict.fromkeys(sweep.inconclusive, "")
@@ -62,7 +62,7 @@ def _cleared(sweep: SweepRecord) -> Iterator[str]:
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:
-    """Every group of every round, and what each round has changed about the judgement."""
+    """Every group of every round, and what each round changed about the diagnosis."""
     lines = []
     for stage in sweep.rounds:
         lines += ["", f"round {stage.number}", *indented(map(group_line, stage.groups)), *indented(stage.learned)]
@@ -70,7 +70,7 @@ def sweep_rounds(sweep: SweepRecord) -> str:
 
 
 def group_line(group: GroupRecord) -> str:
-    """One line: the members in rank order, what came of them, the number they are compared by."""
+    """One line: the members in rank order, the outcome, and the number that the group is compared by."""
     outcome = group.verdict or group.state
     ending = "" if group.ending in (None, Ending.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
     objective = "" if group.objective is None else f" {group.objective:.4g}"

@@ -219,9 +219,9 @@ def test_while_the_sweep_runs(group, sweep):
 
 
 def test_a_cleared_node_that_has_left(bad_link):
-    """Why it was not to be had from then on stands in the notes, once."""
+    """Why it could not take part from then on stands in the notes, once."""
     left = bad_link.model_copy(update={"absent": {"n4": "busy: another run", "n6": "lost: its agent has vanished"}})
-    assert explain(left, "n4", {}).notes[-1] == "n4 was not to be had: busy: another run"
+    assert explain(left, "n4", {}).notes[-1] == "n4 could not take part: busy: another run"
     assert explain(left, "n6", {}).notes == ("n6: lost: its agent has vanished",)
 
 
@@ -274,5 +274,5 @@ def test_the_text_begins_with_the_conclusion(bad_link):
     assert lines[0] == it.conclusion
     titles = [line for line in lines[1:] if line and not line.startswith(" ")]
     assert titles == ["what speaks against it", "what is excluded", "round 1", "round 2", "round 3", "round 4"]
-    assert "  judged after it, suspected: n1, n2" in lines
+    assert "  concluded after it, suspected: n1, n2" in lines
     assert Explanation.model_validate_json(it.model_dump_json()) == it
