@@ -47,7 +47,7 @@ POLL_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class DemoOutcome:
-    """What `--json` writes: the faults put in, the codes by which nodes were named, and whether these match."""
+    """The JSON of `muster demo`: the injected faults, the codes of the named nodes, and whether both match."""
 
     ok: bool
     injected: dict[str, str]
@@ -175,7 +175,7 @@ class Demo:
         self._line(f"muster {said}, in {outcome.duration_s:.0f} s")
 
     async def _start(self, name: str, settings: dict[str, Any]) -> None:
-        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        log = self._stack.enter_context((self._directory / f"{name}.log").open("ab"))
         command = "coordinator" if name == "coordinator" else "agent"
         self._parts.append(await processes.start(name, [command, *self._options], processes.environment(settings), log))
 

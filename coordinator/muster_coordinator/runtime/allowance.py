@@ -1,4 +1,4 @@
-"""How much a node may send. The coordinator drops what is more before it decodes it; an honest agent sends it again.
+"""How much a node may send. The coordinator drops more before it decodes it; an honest agent sends it again.
 
 A node has an allowance for each kind of message, in messages and in bytes. Both refill at a constant rate up to a burst
 (a token bucket). An ordinary agent sends a heartbeat every ten seconds, about 40 reports of 1 KiB for each check in an
@@ -16,7 +16,7 @@ from muster.wire.topics import NodeTopic
 
 
 class AllowedRate(NamedTuple):
-    """How much may come at once, and how much a second in the long run."""
+    """The amount that may come at once (`burst`), and the amount per second in the long run."""
 
     burst: float
     per_s: float

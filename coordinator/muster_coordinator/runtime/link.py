@@ -221,7 +221,11 @@ class CoordinatorLink:
         wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
         answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
         codes = [code for answer in answers for code in answer]
-        refused = [pattern for pattern, code in zip(chain(*packets), codes, strict=True) if _is_refusal(code)]
+        refused = [
+            pattern
+            for pattern, code in zip(chain(*packets), codes, strict=True)
+            if isinstance(code, ReasonCode) and code.is_failure
+        ]
         for pattern in refused:
             log.error("subscription_refused", topic=pattern, broker=self._broker_url)
         return not refused
@@ -314,10 +318,6 @@ async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessag
 def _in_chunks(patterns: list[str]) -> list[list[str]]:
     """The patterns in lists of SUBSCRIBED_AT_ONCE."""
     return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
-
-
-def _is_refusal(code: object) -> bool:
-    return isinstance(code, ReasonCode) and code.is_failure
 
 
 async def _publish(client: aiomqtt.Client, message: OutgoingMessage) -> None:

@@ -1,4 +1,4 @@
-"""The coordinator's figures for Prometheus, read from the live parts whenever somebody asks."""
+"""The coordinator's metrics for Prometheus, read from the running parts at each scrape."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from muster_coordinator.store.rows import Unread
 
 
 class CoordinatorMetrics(Collector):
-    """Collects from the parts of one coordinator."""
+    """Collects the metrics of the parts of one coordinator."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class CoordinatorMetrics(Collector):
         self._registry.register(self)
 
     def exposition(self) -> bytes:
-        """Everything in the text format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -116,7 +116,7 @@ class CoordinatorMetrics(Collector):
         yield self._failing()
 
     def _failing(self) -> Metric:
-        """An actor that works may still fail for some nodes."""
+        """Failing nodes by actor: an actor that works may still fail for some nodes."""
         fleet = self._pipeline.fleet
         actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
         failed = Counter(

@@ -59,7 +59,8 @@ def _names(item: str, room: int) -> Iterator[str]:
     if math.prod(sum(numbers.count for numbers in choice) for choice in ranges) > room:
         raise ValueError(f"{item!r} makes it more than {MOST_NAMES} names")
     choices = [itertools.chain.from_iterable(choice) for choice in ranges]
-    return (_joined(parts[::2], chosen) for chosen in itertools.product(*choices))
+    first, *outside = parts[::2]
+    return (first + "".join(map(str.__add__, chosen, outside)) for chosen in itertools.product(*choices))
 
 
 def _numbers(text: str, item: str) -> _Numbers:
@@ -70,7 +71,3 @@ def _numbers(text: str, item: str) -> _Numbers:
     if int(high) < int(low):
         raise ValueError(f"{text!r} in {item!r} runs backwards: write {high}-{low}")
     return _Numbers(int(low), int(high), len(low))
-
-
-def _joined(outside: list[str], chosen: tuple[str, ...]) -> str:
-    return outside[0] + "".join(map(str.__add__, chosen, outside[1:]))

@@ -29,7 +29,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _File(Section):
-    """A file as it is written; its rows are read one by one, so that each error names its row."""
+    """A policy file. Its rows are validated one by one, so each error names its row."""
 
     replace: bool = False
     without: tuple[str, ...] = ()
@@ -50,9 +50,9 @@ def shipped_rows() -> tuple[Row, ...]:
 
 
 def read_policy(path: Path | None, known: frozenset[Known] | None = None) -> Policy:
-    """The policy in effect with the operator's file at `path`; SettingsError tells of all that is wrong in it.
+    """The policy in effect with the operator's file at `path`; SettingsError lists all problems of the file.
 
-    `known` are the findings that there can be; None where not all checks are known, and then any may be named.
+    `known` are all possible findings. If they are unknown (None), rows may name any finding.
     """
     if path is None:
         return Policy(shipped_rows())
@@ -112,15 +112,15 @@ def _wrong_choice(file: _File, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def known_checks(plugins: Plugins) -> Mapping[str, AnyCheck] | None:
-    """All checks that are installed here, by name; None where a plugin has not loaded, whose checks may be meant."""
+    """All installed checks by name; None if a plugin has failed to load, because its checks are unknown."""
     checks = collect_checks(plugins)
     return None if plugins.failed else checks
 
 
 def policy_of(settings: Settings, checks: Mapping[str, AnyCheck] | None) -> Policy:
-    """The policy in effect; SettingsError tells of all that is wrong with it.
+    """The policy in effect; SettingsError lists all problems.
 
-    `checks` are all that there are, by name. Where they are not known (None), any finding may be named.
+    `checks` are all installed checks by name. If they are unknown (None), rows may name any finding.
     """
     policy = read_policy(settings.quarantine.policy_file, None if checks is None else known_findings(checks))
     if settings.quarantine.mode == "enforce" and takes_nothing_out(policy, checks):
@@ -133,13 +133,13 @@ def policy_of(settings: Settings, checks: Mapping[str, AnyCheck] | None) -> Poli
 
 
 def takes_nothing_out(policy: Policy, checks: Mapping[str, AnyCheck] | None) -> bool:
-    """Whether no row could ever take a node out of service, as far as is known."""
+    """Whether no row can ever drain a node, as far as known."""
     never = shadowed(policy, checks)
     return not any(row.takes_out and row.name not in never for row in policy.rows)
 
 
 def shadowed(policy: Policy, checks: Mapping[str, AnyCheck] | None) -> Mapping[str, str]:
-    """By the name of a row that can never decide, that of the row before it that takes all; as far as is known."""
+    """By name of a row that can never decide, the name of the earlier row that matches everything it matches."""
     if checks is None:
         return {}
     known = with_named(known_findings(checks), [pattern for row in policy.rows for pattern in row.codes])

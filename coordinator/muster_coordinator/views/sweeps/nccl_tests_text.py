@@ -1,8 +1,8 @@
 """A sweep as text like that of nccl-tests: for each group its ranks and a table with one row.
 
 Ranks report one result for all message sizes, so the row stands for the requested size. For a series of sizes, or if
-the check chose the size, size and time are N/A. The row has the mean over the ranks, as nccl-tests has by default (`-a
-1`). Wrong elements are summed.
+the check chose the size, size and time are N/A. The row has the mean over the ranks, the default of nccl-tests. Wrong
+elements are summed.
 """
 
 import json
