@@ -136,7 +136,7 @@ class Fleet:
     async def _start(self, name: str, command: str, settings: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         everywhere = {"data_dir": str(self._directory / name), "log": {"format": "json"}}
         environment = processes.environment(everywhere | dict(settings)) | BYTE_CODE | dict(variables)
-        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        log = self._stack.enter_context((self._directory / f"{name}.log").open("ab"))
         self.parts[name] = await processes.start(name, [command], environment, log)
 
     async def _until(self, condition: Callable[[], bool]) -> None:

@@ -11,7 +11,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
 from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
 
 DAY_S, HOUR_S, TICK_S = 86_400.0, 3_600.0, 60.0

@@ -11,7 +11,8 @@ from muster.references import Reference
 from muster.transition import Transition
 from muster_coordinator.model.actions import Action
 from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.nodes import FleetView, HistoryPoint, NodeView, StoryEntry
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_events import (
     Asked,
     FreezeLifted,

@@ -4,14 +4,14 @@ from generator.markdown import NOTE, fields, page, table
 
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine import policy_text
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings import policy_file
 
 
 def policy() -> str:
     """Every row of the policy that comes with muster, with its reason."""
     rows = (
         (f"`{row.name}`", policy_text.findings(row), policy_text.outcome(row), f"{row.reason}.", row.source)
-        for row in shipped_rows()
+        for row in policy_file.shipped_rows()
     )
     lines = [
         NOTE,

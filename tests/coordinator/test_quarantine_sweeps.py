@@ -36,7 +36,7 @@ from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveCas
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest, SweepState
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES = ("n1", "n2", "n3", "n4", "n5")
 SLOW = "n1"

@@ -26,7 +26,7 @@ from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.replay import first_difference
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 START = 1_800_000_000.0
 NODES = ("n1", "n2", "n3")

@@ -29,7 +29,7 @@ from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, Command, Event, InventorySeen, PresenceSeen, SendCommand, Ticked
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
 
 COUNT = int(os.environ.get("MUSTER_FUZZ", "4000"))

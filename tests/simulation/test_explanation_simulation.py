@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model import Topology
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
@@ -36,11 +36,11 @@ def ended(world: Any, strategy: str) -> SweepRecord:
     raise AssertionError(f"sweep {name} did not end")
 
 
-def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> Evidence:
+def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> GroupEvidence:
     groups = [group for stage in record.rounds for group in stage.groups]
     counting = [it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
     sites = {node: Site(node, places[node].rack, places[node].leaf) for node in record.nodes}
-    return Evidence(sites, tuple(map(group_run_of, counting)))
+    return GroupEvidence(sites, tuple(map(group_run_of, counting)))
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "pairs", "bisect"])

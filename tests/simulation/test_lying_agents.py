@@ -29,7 +29,7 @@ from muster.wire.messages import (
 from muster_coordinator.model.events import InventorySeen
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.sweeps.recovery import AfterRestart
 
 RULES = QuarantineSettings(

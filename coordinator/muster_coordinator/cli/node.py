@@ -11,7 +11,8 @@ from muster.terminal import in_one_line, say, say_json
 from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.evidence.node_clock import clock_in_words
-from muster_coordinator.model.nodes import FleetView, HistoryPoint, NodeView, StoryEntry
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.views.quarantine_text import not_done, state, why
 from muster_coordinator.views.text import devices, history_table, node_table, seen

@@ -13,7 +13,8 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
 from muster_coordinator.views.sweeps.exports import ExportFormat
-from muster_coordinator.views.sweeps.result import sweep_report, sweep_rounds
+from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from muster.model import Health, Severity
-from muster_coordinator.evidence.health import HEALTH, CheckEvidence, HealthEvidence
+from muster_coordinator.evidence.health import HEALTH, CheckEvidence, Evidence
 from muster_coordinator.model.charge import Charge, Proof
 from muster_coordinator.model.nodes import NodeFinding
 
 
-def charges_of(evidence: HealthEvidence) -> tuple[Charge, ...]:
+def charges_of(evidence: Evidence) -> tuple[Charge, ...]:
     """Everything that stands against a node, with how well founded it is, convictions first."""
     convicted = (_charge(finding, Proof.LOCALISED) for finding in evidence.convictions.values())
     own = (charge for check in evidence.checks.values() for charge in _own(check))

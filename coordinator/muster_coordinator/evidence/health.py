@@ -162,7 +162,7 @@ _GOOD = CheckEvidence(CheckStanding.GOOD)
 
 
 @dataclass(slots=True)
-class HealthEvidence:
+class Evidence:
     """All evidence about one node.
 
     By check: the evidence of its runs, the last verdicts, and convictions by sweeps. By subject: what comparisons with
@@ -192,7 +192,7 @@ class HealthEvidence:
         return after != before
 
     def date_as(self, charges: Iterable[Charge]) -> None:
-        """Restores the times of findings after a restart, from the charges that were stored.
+        """Takes over when findings were found, as it was known before a restart.
 
         The stored runs do not reach back to the first one, and their times are by the node's clock.
         """

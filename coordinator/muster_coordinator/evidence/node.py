@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
-from muster_coordinator.evidence.health import HealthEvidence
+from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
@@ -40,7 +40,7 @@ class Node:
     dry_run: bool = False
     left: bool = False
     health: Health = Health.UNKNOWN
-    evidence: HealthEvidence = field(default_factory=HealthEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
     inventory: Inventory = field(default_factory=Inventory)
     checks: dict[str, CheckInfo] = field(default_factory=dict)
     plugins: tuple[PluginInfo, ...] = ()
@@ -116,13 +116,13 @@ class Node:
 
     @property
     def patience_s(self) -> dict[str, float]:
-        """By check of scope NODE, the seconds after which an ordered run without a report counts as lost."""
+        """By check that it runs alone, how long a run that is ordered may say nothing."""
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
     def begin_anew(self, now: float) -> None:
         """Drops all evidence: another node is there now under the same name."""
-        self.evidence, self.health, self.learned_leaf, self.forgotten_at = HealthEvidence(), Health.UNKNOWN, None, now
+        self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped

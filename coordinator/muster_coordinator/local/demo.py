@@ -33,7 +33,7 @@ from muster_coordinator.local.demo_plan import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.progress import SweepNews
+from muster_coordinator.views.sweeps.progress import News
 from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.text import node_table
 from muster_coordinator.web.client import Client
@@ -138,7 +138,7 @@ class Demo:
         body = {"check": SWEEP_CHECK, "strategy": "pairs", "params": SWEEP_PARAMS, "max_parallel": parallel}
         sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.post, "sweeps", body=body))
         self._step(f"sweep of {len(sweep.nodes)} nodes in pairs: {SWEEP_CHECK}")
-        news = SweepNews()
+        news = News()
         while True:
             for line in news.lines(sweep):
                 self._line(f"           {line}")

@@ -1,4 +1,4 @@
-"""Records of nodes, as stored and served: state, findings, story, and history of measurements."""
+"""Records of nodes, as stored and served: state, findings and story."""
 
 from enum import StrEnum
 
@@ -145,19 +145,3 @@ class Misconduct(StrEnum):
     FAILED = "agent.message_failed"
     OVER_QUOTA = "agent.over_quota"
     NOT_ANNOUNCED = "agent.check_not_announced"
-
-
-class HistoryPoint(Data):
-    """What one run measured, or several runs of the same hour; `run` is the id of a single run.
-
-    `values` are by device index, or under "" for the node; of several runs, they are medians. `least` and `most` are
-    the extremes of several runs.
-    """
-
-    at: Instant
-    check: Name
-    verdicts: dict[Verdict, int]
-    run: Name | None = None
-    values: dict[str, float]
-    least: dict[str, float] | None = None
-    most: dict[str, float] | None = None

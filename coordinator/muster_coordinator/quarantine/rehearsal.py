@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from muster.model import Run, Severity
 from muster_coordinator.evidence.charges import charges_of
-from muster_coordinator.evidence.health import HealthEvidence
+from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.case import Sighting
 from muster_coordinator.model.charge import Charge
 from muster_coordinator.model.demand import Demand
@@ -35,7 +35,7 @@ class Rehearsal:
     policy: Policy
     first: TakenOut | None = None
     times: int = 0
-    _evidence: HealthEvidence = field(default_factory=HealthEvidence)
+    _evidence: Evidence = field(default_factory=Evidence)
     _errors: dict[str, str] = field(default_factory=dict)
     _acted_on: set[str] = field(default_factory=set)
     _sightings: tuple[Sighting, ...] = ()

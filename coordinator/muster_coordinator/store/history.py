@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Table, select, union_all
 
 from muster.model import Run
-from muster_coordinator.model.nodes import HistoryPoint
+from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.paging import Page, read_page

@@ -1,7 +1,7 @@
 """What the groups of a sweep have shown so far, the diagnosis that follows, and the groups that run next."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.strategy import planner_of
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
@@ -63,7 +63,7 @@ class SweepEvidence:
 
     def report(self) -> DiagnosisReport:
         """What follows from the runs so far."""
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
     def measured_pairs(self) -> list[MeasuredPair]:

@@ -41,7 +41,7 @@ class Selection:
     terms: tuple[Term, ...] = ()
 
     def choose(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
-        """The `nodes` that fit; Refused when there are none, or when a term names what does not exist.
+        """Those of `nodes` that fit; Refused when there are none, or when a term names what does not exist.
 
         `declared` has the positions from the topology file, including nodes that were never heard.
         """

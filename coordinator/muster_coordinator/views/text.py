@@ -1,4 +1,4 @@
-"""Records of nodes and baselines as text, the same for every command."""
+"""The fleet's records as text for people: the same words in every command."""
 
 import time
 from collections.abc import Iterable
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from muster.model import Device, format_instant
 from muster.table import table
 from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.nodes import HistoryPoint, NodeView
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.views.quarantine_text import state
 
 
@@ -22,7 +23,7 @@ def _node_row(node: NodeView) -> tuple[str, ...]:
 
 
 def history_table(points: Iterable[HistoryPoint]) -> str:
-    """One line for each run or hour: what each device measured; for several runs with the range."""
+    """A line for every run or hour: what was measured on each device, of several runs with the range."""
     return table(("TIME", "CHECK", "VERDICTS", "VALUES"), map(_history_row, points))
 
 
@@ -45,12 +46,12 @@ def baseline_table(baselines: Iterable[BaselineView]) -> str:
     return table(header, map(_baseline_row, baselines))
 
 
-def _baseline_row(baseline: BaselineView) -> tuple[str, ...]:
-    normal = "-" if baseline.anchor is None else f"{baseline.anchor.centre:.4g} +- {baseline.anchor.spread:.2g}"
-    now = "-" if baseline.centre is None else f"{baseline.centre:.4g}"
-    shift = "-" if baseline.shift is None else f"since {format_instant(baseline.shift.since)}"
-    counts = (str(baseline.devices), str(baseline.nodes), str(len(baseline.out_of_line)))
-    return baseline.id, baseline.check, baseline.metric, normal, now, *counts, shift
+def _baseline_row(it: BaselineView) -> tuple[str, ...]:
+    normal = "-" if it.anchor is None else f"{it.anchor.centre:.4g} +- {it.anchor.spread:.2g}"
+    now = "-" if it.centre is None else f"{it.centre:.4g}"
+    shift = "-" if it.shift is None else f"since {format_instant(it.shift.since)}"
+    counts = (str(it.devices), str(it.nodes), str(len(it.out_of_line)))
+    return it.id, it.check, it.metric, normal, now, *counts, shift
 
 
 def seen(node: NodeView) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from muster.model import Finding, Run, Severity, Verdict
 from muster_coordinator.evidence.charges import charges_of
-from muster_coordinator.evidence.health import HealthEvidence
+from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.charge import Proof
 from muster_coordinator.model.nodes import NodeFinding
 
@@ -49,7 +49,7 @@ def stands(code, **said):
 )
 def test_how_often_runs_must_find_something(words, proofs):
     """Twice, and no two passes in a row between, or for a warning none."""
-    evidence = HealthEvidence()
+    evidence = Evidence()
     for at, word in enumerate(words.split()):
         evidence.add(run(word, at))
     assert [charge.proof for charge in charges_of(evidence)] == proofs
@@ -57,7 +57,7 @@ def test_how_often_runs_must_find_something(words, proofs):
 
 def test_convictions_go_first_and_comparisons_last():
     """Each says what it is, and carries its evidence."""
-    evidence = HealthEvidence()
+    evidence = Evidence()
     evidence.compare("tflops", (stands("baseline.drift"),))
     evidence.add(run("FAIL", 1))
     evidence.convict(stands("gemm.failed", evidence={"confidence": 0.9}))
@@ -89,7 +89,7 @@ def xids(word, at, *numbers):
 
 def test_of_one_code_each_number_must_be_found_by_itself():
     """An XID that comes after another one of the same GPU is not confirmed by it, and stands since it came itself."""
-    evidence = HealthEvidence()
+    evidence = Evidence()
     evidence.add(xids("FAIL", 1, 31))
     evidence.add(xids("FAIL", 2, 31, 62))
     assert [(it.cause, it.since, it.proof) for it in charges_of(evidence)] == [
@@ -102,7 +102,7 @@ def test_of_one_code_each_number_must_be_found_by_itself():
 
 def test_a_number_that_is_not_found_again_stands_until_the_check_passes():
     """Also when another number of the same code is found meanwhile."""
-    evidence = HealthEvidence()
+    evidence = Evidence()
     evidence.add(xids("FAIL", 1, 62))
     evidence.add(xids("WARN", 2, 31))
     assert {it.cause for it in charges_of(evidence)} == {"nvml.xid 31", "nvml.xid 62"}

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
-from muster_coordinator.evidence.health import HEALTH, MOVES, CheckStanding, HealthEvidence, HealthOutcome
+from muster_coordinator.evidence.health import HEALTH, MOVES, CheckStanding, Evidence, HealthOutcome
 from muster_coordinator.model.nodes import NodeFinding
 
 _SEVERITY = {Verdict.WARN: Severity.WARNING, Verdict.FAIL: Severity.ERROR, Verdict.UNKNOWN: Severity.UNKNOWN}
@@ -28,8 +28,8 @@ def run(word: str, number: int = 1, *, check: str = "gemm", group: str | None = 
     )
 
 
-def after(*words: str) -> HealthEvidence:
-    evidence = HealthEvidence()
+def after(*words: str) -> Evidence:
+    evidence = Evidence()
     for number, word in enumerate(words, start=1):
         evidence.add(run(word, number))
     return evidence

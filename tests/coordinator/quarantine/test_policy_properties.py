@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from muster.model import Action, Finding, Run, Severity, Verdict
 from muster_coordinator.evidence.charges import charges_of
-from muster_coordinator.evidence.health import HealthEvidence
+from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.charge import Charge, Proof
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 CHECKS = ("gemm", "nvml")
 CODES = ("gemm.slow", "gemm.corrupt", "nvml.xid", "nvml.too_hot")
@@ -134,7 +134,7 @@ def test_xids_of_applications_take_nobody_out(number, severity, check, now):
 @given(st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from(STANDING), st.sampled_from(CODES)), max_size=5))
 def test_what_groups_find_takes_nobody_out(found):
     """Runs in a group leave no charge behind, so that not even a policy of everything can act on them."""
-    evidence = HealthEvidence()
+    evidence = Evidence()
     for number, (verdict, severity, code) in enumerate(found):
         finding = Finding(code=code, summary="found", severity=severity, action=Action.REPLACE)
         evidence.add(

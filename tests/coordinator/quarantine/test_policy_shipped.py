@@ -14,7 +14,7 @@ from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.contradictions import pointless_rows
 from muster_coordinator.quarantine.known_findings import known_findings
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_plugins.shared import xids
 
 AGENT = Path(__file__).parents[3] / "agent" / "muster_agent"

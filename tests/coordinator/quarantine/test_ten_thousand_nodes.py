@@ -12,7 +12,7 @@ from muster_coordinator.model.charge import Charge, Proof
 from muster_coordinator.model.quarantine_events import EvidenceChanged, NodeDescribed, NodeHeard, TimePassed
 from muster_coordinator.quarantine.machine import Quarantine
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES, BAD = 10_000, 1_000
 NOW = 1_000_000.0

@@ -22,7 +22,7 @@ from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
 from muster_coordinator.store.retention import Retention

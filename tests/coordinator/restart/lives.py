@@ -8,7 +8,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
 from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 NODES = ("n1", "n2", "n3", "n4")
 CHECK = CheckInfo(

@@ -8,7 +8,7 @@ from muster.model import Action, Finding, Run, Severity, Verdict
 from muster_coordinator.model.events import SaveSweep, StoreRuns
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord, SweepState
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shipped_rows
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.database import open_to_read
 from muster_coordinator.store.rehearsal import rehearse
 from muster_coordinator.store.store import Store

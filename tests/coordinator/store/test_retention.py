@@ -8,7 +8,8 @@ from sqlalchemy.engine.default import DefaultDialect
 from muster.config import Settings, StoreSettings
 from muster.model import Run, ServiceState, Verdict
 from muster_coordinator.model.events import SaveNode, StoreRuns
-from muster_coordinator.model.nodes import HistoryPoint, NodeRecord
+from muster_coordinator.model.history import HistoryPoint
+from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.store import retention as retention_module
 from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.retention import Retention

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from muster.model import Health
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.evidence.health import HealthEvidence
+from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.actions import Action
 from muster_coordinator.model.case import Case
 from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveAction, SaveCase
@@ -73,7 +73,7 @@ class Node:
     place: str
     broken: set[str] = field(default_factory=set)
     found: Counter[str] = field(default_factory=Counter)
-    evidence: HealthEvidence = field(default_factory=HealthEvidence)
+    evidence: Evidence = field(default_factory=Evidence)
     online: bool = True
 
     @property

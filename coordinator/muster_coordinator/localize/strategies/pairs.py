@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.localize.planning.probes import have_rails, in_rank_order, still_to_run
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
@@ -61,7 +61,7 @@ class Pairs:
         rounds = (pairs_of_turn(self.sites, self.seed, turn) for turn in range(self.passes))
         if left := still_to_run(rounds, runs, absent):
             return in_rank_order(left, self.sites)
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
         return follow_up(diagnosis, absent, seed=self.seed, passes=self.passes)
 
 

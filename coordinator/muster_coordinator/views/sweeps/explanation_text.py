@@ -11,8 +11,8 @@ def explanation_text(explanation: Explanation) -> str:
     accused = "it" if explanation.standing is SweepStanding.CONVICTED else "what connects it"
     lines = [
         explanation.conclusion,
-        *_section(f"what speaks against {accused}", explanation.against),
-        *_section("what is excluded", explanation.excluded),
+        *_section(f"evidence against {accused}", explanation.against),
+        *_section("ruled out", explanation.excluded),
         *_section("notes", explanation.notes),
     ]
     for stage in explanation.rounds:
@@ -30,7 +30,7 @@ def _round(node: str, stage: ExplainedRound) -> Iterator[str]:
         yield from _group(group)
     if not stage.groups:
         yield f"{node} was in no group"
-    yield from (f"concluded after it, {line}" for line in stage.learned)
+    yield from (f"after this round, {line}" for line in stage.learned)
 
 
 def _group(group: ExplainedGroup) -> list[str]:

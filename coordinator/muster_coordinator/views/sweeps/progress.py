@@ -8,7 +8,7 @@ from muster.model import Verdict
 from muster.terminal import in_one_line
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
 from muster_coordinator.views.sweeps.naming import count
-from muster_coordinator.views.sweeps.result import group_line
+from muster_coordinator.views.sweeps.rounds import group_line
 
 _PHASES = {
     GroupState.FORMING: "forming",
@@ -44,7 +44,7 @@ def _phase(group: GroupRecord) -> str:
     return _ENDS.get(group.verdict, "without result")
 
 
-class SweepNews:
+class News:
     """The lines about one sweep that were not shown yet."""
 
     def __init__(self) -> None:
@@ -61,9 +61,7 @@ class SweepNews:
             ended = [group for group in stage.groups if group.state is GroupState.ENDED]
             news = [group for group in ended if (group.id, group.verdict) not in self._groups]
             self._groups.update((group.id, group.verdict) for group in news)
-            lines += [
-                f"round {stage.number}: {group_line(group)}" for group in news if group.verdict is not Verdict.PASS
-            ]
+            lines += [f"round {stage.number}: {group_line(it)}" for it in news if it.verdict is not Verdict.PASS]
         return lines
 
     def rounds(self, sweep: SweepRecord) -> list[str]:
@@ -89,7 +87,7 @@ class SweepProgress:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._in_place = out.isatty()
-        self._news = SweepNews()
+        self._news = News()
         self._rounds_over = 0
 
     def show(self, sweep: SweepRecord) -> None:

@@ -1,9 +1,9 @@
-"""The result of a sweep as text, and its rounds with a line for each group."""
+"""The result of a sweep as text."""
 
 from collections.abc import Iterator
 
-from muster_coordinator.model.sweep_records import Ending, GroupRecord, SweepRecord
-from muster_coordinator.views.sweeps.naming import blame_lines, by_value, count, fabric, failed_part, indented, names
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.naming import by_value, count, fabric, failed_part, indented
 
 
 def sweep_report(sweep: SweepRecord) -> str:
@@ -59,21 +59,3 @@ def _cleared(sweep: SweepRecord) -> Iterator[str]:
             f"spent: {sweep.spent_node_s:.0f} node-seconds in {count(groups, 'group')} and "
             f"{count(len(sweep.rounds), 'round')}, {max(sweep.ended_at - sweep.created_at, 0):.0f} s in all"
         )
-
-
-def sweep_rounds(sweep: SweepRecord) -> str:
-    """Every group of every round, and what each round changed about the diagnosis."""
-    lines = []
-    for stage in sweep.rounds:
-        lines += ["", f"round {stage.number}", *indented(map(group_line, stage.groups)), *indented(stage.learned)]
-    return "\n".join(lines)
-
-
-def group_line(group: GroupRecord) -> str:
-    """One line: the members in rank order, the outcome, and the number that the group is compared by."""
-    outcome = group.verdict or group.state
-    ending = "" if group.ending in (None, Ending.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
-    objective = "" if group.objective is None else f" {group.objective:.4g}"
-    blamed = "".join(f"; {line}" for line in blame_lines(group.blamed))
-    again = "; formed again" if group.formed_again else ""
-    return f"{names(group.members, ' + ')}: {outcome}{ending}{objective}{blamed}{again}"

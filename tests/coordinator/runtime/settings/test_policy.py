@@ -6,7 +6,8 @@ from muster import plugins
 from muster.config import Config, Settings
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.settings.policy import shadowed, shipped_rows, takes_nothing_out
+from muster_coordinator.runtime.settings.policy import shadowed, takes_nothing_out
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 CHECKS = plugins.collect_checks(plugins.load(Config(Settings())))
 STAY = Row(name="stay", codes=("*",), service="IN_SERVICE", reason="ours")

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import Verdict
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, RoundRecord
-from muster_coordinator.views.sweeps.progress import SweepNews, SweepProgress, round_line
+from muster_coordinator.views.sweeps.progress import News, SweepProgress, round_line
 
 FORMING = {"state": GroupState.FORMING, "ending": None, "verdict": None}
 RUNNING = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
@@ -45,14 +45,14 @@ def test_a_round_in_one_line(group):
 
 def test_only_what_is_not_a_plain_pass_has_a_line_of_its_own(stages):
     """Once."""
-    news = SweepNews()
+    news = News()
     told = [line for stage in (*stages, stages[-1]) for line in news.groups(stage)]
     assert told == ["round 1: a7 + b7: FAIL"]
 
 
 def test_a_group_that_is_found_to_be_slow_later_has_its_line_then(group, sweep):
     """Once, although it had passed before."""
-    news, passed = SweepNews(), group("n1", "n2", at=1.0)
+    news, passed = News(), group("n1", "n2", at=1.0)
     slow = passed.model_copy(update={"verdict": Verdict.FAIL})
     told = [news.groups(sweep([it])) for it in (passed, slow, slow)]
     assert told == [[], ["round 1: n1 + n2: FAIL 1"], []]
@@ -62,7 +62,7 @@ def test_hundreds_of_groups_make_few_lines(group, sweep):
     """A line when another tenth has ended, and the last one has all of them."""
     ended = [group(f"a{number}", f"b{number}", at=10.0) for number in range(300)]
     running = [it.model_copy(update={**RUNNING, "places": ()}) for it in ended]
-    news, lines = SweepNews(), []
+    news, lines = News(), []
     for number in range(301):
         lines += news.lines(sweep([*ended[:number], *running[number:]]))
     assert len(lines) == 11

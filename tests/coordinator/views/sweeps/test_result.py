@@ -4,7 +4,8 @@ import pytest
 
 from muster_coordinator.model.sweep_records import FailedLink, FailedNode
 from muster_coordinator.views.sweeps.naming import failed_part
-from muster_coordinator.views.sweeps.result import sweep_report, sweep_rounds
+from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.sweeps.rounds import sweep_rounds
 
 
 def test_the_whole_report(bad_link):

@@ -1,0 +1,19 @@
+"""What a node measured over time, as the API serves it."""
+
+from muster.model import Data, Instant, Name, Verdict
+
+
+class HistoryPoint(Data):
+    """What one run measured, or several runs of the same hour; `run` is the id of a single run.
+
+    `values` are by device index, or under "" for the node; of several runs, they are medians. `least` and `most` are
+    the extremes of several runs.
+    """
+
+    at: Instant
+    check: Name
+    verdicts: dict[Verdict, int]
+    run: Name | None = None
+    values: dict[str, float]
+    least: dict[str, float] | None = None
+    most: dict[str, float] | None = None
