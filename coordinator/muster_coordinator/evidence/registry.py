@@ -115,9 +115,9 @@ class NodeRegistry:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
-            told = self.story.tell(name, "joined", "heard of for the first time", cause, now)
+            told = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
-            told = self.story.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
+            told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         return [told, *self._changed(node, now)]
@@ -145,7 +145,7 @@ class NodeRegistry:
         node.begin_anew(now)
         self._conduct.forget(name)
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
-        told = self.story.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
+        told = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
@@ -259,7 +259,7 @@ class NodeRegistry:
 
     def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
         node.learned_leaf = leaf.name
-        return [self.story.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
+        return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
 
     def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
         """The stored runs of known nodes, without runs from before a node was forgotten."""

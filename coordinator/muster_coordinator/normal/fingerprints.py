@@ -85,7 +85,7 @@ class Fingerprints:
         out, nodes = len(self._suspects.out_of_line), len(self._nodes)
         return FleetFinding(
             code="baseline.disagreement",
-            summary=f"{self.check} {self._name}: {out} of {nodes} nodes come to other results than most devices of "
+            summary=f"{self.check} {self._name}: {out} of {nodes} nodes compute other results than most devices of "
             "their model: look for what they have in common",
             severity=Severity.WARNING,
             evidence={"results": len(self._counts), "out_of_line": out, "nodes": nodes},

@@ -212,7 +212,9 @@ class CoordinatorLink:
             async with asyncio.timeout(SWITCHED_WITHIN_S):
                 subscribed, _ = await asyncio.gather(self._subscribe(client, more), self._unsubscribe(client, less))
         except TimeoutError:
-            raise aiomqtt.MqttError("too much of a flood waits at the broker; connecting anew without it") from None
+            raise aiomqtt.MqttError(
+                "too many messages of a flood wait at the broker; reconnecting without them"
+            ) from None
         self.connected = self.connected and subscribed
 
     async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:

@@ -57,7 +57,11 @@ class CoordinatorMetrics(Collector):
         yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
-        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notifier.dropped)
+        yield _counter(
+            "muster_notices_dropped",
+            "Stored runs that were dropped because plugins were too slow",
+            self._notifier.dropped,
+        )
         thinned = self._retention.counts
         yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
         yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
@@ -77,15 +81,17 @@ class CoordinatorMetrics(Collector):
             nodes.add_metric([health, service], count)
         yield nodes
         yield _gauge(
-            "muster_nodes_lost", "Nodes whose heartbeat has stopped, but for those that have left", len(counted.lost)
+            "muster_nodes_lost", "Nodes whose heartbeat has stopped, without nodes that have left", len(counted.lost)
         )
-        held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
+        held = GaugeMetricFamily(
+            "muster_compared", "Findings of comparisons that stand against nodes, by code", labels=["code"]
+        )
         for code in COMPARED:
             held.add_metric([code], counted.compared[code])
         yield held
         yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
-        yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
-        yield _gauge("muster_sweeps_running", "Sweeps that go on", fleet.running)
+        yield _gauge("muster_fleet_findings", "Findings about many nodes at once", len(fleet.findings))
+        yield _gauge("muster_sweeps_running", "Running sweeps", fleet.running)
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
             yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
@@ -95,13 +101,13 @@ class CoordinatorMetrics(Collector):
         view = fleet.quarantine_view()
         yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
         yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
-        yield _gauge("muster_quarantine_held", "Nodes that should go and for which there is no room", len(view.held))
         yield _gauge(
-            "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
+            "muster_quarantine_held", "Faulty nodes that are not drained because the budget is used up", len(view.held)
         )
+        yield _gauge("muster_quarantine_frozen", "Mass events: causes for which draining is frozen", len(view.frozen))
         unheard = self._poller.unheard(fleet.present)
         yield _gauge(
-            "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
+            "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)
         )
         changes = CounterMetricFamily(
             "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]

@@ -200,7 +200,7 @@ class Group:
         step = GroupStep.FAULT if any(member.fault for member in self.facts.values()) else GroupStep.OVERDUE
         for member in self.facts.values():
             if member.fault is None and not member.has_answered(self.state):
-                member.fault = Blame(node=member.node, reason=SILENT, detail=f"said nothing while {self.state}")
+                member.fault = Blame(node=member.node, reason=SILENT, detail=f"sent nothing while {self.state}")
         return step
 
     def _take(self, step: GroupStep, now: float) -> list[Command]:
@@ -240,7 +240,7 @@ class Group:
         blamed = gravest(member.fault for member in self.facts.values() if member.fault)
         if self.first_is_unreachable():
             address = self.facts[self.members[0]].address
-            detail = f"it listens on {address!r}, where every other member finds itself"
+            detail = f"it listens on {address!r}, a loopback address that other members cannot reach"
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)

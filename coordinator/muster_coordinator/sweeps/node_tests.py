@@ -58,7 +58,7 @@ class NodeTests:
             return self._begin(wanted, now)
         except Refused as refused:
             self._end(wanted.node, wanted.test, Verdict.UNKNOWN)
-            text = f"{wanted.check} could not be asked for: {refused}"
+            text = f"could not start {wanted.check}: {refused}"
             return [self._registry.story.tell(wanted.node, "test", text, wanted.test, now)]
 
     def note_ended_sweeps(self) -> None:

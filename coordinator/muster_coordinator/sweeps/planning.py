@@ -146,8 +146,8 @@ def _pairing(request: SweepRequest, strategy: Strategy, abilities: CheckAbilitie
     pairing = _choice(Pairing, "pairing", request.pairing)
     if pairing is Pairing.RAIL and not abilities.by_rail:
         raise Refused(
-            f"pairing rail needs a check that measures rails apart, and two or more devices on most nodes:"
-            f" {request.check!r} on these nodes is not so"
+            f"pairing rail needs a check that measures each rail, and two or more devices on most nodes;"
+            f" {request.check!r} on these nodes lacks one of them"
         )
     return pairing
 
@@ -233,7 +233,7 @@ def _selected(
     chosen = selection.choose([_candidate(node) for node in nodes.values()], declared)
     literal = {value for term in selection.terms if term.key == "name" and not term.excludes for value in term.values}
     _named([nodes[name] for name in chosen.nodes if name in literal], check)
-    strangers = dict.fromkeys(chosen.never_heard_of, "no agent was ever heard of from there")
+    strangers = dict.fromkeys(chosen.never_heard_of, "no agent has reported from there yet")
     return {name: _obstacle(nodes[name], check) for name in chosen.nodes} | strangers
 
 
@@ -252,7 +252,7 @@ def _candidate(node: Node) -> Candidate:
 def _obstacle(node: Node, check: str) -> str | None:
     """Why a node cannot take part in a sweep."""
     if not node.online:
-        return f"is lost: last heard of at {format_instant(node.last_seen)}"
+        return f"is lost: last heard at {format_instant(node.last_seen)}"
     if check not in node.checks:
         return f"does not have check {check!r} (it has: {', '.join(sorted(node.checks)) or 'none'})"
     return None

@@ -19,7 +19,7 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
     """Refuses a run that the node cannot do now."""
     node = known(request.node, nodes)
     if not node.online:
-        raise Refused(f"node {node.name!r} is lost: last heard of at {format_instant(node.last_seen)}")
+        raise Refused(f"node {node.name!r} is lost: last heard at {format_instant(node.last_seen)}")
     if (check := node.checks.get(request.check)) is None:
         raise Refused(unknown(f"check of node {node.name!r}:", request.check, node.checks))
     if check.scope is Scope.GROUP:

@@ -57,7 +57,7 @@ def _names(item: str, room: int) -> Iterator[str]:
     parts = _BRACKETS.split(item)  # outside and inside of brackets in turn
     ranges = [[_numbers(part, item) for part in inside.split(",")] for inside in parts[1::2]]
     if math.prod(sum(numbers.count for numbers in choice) for choice in ranges) > room:
-        raise ValueError(f"{item!r} makes it more than {MOST_NAMES} names")
+        raise ValueError(f"{item!r} makes the list more than {MOST_NAMES} names long")
     choices = [itertools.chain.from_iterable(choice) for choice in ranges]
     first, *outside = parts[::2]
     return (first + "".join(map(str.__add__, chosen, outside)) for chosen in itertools.product(*choices))

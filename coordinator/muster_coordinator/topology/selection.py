@@ -113,7 +113,7 @@ def _require(term: Term, nodes: Iterable[Candidate], strangers: Iterable[Candida
     what, first = "node" if term.key == "name" else term.key, missing[0]
     if expected := [node.name for node in strangers if Term(term.key, (first,)).fits(node)]:
         where = f"{what} {first!r} is in the topology file"
-        raise Refused(f"{where}, but no agent was ever heard of from there: it names {_some(expected)}")
+        raise Refused(f"{where}, but no agent has reported from there yet: it names {_some(expected)}")
     more = f"; and {len(missing) - 1} more of {term}" if len(missing) > 1 else ""
     raise Refused(unknown(what, first, existing) + more)
 

@@ -58,7 +58,7 @@ def parse_tables(text: str) -> tuple[list[Statement], list[str]]:
         if before != origin:
             problems.append(f"{origin}: {place.name} is {before} already: give each another name")
         elif level in row:
-            problems.append(f"{origin}: field {level!r}: the name says it already")
+            problems.append(f"{origin}: field {level!r}: the name of the table already says it")
         statements.append(Statement(origin, place.nodes, _topology(level, place)))
     return statements, problems
 

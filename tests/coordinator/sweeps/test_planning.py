@@ -55,7 +55,7 @@ def test_nodes_are_in_topology_order_and_those_that_are_lost_are_absent() -> Non
     plan = planned(fleet(n3=True))
     assert plan.nodes == ("n0", "n2", "n1")
     assert plan.sites[0] == Site("n0", "r0", None, devices=1)
-    assert plan.absent == {"n3": "is lost: last heard of at 1970-01-01T00:00:00.000Z"}
+    assert plan.absent == {"n3": "is lost: last heard at 1970-01-01T00:00:00.000Z"}
 
 
 @pytest.mark.parametrize(

@@ -38,5 +38,5 @@ def parse_topology(text: str, path: Path) -> dict[str, Topology]:
     if problems:
         lines = [f"topology_file: {path}: {problem}" for problem in problems[:_SHOWN]]
         more = len(problems) - _SHOWN
-        raise SettingsError("\n".join(lines + ([f"and {more} more of the kind"] if more > 0 else [])))
+        raise SettingsError("\n".join(lines + ([f"and {more} more problems"] if more > 0 else [])))
     return found

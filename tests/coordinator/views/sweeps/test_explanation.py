@@ -149,7 +149,7 @@ def test_rounds_without_the_node_are_there_too(bad_link):
 
 def test_a_group_that_did_not_run_says_why(group, sweep):
     """Who kept it from forming, and that it was formed again."""
-    silent = Blame(node="n1", reason="silent", detail="said nothing while FORMING")
+    silent = Blame(node="n1", reason="silent", detail="sent nothing while FORMING")
     broken = {"verdict": Verdict.UNKNOWN, "ending": Ending.NOT_FORMED, "blamed": (silent,), "formed_again": True}
     going = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
     record = sweep([group("n1", "n2", places=(), **broken), group("n3", "n2", **going)], ended_at=None)
@@ -158,7 +158,7 @@ def test_a_group_that_did_not_run_says_why(group, sweep):
         "with n1",
         "formed because: every node once",
         "the group could not be formed, and was formed again",
-        "n1: silent (said nothing while FORMING)",
+        "n1: silent (sent nothing while FORMING)",
         "verdict UNKNOWN",
     )
     assert after.told[-1] == "it is RUNNING now"
@@ -240,10 +240,10 @@ def test_notes_about_others_are_left_out(group, sweep):
 def test_of_whom_the_same_is_said_share_a_line(group, sweep):
     """However large the group was."""
     nodes = [f"n{number}" for number in range(512)]
-    silent = tuple(Blame(node=node, reason="silent", detail="said nothing\nwhile FORMING") for node in nodes[1:])
+    silent = tuple(Blame(node=node, reason="silent", detail="sent nothing\nwhile FORMING") for node in nodes[1:])
     lost = {"ending": Ending.NOT_FORMED, "verdict": Verdict.UNKNOWN, "blamed": silent}
     told = explain(sweep([group(*nodes, **lost)]), "n0", {}).rounds[0].groups[0].told
-    assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (said nothing while FORMING)"
+    assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (sent nothing while FORMING)"
 
 
 def test_hundreds_of_members_are_counted(group, sweep):
