@@ -1,4 +1,4 @@
-"""The coordinator's metrics for Prometheus, read from the running parts at each scrape."""
+"""The coordinator's figures for Prometheus, read from the live parts whenever somebody asks."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,9 +19,22 @@ from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 
+_COUNTED = {
+    "reports": "Reports received from agents",
+    "runs": "Runs stored",
+    "duplicates": "Runs received again, and dropped",
+    "gaps": "Reports refused because earlier runs are missing; the agent sends these again",
+    "over_quota": "Reports refused because their node is over its quota; the agent keeps the runs",
+    "not_announced": "Runs of checks that their node has not announced",
+    "sweeps": "Sweeps started",
+    "sweeps_not_begun": "Scheduled sweeps that did not start",
+    "groups": "Groups of sweeps that have ended",
+}
+"""What each count of the fleet means."""
+
 
 class CoordinatorMetrics(Collector):
-    """Collects the metrics of the parts of one coordinator."""
+    """Collects from the parts of one coordinator."""
 
     def __init__(
         self,
@@ -45,26 +58,26 @@ class CoordinatorMetrics(Collector):
         self._registry.register(self)
 
     def exposition(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
+        """Everything in the text format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
         yield from self._of_the_fleet()
         yield from self._of_the_quarantine()
         yield _gauge(
-            "muster_broker_connected", "Whether the coordinator is connected to the broker", self._link.connected
+            "muster_broker_connected", "1 while the coordinator is connected to the broker", self._link.connected
         )
         yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
         yield _counter(
             "muster_notices_dropped",
-            "Stored runs that were dropped because plugins were too slow",
+            "Results dropped because plugins were too slow to take them",
             self._notifier.dropped,
         )
         thinned = self._retention.counts
-        yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
-        yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
+        yield _counter("muster_runs_thinned", "Old runs replaced by hourly summaries", thinned.runs)
+        yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", thinned.summaries)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
@@ -81,7 +94,7 @@ class CoordinatorMetrics(Collector):
             nodes.add_metric([health, service], count)
         yield nodes
         yield _gauge(
-            "muster_nodes_lost", "Nodes whose heartbeat has stopped, without nodes that have left", len(counted.lost)
+            "muster_nodes_lost", "Nodes whose heartbeat has stopped, without those that have left", len(counted.lost)
         )
         held = GaugeMetricFamily(
             "muster_compared", "Findings of comparisons that stand against nodes, by code", labels=["code"]
@@ -89,47 +102,49 @@ class CoordinatorMetrics(Collector):
         for code in COMPARED:
             held.add_metric([code], counted.compared[code])
         yield held
-        yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
-        yield _gauge("muster_fleet_findings", "Findings about many nodes at once", len(fleet.findings))
-        yield _gauge("muster_sweeps_running", "Running sweeps", fleet.running)
+        yield _gauge("muster_baselines", "Baselines and fingerprints", fleet.comparisons)
+        yield _gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.findings))
+        yield _gauge("muster_sweeps_running", "Sweeps that are running", fleet.running)
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
-            yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
+            yield _counter(f"muster_{name}", _COUNTED[name], count)
 
     def _of_the_quarantine(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet
         view = fleet.quarantine_view()
         yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
         yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
+        yield _gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
         yield _gauge(
-            "muster_quarantine_held", "Faulty nodes that are not drained because the budget is used up", len(view.held)
+            "muster_quarantine_frozen",
+            "Mass events: causes that so many nodes share that draining is frozen",
+            len(view.frozen),
         )
-        yield _gauge("muster_quarantine_frozen", "Mass events: causes for which draining is frozen", len(view.frozen))
         unheard = self._poller.unheard(fleet.present)
         yield _gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)
         )
         changes = CounterMetricFamily(
-            "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]
+            "muster_service_changes", "Changes of service state, by the new state", labels=["service"]
         )
         for service in ServiceState:
             changes.add_metric([service], fleet.service_changes.get(service, 0))
         yield changes
-        works = GaugeMetricFamily("muster_actor_works", "Whether an actor can act, by actor", labels=["actor"])
+        works = GaugeMetricFamily("muster_actor_works", "1 if the actor can act, by actor", labels=["actor"])
         for actor in self._poller.actors:
             works.add_metric([actor.name], actor.problem is None)
         yield works
         yield self._failing()
 
     def _failing(self) -> Metric:
-        """Failing nodes by actor: an actor that works may still fail for some nodes."""
+        """An actor that works may still fail for some nodes."""
         fleet = self._pipeline.fleet
         actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
         failed = Counter(
             actor for action in actions for actor, outcome in action.outcomes.items() if outcome.effect is Effect.FAILED
         )
         failing = GaugeMetricFamily(
-            "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]
+            "muster_actions_failing", "Nodes whose last transition the actor has failed to carry out", labels=["actor"]
         )
         for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
             failing.add_metric([actor], failed[actor])
