@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord
-from muster_coordinator.sweeps.formation import Formation
+from muster_coordinator.sweeps.formation import Formation, GroupTask
 from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S
-from muster_coordinator.sweeps.plan import GroupTask
 
 RECENT = 100
 """Finished groups from which the duration of the next group is estimated."""

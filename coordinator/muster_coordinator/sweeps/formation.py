@@ -1,4 +1,4 @@
-"""Which groups a sweep forms, and how it forms a group again that could not be formed.
+"""Which groups a sweep forms with which task, and how it forms a group again that could not be formed.
 
 The idea: most groups fail to form because of one member. The group is tried again without that member, with a spare
 from the same leaf or rack if there is one. If nobody could reach rank 0, another member gets rank 0 once. Prevents: a
@@ -13,6 +13,8 @@ Forming a group again takes O(members), plus O(nodes) for each spare.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from muster.check import Scope
+from muster.model import Json
 from muster_coordinator.model.probes import Probe, Site
 from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.member import UNREACHABLE
@@ -22,6 +24,24 @@ MAX_REFORMED = 2
 
 Spares = Callable[[str], str | None]
 """Returns a node that can stand in for the given one, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTask:
+    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
+
+    `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
+    is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
+    """
+
+    check: str
+    params: Json
+    timeout_s: float
+    objective: str | None
+    cause: str
+    rail_metric: str | None = None
+    expected_s: float = 35.0
+    scope: Scope = Scope.GROUP
 
 
 @dataclass(frozen=True, slots=True)

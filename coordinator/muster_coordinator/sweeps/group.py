@@ -34,6 +34,7 @@ from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prep
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Order, Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
     LOST,
@@ -45,7 +46,6 @@ from muster_coordinator.sweeps.member import (
     is_own_host,
     verdict_of,
 )
-from muster_coordinator.sweeps.plan import GroupTask
 
 FORMING_S = 10.0
 """How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.

@@ -3,32 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from muster.check import Scope
-from muster.model import Json
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
+from muster_coordinator.sweeps.formation import GroupTask
 
 NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTask:
-    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
-
-    `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
-    is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
-    """
-
-    check: str
-    params: Json
-    timeout_s: float
-    objective: str | None
-    cause: str
-    rail_metric: str | None = None
-    expected_s: float = 35.0
-    scope: Scope = Scope.GROUP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.plan import GroupTask, SweepLimits, SweepPlan
+from muster_coordinator.sweeps.formation import GroupTask
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate

@@ -11,7 +11,8 @@ from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps import forecast as forecasting
 from muster_coordinator.sweeps.forecast import Cost, Forecast, forecast
-from muster_coordinator.sweeps.plan import GroupTask, SweepLimits, SweepPlan
+from muster_coordinator.sweeps.formation import GroupTask
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.views.sweeps.forecast_text import MOST_GROUPS, forecast_text
 
 TASK = GroupTask(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)

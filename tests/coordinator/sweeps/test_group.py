@@ -11,6 +11,7 @@ from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     FORMING_S,
@@ -24,7 +25,6 @@ from muster_coordinator.sweeps.group import (
     GroupStep,
     MemberLost,
 )
-from muster_coordinator.sweeps.plan import GroupTask
 
 TASK = GroupTask(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
 

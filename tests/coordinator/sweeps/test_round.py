@@ -1,9 +1,8 @@
 """One round while it goes on."""
 
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.sweeps.formation import Formation
+from muster_coordinator.sweeps.formation import Formation, GroupTask
 from muster_coordinator.sweeps.group import Group, MemberLost
-from muster_coordinator.sweeps.plan import GroupTask
 from muster_coordinator.sweeps.rounds import Round
 
 TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")

@@ -11,8 +11,8 @@ from muster_coordinator.model.sweep_records import (
     SweepRecord,
     SweepState,
 )
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.group import Group
-from muster_coordinator.sweeps.plan import GroupTask
 from muster_coordinator.sweeps.rounds import RoundLog
 
 TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
