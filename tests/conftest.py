@@ -25,7 +25,13 @@ pytest.register_assert_rewrite(
 )
 
 
-SHARED = ("tests/network/", "tests/kubernetes/whole/", "tests/slurm/", "tests/faults/", "tests/hostile/")
+SHARED = (
+    "tests/network/",
+    "tests/plugins/schedulers/kubernetes/whole/",
+    "tests/plugins/schedulers/slurm/",
+    "tests/faults/",
+    "tests/hostile/",
+)
 """Directories whose tests share real processes that take long to start. They run first: at the end, one worker would
 run such a directory while the others have nothing left to do."""
 

@@ -1,6 +1,6 @@
 """What docs/examples holds: shellcheck has nothing to say, and Kubernetes would take the manifests as they stand.
 
-tests/slurm/ runs the scripts under a real Slurm.
+tests/plugins/schedulers/slurm/ runs the scripts under a real Slurm.
 """
 
 import subprocess
