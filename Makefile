@@ -24,18 +24,9 @@ ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/loca
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
-# Tests that start no process, open no connection and never sleep; tests/pure.py sees to it.
-IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
-	cli config_command connections extras logs mqtt plugins secrecy systemd) \
-	$(addprefix tests/plugins/checks/, $(addsuffix /test_check, dcgm gemm kernel_log memory nccl_tests nvml script simulated storage training) \
-	$(addprefix collective/test_, check evidence resent) gemm/test_corruption kernel_log/test_source nvml/test_transitions nvml/test_watch \
-	script/test_actor training/test_ddp) \
-	$(addprefix tests/plugins/, schedulers/reservation_file/test_reservation_file shared/test_programs shared/test_torch_device \
-	$(addprefix notifiers/webhook/test_, plugin guide signature)))
-PURE := tests/test_architecture.py tests/agent/decide tests/simulation \
-	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
-	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py $(addprefix tests/plugins/, checks/*/test_*.py checks/test_*.py notifiers/*/test_*.py \
-	schedulers/reservation_file/test_*.py shared/*/test_*.py shared/test_*.py)))
+# The rooms that decide, and what is tested without starting anything elsewhere; tests/pure.py leaves out the rest of their tests.
+PURE := tests/test_architecture.py tests/agent/decide tests/core tests/plugins tests/simulation \
+	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
 .PHONY: demo test quick pure costs lint docs constraints clean
 

@@ -11,7 +11,7 @@ from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_p
 
 
 @pytest.fixture
-def script(tmp_path):
+def script(live, tmp_path):
     def write(body: str, name: str = "program"):
         path = tmp_path / name
         path.write_text(f"#!/bin/sh\n{body}\n", encoding="ascii")

@@ -16,7 +16,7 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 @pytest.fixture
-def diagnose(bare_context, tmp_path):
+def diagnose(live, bare_context, tmp_path):
     """What the check makes of a dcgmi with this shell script as its body: the measurement and its findings."""
 
     def run(body: str, timeout_s: float = 60.0, **params) -> tuple[Measurement, list]:

@@ -21,7 +21,7 @@ UnitFileState=
 
 
 @pytest.fixture
-def systemctl(tmp_path):
+def systemctl(live, tmp_path):
     """A stand-in that answers for two units, and writes down what it was asked; an NVSwitch is on the bus."""
     switch = write(tmp_path / "bus/pci/devices/0000:c5:00.0/class", "0x068000\n").parent
     write(switch / "vendor", "0x10de\n")
@@ -108,7 +108,7 @@ def test_a_systemctl_that_hangs_is_ended(tmp_path, systemctl, monkeypatch):
 
 
 @pytest.fixture
-def runtime(tmp_path):
+def runtime(live, tmp_path):
     """The socket of a container runtime that listens."""
     path = tmp_path / "containerd.sock"
     with socket.socket(socket.AF_UNIX) as listener:

@@ -31,7 +31,7 @@ def node(bare_context):
 
 
 @pytest.fixture
-def installed(tmp_path):
+def installed(live, tmp_path):
     """The settings of a node on which `all_reduce_perf` is this shell script."""
 
     def write(script, **settings):

@@ -38,7 +38,7 @@ class Watch:
 
 
 @pytest.fixture
-def watch(nvml_stub, tmp_path, request):
+def watch(live, nvml_stub, tmp_path, request):
     """A child that watches NVML's stub, in the state that the test is parametrised with."""
     state_file = tmp_path / "state"
     state_file.write_text(getattr(request, "param", "devices=2\n"), encoding="utf-8")

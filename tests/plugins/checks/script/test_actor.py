@@ -53,7 +53,7 @@ class Actor:
 
 
 @pytest.fixture
-def actor(tmp_path) -> Callable[..., Actor]:
+def actor(live: None, tmp_path) -> Callable[..., Actor]:
     """Makes an executable of a text, which is a shell script unless it says otherwise."""
 
     def make(text: str, **settings) -> Actor:

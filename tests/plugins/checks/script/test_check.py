@@ -31,7 +31,7 @@ def configured(**checks):
 
 
 @pytest.fixture
-def run(script, bare_context):
+def run(live, script, bare_context):
     """Runs a script as the check `script.mine`: the measurement and its findings."""
 
     def carry_out(body: str, references=None, **settings):

@@ -28,14 +28,14 @@ def told(findings) -> list[tuple]:
 
 
 @pytest.fixture
-def directory(tmp_path):
+def directory(live, tmp_path):
     path = tmp_path / "measured"
     path.mkdir()
     return path
 
 
 @pytest.fixture
-def stand_in(tmp_path):
+def stand_in(live, tmp_path):
     """An executable in the place of fio, with this shell script as its body."""
 
     def write(body: str) -> str:

@@ -75,7 +75,7 @@ async def serving(tls_context=None) -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
+async def server(live: None) -> AsyncIterator[Server]:
     async with serving() as server:
         yield server
 

@@ -11,7 +11,7 @@ from benchmarks.kubernetes_standin.server import ADMIN, StandIn
 
 
 @pytest.fixture
-async def standin(tmp_path):
+async def standin(live, tmp_path):
     """A server with no nodes and one user, the administrator; see `StandIn`."""
     directory = tmp_path / "kubernetes"
     directory.mkdir()
@@ -27,7 +27,7 @@ async def kubectl(standin):
 
 
 @pytest.fixture
-def new_standin_process(tmp_path_factory):
+def new_standin_process(live, tmp_path_factory):
     """Makes servers of their own processes, each for as long as its context lasts: `new_standin_process(nodes=3)`."""
 
     def make(nodes: int = 0) -> Child:

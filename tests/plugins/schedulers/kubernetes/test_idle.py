@@ -83,7 +83,7 @@ def probes(**table: Any) -> list[IdleProbe]:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory) -> tuple[Path, Path]:
+def certificate(live: None, tmp_path_factory) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 and its key; it is its own authority."""
     directory = tmp_path_factory.mktemp("tls")
     certificate, key = directory / "ca.crt", directory / "key"
@@ -96,7 +96,7 @@ def certificate(tmp_path_factory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def cluster(tmp_path, certificate) -> Iterator[Cluster]:
+def cluster(live: None, tmp_path, certificate) -> Iterator[Cluster]:
     """A cluster with no pod but the agent's, and a service account for it."""
     cluster = Cluster(tmp_path, pods=[OWN_POD])
 

@@ -260,7 +260,7 @@ NewSlurm = Callable[..., AbstractContextManager[Slurm]]
 
 
 @pytest.fixture(scope="package")
-def new_slurm(tmp_path_factory) -> NewSlurm:
+def new_slurm(live: None, tmp_path_factory) -> NewSlurm:
     """Makes clusters of which each runs for as long as its context lasts: `new_slurm("Prolog={directory}/it")`."""
 
     def make(settings: str = "") -> Slurm:

@@ -28,7 +28,7 @@ async def surveyed(config) -> Survey:
 
 
 @pytest.fixture
-def stand_in(tmp_path):
+def stand_in(live, tmp_path):
     """A program in the place of scontrol."""
 
     def write(text):

@@ -16,7 +16,7 @@ SIGNER = "system:serviceaccount:muster:muster-signer"
 
 
 @pytest.fixture(scope="session")
-def authority_files(tmp_path_factory) -> Path:
+def authority_files(live: None, tmp_path_factory) -> Path:
     """A directory with tls.crt and tls.key of an authority, and with server.crt and server.key from it."""
     directory: Path = tmp_path_factory.mktemp("authority")
     made = credentials.make_certificates(directory)

@@ -286,7 +286,7 @@ def acting(mode: str, kubeconfig: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="package")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(live: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster without nodes, in which the coordinator may do what the generated RBAC says."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.add_user(USER, *(it for it in coordinator_manifests() if it["kind"] in {"Role", "ClusterRole"}))
