@@ -1,4 +1,4 @@
-"""The agent's shell: receives events, asks `Node` what follows, and carries that out.
+"""The agent's shell: receives events, asks `NodeAgent` what follows, and carries that out.
 
 Commands are carried out in their order; errands, which take time, are begun in it and go on beside the others.
 """
@@ -29,20 +29,20 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent.decide import events
 from muster_agent.decide.events import Command, Event
-from muster_agent.decide.node import Node
+from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Surroundings
-from muster_agent.decide.plan import Planned, announced, judged, watched
-from muster_agent.runs.errands import Errand, Errands
+from muster_agent.decide.plan import PlannedCheck, announced, judged, watched
 from muster_agent.runs.inventory import completed
 from muster_agent.runs.labels import read_labels
 from muster_agent.runs.launcher import Launcher, LauncherLost
 from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
 from muster_agent.runs.plugins_run import plugins_run
 from muster_agent.runs.ports import Ports, alone
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
+from muster_agent.runs.slow_commands import SlowCommand, SlowCommands
 from muster_agent.wire.endpoint import serving
-from muster_agent.wire.link import Link
+from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 
@@ -53,7 +53,7 @@ GOODBYE_WITHIN_S = 1.0
 log = structlog.get_logger()
 
 
-def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher) -> None:
     """Runs the agent until SIGTERM or SIGINT.
 
     Unavailable when something that it needs is taken or gone, SettingsError when its references or labels are wrong.
@@ -82,7 +82,7 @@ def _alone_in(data_dir: Path) -> Iterator[None]:
         yield
 
 
-async def _serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+async def _serve(settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher) -> None:
     with closing(Outbox(settings.data_dir / "outbox.db", settings.agent.outbox_limit, _boot_id())) as outbox:
         await Daemon(settings, plugins, plan, launcher, outbox).run()
 
@@ -95,7 +95,7 @@ class Daemon:
     """The agent of one node; to be created inside the running loop."""
 
     def __init__(
-        self, settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher, outbox: Outbox
+        self, settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher, outbox: Outbox
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._epoch_offset_s = time.time() - self._loop.time()
@@ -107,7 +107,7 @@ class Daemon:
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()
-        self._node = Node(
+        self._node = NodeAgent(
             settings.node,
             plan,
             new_id,
@@ -117,10 +117,10 @@ class Daemon:
             reserves=launcher.reserves,
         )
         self._ports = Ports(settings)
-        self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
+        self._link = AgentLink(settings, outbox, self._metrics, self._feed, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
         resident_limit = resident_limit_bytes(memory_limit)
-        self._resident = Resident(launcher, resident_limit, watched(plan), self._alert)
+        self._resident = ResidentChild(launcher, resident_limit, watched(plan), self._alert)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -129,8 +129,8 @@ class Daemon:
             memory_limit_bytes=memory_limit,
         )
         self._runner = Runner(launcher, self._resident, surroundings, self._feed)
-        self._neighbourhood = Resident(launcher, resident_limit)
-        self._errands = Errands(self._neighbourhood, self._runner, self._ports)
+        self._neighbourhood = ResidentChild(launcher, resident_limit)
+        self._errands = SlowCommands(self._neighbourhood, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
@@ -185,7 +185,7 @@ class Daemon:
             self._timer = self._loop.call_at(due - self._epoch_offset_s, self._feed, events.Ticked())
 
     def _alert(self, check: str) -> None:
-        self._feed(events.Alerted(check))
+        self._feed(events.WatchFired(check))
 
     # Commands
 
@@ -199,15 +199,15 @@ class Daemon:
         match command:
             case events.StartRun():
                 await self._start(command)
-            case events.LetGo(run):
+            case events.ReleaseRanks(run):
                 self._runner.go(run)
             case events.StopRun(run, reason):
                 self._runner.stop(run, reason)
             case events.ReportRun(run):
                 self._report(run)
-            case events.Reply(message):
+            case events.SendReply(message):
                 self._link.reply(message)
-            case events.Refuse(kind, detail):
+            case events.CountRefusal(kind, detail):
                 self._metrics.refused(kind)
                 log.warning("order_refused", kind=kind, detail=detail)
             case events.ClosePort(group):
@@ -215,7 +215,7 @@ class Daemon:
             case _:
                 self._put_aside(type(command).__name__, self._run_errand(command))
 
-    async def _run_errand(self, errand: Errand) -> None:
+    async def _run_errand(self, errand: SlowCommand) -> None:
         self._feed(await self._errands.run(errand))
 
     async def _start(self, command: events.StartRun) -> None:

@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HookAnswer:
     """What one plugin's implementation of a hook gave: a value or an error."""
 
     plugin: str
@@ -87,17 +87,17 @@ class Plugins:
         if self._manager.has_plugin(name):
             self._manager.unregister(name=name)
 
-    def contribute(self, hook: str, **arguments: Any) -> list[Answer]:
+    def contribute(self, hook: str, **arguments: Any) -> list[HookAnswer]:
         """Calls a contribute hook of every plugin in turn, or until one answers where the first answer counts.
 
         A plugin that raises is marked as failed and left out; SettingsError lists all that is wrong in the settings.
         """
-        answers: list[Answer] = []
+        answers: list[HookAnswer] = []
         wrong_settings: list[str] = []
         for implementation in self._implementations(hook):
             name = implementation.plugin_name
             try:
-                answers.append(Answer(name, _contribution(hook, implementation, self.config, arguments)))
+                answers.append(HookAnswer(name, _contribution(hook, implementation, self.config, arguments)))
             except SettingsError as error:
                 wrong_settings.append(str(error))
             except (Exception, SystemExit) as error:
@@ -109,7 +109,7 @@ class Plugins:
             raise SettingsError("\n".join(wrong_settings))
         return answers
 
-    async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[Answer]:
+    async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[HookAnswer]:
         """Calls a notify hook of every plugin side by side; each has `timeout_s` and none can disturb another."""
         async with asyncio.TaskGroup() as calls:
             tasks = [
@@ -121,7 +121,7 @@ class Plugins:
             ]
         return [task.result() for task in tasks]
 
-    async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> Answer:
+    async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> HookAnswer:
         """Calls a notify hook of one plugin, which must implement it, in the same way."""
         (implementation,) = (it for it in self._implementations(hook) if it.plugin_name == plugin)
         return await _isolated(implementation, self.config, arguments, timeout_s)
@@ -239,11 +239,11 @@ def _call(implementation: pluggy.HookImpl, config: Config, arguments: dict[str, 
 
 async def _isolated(
     implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any], timeout_s: float
-) -> Answer:
+) -> HookAnswer:
     name = implementation.plugin_name
     try:
         async with asyncio.timeout(timeout_s) as deadline:
-            return Answer(name, await _call(implementation, config, arguments))
+            return HookAnswer(name, await _call(implementation, config, arguments))
     except asyncio.CancelledError as problem:
         if (task := asyncio.current_task()) is not None and task.cancelling():
             raise  # it is we who are being stopped
@@ -251,4 +251,4 @@ async def _isolated(
     except (Exception, SystemExit) as problem:
         error = f"no answer within {timeout_s:g} s" if deadline.expired() else _text(problem)
     log.error("plugin_call_failed", plugin=name, hook=implementation.function.__name__, error=error)
-    return Answer(name, error=error)
+    return HookAnswer(name, error=error)

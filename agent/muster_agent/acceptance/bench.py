@@ -11,14 +11,14 @@ from muster.config import Settings
 from muster.model import Inventory, Run
 from muster.references import Reference
 from muster.wire.messages import new_id
-from muster_agent.acceptance.selection import Selected
-from muster_agent.decide.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
+from muster_agent.acceptance.selection import SelectedCheck
+from muster_agent.decide.orders import Order, RankPlace, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
 from muster_agent.runs.inventory import completed
 from muster_agent.runs.labels import read_labels
 from muster_agent.runs.launcher import Launcher
 from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
 from muster_agent.runs.ports import alone
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
 
 Say = Callable[[str, str], None]
@@ -43,7 +43,7 @@ class Bench:
         """How many ranks this machine brings into a group."""
         return max(1, len(self.inventory.devices))
 
-    async def run(self, one: Selected) -> Run:
+    async def run(self, one: SelectedCheck) -> Run:
         """Runs a check on this machine alone; one of scope GROUP as a group of its devices."""
         order = _order(one)
         if one.check.scope is Scope.NODE:
@@ -53,9 +53,9 @@ class Bench:
 
     async def run_in_group(
         self,
-        one: Selected,
+        one: SelectedCheck,
         group: str,
-        places: tuple[Place, ...],
+        places: tuple[RankPlace, ...],
         listener: socket | None,
         on_ready: Callable[[], None],
     ) -> Run:
@@ -94,7 +94,7 @@ async def bench(
     """A bench with this machine's devices; whatever ends it early, what runs is killed and cleaned up after."""
     events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
     memory_limit = memory_limit_bytes(settings.agent)
-    resident = Resident(launcher, resident_limit_bytes(memory_limit))
+    resident = ResidentChild(launcher, resident_limit_bytes(memory_limit))
     surroundings = Surroundings(
         node=settings.node,
         devices=(),
@@ -112,5 +112,5 @@ async def bench(
         await runner.close()
 
 
-def _order(one: Selected) -> Order:
+def _order(one: SelectedCheck) -> Order:
     return Order(run=new_id(), check=one.check, params=one.params, timeout_s=one.timeout_s)

@@ -22,7 +22,7 @@ _KEEPALIVE = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEP
 # From a member to the leader
 
 
-class Hello(Data):
+class MemberHello(Data):
     """Who has come, and with how many ranks for groups."""
 
     kind: Literal["hello"] = "hello"
@@ -35,14 +35,14 @@ class Hello(Data):
     suite: str
 
 
-class Ready(Data):
+class RanksWaiting(Data):
     """The member's ranks wait at the rendezvous."""
 
     kind: Literal["ready"] = "ready"
     step: int
 
 
-class Done(Data):
+class StepDone(Data):
     """What came of a step."""
 
     kind: Literal["done"] = "done"
@@ -53,14 +53,14 @@ class Done(Data):
 # From the leader to a member
 
 
-class Measure(Data):
+class MeasureStep(Data):
     """Run a step on your node by yourself."""
 
     kind: Literal["measure"] = "measure"
     step: int
 
 
-class Join(Data):
+class JoinStep(Data):
     """Bring your ranks to the rendezvous of a step."""
 
     kind: Literal["join"] = "join"
@@ -75,14 +75,14 @@ class Join(Data):
     port: int
 
 
-class Go(Data):
+class PassRendezvous(Data):
     """Every rank is at the rendezvous: let yours pass."""
 
     kind: Literal["go"] = "go"
     step: int
 
 
-class Abort(Data):
+class AbortStep(Data):
     """End your ranks of a step."""
 
     kind: Literal["abort"] = "abort"
@@ -90,19 +90,22 @@ class Abort(Data):
     reason: str
 
 
-class End(Data):
+class EndJob(Data):
     """All is done; `verdict` is that of the whole job."""
 
     kind: Literal["end"] = "end"
     verdict: Verdict
 
 
-Message = Annotated[Hello | Ready | Done | Measure | Join | Go | Abort | End, Field(discriminator="kind")]
+Message = Annotated[
+    MemberHello | RanksWaiting | StepDone | MeasureStep | JoinStep | PassRendezvous | AbortStep | EndJob,
+    Field(discriminator="kind"),
+]
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
-class Connection:
+class JobConnection:
     """One end of the line between the leader and a member."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

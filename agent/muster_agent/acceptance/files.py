@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.errors import Refused, Unavailable
 from muster_agent.acceptance.junit import junit
-from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.report import AcceptanceReport
 
 
 def make_ready(directory: Path, name: str) -> None:
@@ -21,7 +21,7 @@ def make_ready(directory: Path, name: str) -> None:
         raise _not_written(directory / name, error) from None
 
 
-def write(report: Report, directory: Path, name: str) -> list[str]:
+def write(report: AcceptanceReport, directory: Path, name: str) -> list[str]:
     """Writes `name` with the endings .json, .xml and .html, each whole or not at all; gives their paths."""
     from muster_agent.acceptance.page import page  # noqa: PLC0415 (`muster check list` works without jinja2)
 

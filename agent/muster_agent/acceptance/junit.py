@@ -5,7 +5,7 @@ from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from muster.model import Finding, Run, Verdict, format_instant
-from muster_agent.acceptance.report import Report, StepReport
+from muster_agent.acceptance.report import AcceptanceReport, StepReport
 
 _ELEMENTS = {Verdict.FAIL: "failure", Verdict.UNKNOWN: "error", Verdict.SKIPPED: "skipped"}
 
@@ -15,7 +15,7 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 """Characters that no XML may hold; the output of a program may."""
 
 
-def junit(report: Report) -> str:
+def junit(report: AcceptanceReport) -> str:
     """The XML document."""
     root = Element("testsuites", {"name": f"muster {report.suite}", "time": f"{report.duration_s:.3f}"})
     for section, steps in report.sections.items():

@@ -20,18 +20,18 @@ from muster.model import Inventory, Run, Verdict
 from muster.wire.messages import new_id
 from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
-    Abort,
-    Connection,
-    Done,
-    End,
-    Go,
-    Hello,
-    Join,
-    Measure,
+    AbortStep,
+    EndJob,
+    JobConnection,
+    JoinStep,
+    MeasureStep,
+    MemberHello,
     Message,
-    Ready,
+    PassRendezvous,
+    RanksWaiting,
+    StepDone,
 )
-from muster_agent.acceptance.selection import Selected
+from muster_agent.acceptance.selection import SelectedCheck
 from muster_agent.decide import findings
 
 GRACE_S = 30.0
@@ -50,23 +50,23 @@ _MOST_LISTED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _JobProcess:
     """A process of the job."""
 
-    hello: Hello
-    connection: Connection
+    hello: MemberHello
+    connection: JobConnection
 
 
-class Leader:
+class JobLeader:
     """Leads a job of `size` processes through `steps`. To be closed when all is done."""
 
-    def __init__(self, size: int, steps: Sequence[Selected], digest: str) -> None:
+    def __init__(self, size: int, steps: Sequence[SelectedCheck], digest: str) -> None:
         self._size = size
         self._steps = steps
         self._digest = digest
         self.nodes: dict[str, Inventory] = {}
         """What each node of the job is made of, by name, in the order of ranks; known once all have come."""
-        self._members: dict[int, _Member] = {}
+        self._members: dict[int, _JobProcess] = {}
         self._complete = asyncio.Event()
         self._listeners: dict[int, socket.socket] = {}
         self._server: asyncio.Server | None = None
@@ -105,7 +105,7 @@ class Leader:
             return await self._run_group(step)
         members = [member for _, member in sorted(self._members.items()) if member.hello.local_rank == 0]
         for member in members:
-            member.connection.send(Measure(step=step))
+            member.connection.send(MeasureStep(step=step))
         answers = await self._answers(members, step)
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
@@ -120,7 +120,7 @@ class Leader:
 
     def end(self, verdict: Verdict) -> None:
         """Tells everybody that all is done."""
-        self._tell_all(End(verdict=verdict))
+        self._tell_all(EndJob(verdict=verdict))
 
     async def close(self) -> None:
         """Lets all go; who was not told the end knows that something is wrong."""
@@ -139,15 +139,15 @@ class Leader:
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Takes a process in that says who it is; one that the job does not have, or has already, is sent away."""
-        connection = Connection(reader, writer)
+        connection = JobConnection(reader, writer)
         hello: Message | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HELLO_WITHIN_S):
                 hello = await connection.receive()
-        if self._complete.is_set() or not isinstance(hello, Hello) or not self._awaits(hello.rank):
+        if self._complete.is_set() or not isinstance(hello, MemberHello) or not self._awaits(hello.rank):
             await connection.close()
             return
-        self._members[hello.rank] = _Member(hello, connection)
+        self._members[hello.rank] = _JobProcess(hello, connection)
         self._connections.start_work(writer.transport)
         if len(self._members) == self._size:
             self._complete.set()
@@ -160,15 +160,15 @@ class Leader:
         self._invite(members, step)
         arrived = await self._answers(members, step)
         if all(map(_is_ready, arrived)):
-            self._tell_all(Go(step=step))
+            self._tell_all(PassRendezvous(step=step))
         else:
-            self._tell_all(Abort(step=step, reason="a member of the group did not reach the rendezvous"))
+            self._tell_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
         waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
         later = iter(await self._answers(waiting, step))
         answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
-    def _invite(self, members: Sequence[_Member], step: int) -> None:
+    def _invite(self, members: Sequence[_JobProcess], step: int) -> None:
         """Gives out ranks in the order of the job's own, which is the scheduler's."""
         address = self._address(members)
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -176,7 +176,7 @@ class Leader:
         group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
         for member in members:
             hello = member.hello
-            join = Join(
+            join = JoinStep(
                 step=step,
                 group=group,
                 first_rank=first_rank,
@@ -190,15 +190,15 @@ class Leader:
             member.connection.send(join)
             first_rank += hello.ranks
 
-    def _address(self, members: Sequence[_Member]) -> str:
+    def _address(self, members: Sequence[_JobProcess]) -> str:
         """An address of this host that the others have reached it by; loopback when all of them are on this host."""
         addresses = [member.connection.own_address for member in members]
         return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
 
-    async def _answers(self, members: Sequence[_Member], step: int) -> list[Message | None]:
+    async def _answers(self, members: Sequence[_JobProcess], step: int) -> list[Message | None]:
         return await asyncio.gather(*(self._answer(member, step) for member in members))
 
-    async def _answer(self, member: _Member, step: int) -> Message | None:
+    async def _answer(self, member: _JobProcess, step: int) -> Message | None:
         """What the member says next; None when it is lost, and then the others are told to end the step."""
         answer = None
         with contextlib.suppress(TimeoutError):
@@ -206,13 +206,13 @@ class Leader:
                 answer = await member.connection.receive()
         if answer is None:
             del self._members[member.hello.rank]
-            self._tell_all(Abort(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            self._tell_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
             await member.connection.close()
         return answer
 
-    def _run_of(self, member: _Member, step: int, answer: Message | None) -> Run:
+    def _run_of(self, member: _JobProcess, step: int, answer: Message | None) -> Run:
         """The member's run; of one that is lost, a run that says so."""
-        if isinstance(answer, Done):
+        if isinstance(answer, StepDone):
             return answer.run
         return Run(
             id=new_id(),
@@ -229,7 +229,7 @@ class Leader:
             member.connection.send(message)
 
 
-def _see_that_they_fit(hellos: Sequence[Hello], digest: str) -> None:
+def _see_that_they_fit(hellos: Sequence[MemberHello], digest: str) -> None:
     """Refused when these processes cannot carry out the suite of `digest` together."""
     others = [hello.rank for hello in hellos if hello.suite != digest]
     if others:
@@ -252,4 +252,4 @@ def _listed(ranks: Sequence[int]) -> str:
 
 
 def _is_ready(answer: Message | None) -> bool:
-    return isinstance(answer, Ready)
+    return isinstance(answer, RanksWaiting)

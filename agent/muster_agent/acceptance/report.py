@@ -24,7 +24,7 @@ class NodeReport(Data):
     inventory: Inventory
 
 
-class Report(Data):
+class AcceptanceReport(Data):
     """A whole acceptance. `simulated` is true when any of it was measured on simulated devices."""
 
     suite: str
@@ -65,10 +65,10 @@ def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> 
 
 def report(
     suite: str, steps: Iterable[StepReport], nodes: Mapping[str, Inventory], started_at: float, duration_s: float
-) -> Report:
+) -> AcceptanceReport:
     """The report of a suite."""
     told = tuple(steps)
-    return Report(
+    return AcceptanceReport(
         suite=suite,
         verdict=worst([step.verdict for step in told]),
         started_at=started_at,

@@ -11,7 +11,7 @@ from muster.wire.messages import PluginInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
+class SelectedCheck:
     """A check that is to be run, with valid parameters and its deadline in seconds."""
 
     check: AnyCheck
@@ -29,14 +29,14 @@ def find(checks: Mapping[str, AnyCheck], name: str, failed: Iterable[PluginInfo]
 
 def select_named(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
-) -> list[Selected]:
+) -> list[SelectedCheck]:
     """The checks with `params`, which each of them must have."""
     return [_selected(check, settings, params, quick=quick) for check in checks]
 
 
 def select_all(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
-) -> list[Selected]:
+) -> list[SelectedCheck]:
     """The checks, each with those of `params` that it has; Refused for one that no check has."""
     known = {key for check in checks for key in check.params.model_fields}
     for key in params:
@@ -49,8 +49,8 @@ def _own(check: AnyCheck, params: Json) -> Json:
     return {key: value for key, value in params.items() if key in check.params.model_fields}
 
 
-def _selected(check: AnyCheck, settings: Mapping[str, CheckSettings], params: Json, *, quick: bool) -> Selected:
+def _selected(check: AnyCheck, settings: Mapping[str, CheckSettings], params: Json, *, quick: bool) -> SelectedCheck:
     """What is said for this one time goes before `--quick`, and that before the settings."""
     usual = settings.get(check.name, CheckSettings())
     values = {**usual.params, **(check.quick if quick else {}), **params}
-    return Selected(check=check, params=valid_params(check, values), timeout_s=usual.timeout_s or check.timeout_s)
+    return SelectedCheck(check=check, params=valid_params(check, values), timeout_s=usual.timeout_s or check.timeout_s)

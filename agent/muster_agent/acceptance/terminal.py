@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from muster.model import Action, Finding, Metric, Run
 from muster.table import table
 from muster.terminal import in_one_line, say
-from muster_agent.acceptance.report import Report, StepReport
-from muster_agent.acceptance.suites import Step
+from muster_agent.acceptance.report import AcceptanceReport, StepReport
+from muster_agent.acceptance.suites import SuiteStep
 
 
-class Audience:
+class ProgressPrinter:
     """Hears of an acceptance while it goes on: prints progress to stderr, and nothing else."""
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: SuiteStep) -> None:
         """A step begins."""
         self.progress(step.selected.check.name, "started")
 
@@ -25,14 +25,14 @@ class Audience:
         """A step has ended."""
 
 
-class Terminal(Audience):
+class TerminalPrinter(ProgressPrinter):
     """Prints sections, verdicts and findings to stdout as they come; `verbose` adds what was measured."""
 
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
         self._section = ""
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: SuiteStep) -> None:
         if step.section != self._section:
             self._section = step.section
             say(f"== {step.section}")
@@ -46,7 +46,7 @@ class Terminal(Audience):
                 say(f"  {where}{line}")
 
 
-def print_result(report: Report) -> None:
+def print_result(report: AcceptanceReport) -> None:
     """The section RESULT."""
     say("== RESULT")
     rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
@@ -58,7 +58,7 @@ def print_result(report: Report) -> None:
         say(note)
 
 
-def no_gpu(report: Report) -> str:
+def no_gpu(report: AcceptanceReport) -> str:
     """Says where nothing was measured on a GPU, if anywhere."""
     names = ", ".join(report.without_gpu)
     return names and f"No GPU was tested on {names}: none was found there (--expect-gpus says how many there must be)"

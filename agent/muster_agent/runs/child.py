@@ -22,12 +22,12 @@ import pydantic_core
 
 from muster.check import AnyCheck, Rendezvous, Skip
 from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
-from muster.plugins import Answer, Plugins
+from muster.plugins import HookAnswer, Plugins
 from muster.references import Reference, applicable
 from muster_agent.decide import findings
-from muster_agent.decide.orders import Assignment, Place
+from muster_agent.decide.orders import Assignment, RankPlace
 from muster_agent.runs import process
-from muster_agent.runs.sharing import Sharing
+from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 RUN = "run"
 RESIDENT = "resident"
@@ -43,7 +43,7 @@ _SIOCGIFADDR = 0x8915
 
 def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket, listen_fd: int | None) -> None:
     """The role of a child that carries out one assignment."""
-    line = Line(control)
+    line = ControlChannel(control)
     assignment = Assignment.model_validate(line.hear()["assignment"])
     line.say({"result": carry_out(plugins, checks, RunContext(assignment, line, listen_fd))})
 
@@ -51,12 +51,12 @@ def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket
 def reside(
     plugins: Plugins,
     checks: Mapping[str, AnyCheck],
-    sharing: Sharing,
+    sharing: ProbesAndReservations,
     control: socket.socket,
     _listen_fd: int | None,
 ) -> None:
     """The role of the long-lived child."""
-    line = Line(control)
+    line = ControlChannel(control)
     while question := line.hear():
         match question:
             case {"assignment": assignment}:
@@ -81,7 +81,7 @@ def reside(
                     Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
 
 
-class Line:
+class ControlChannel:
     """The child's end of the control socket."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -104,7 +104,7 @@ class Line:
 class RunContext:
     """The Context of a check, in the child that runs it."""
 
-    def __init__(self, assignment: Assignment, line: Line, listen_fd: int | None) -> None:
+    def __init__(self, assignment: Assignment, line: ControlChannel, listen_fd: int | None) -> None:
         self.assignment = assignment
         self.node = assignment.node
         self.devices: tuple[Device, ...] = assignment.devices
@@ -169,7 +169,7 @@ def _prepare(plugins: Plugins, check: AnyCheck, context: RunContext) -> list[Fin
     return [findings.unprepared(plugin, error) for plugin, error in failed.items()]
 
 
-def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[Answer], dict[str, str]]:
+def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[HookAnswer], dict[str, str]]:
     """What the plugins answer, and by name what was wrong with those that failed at it."""
     failed_before = {info.name for info in plugins.failed}
     answers = plugins.contribute(hook, **arguments)
@@ -198,7 +198,7 @@ def _is_measured(value: Metric) -> bool:
     return any(one is not None for one in (value if isinstance(value, list) else [value]))
 
 
-def _watch(check: AnyCheck, line: Line) -> None:
+def _watch(check: AnyCheck, line: ControlChannel) -> None:
     """Says whenever there is something to measure; a watch that raises is over, and the check keeps its cadence."""
     assert check.watch is not None, "the daemon asks for those that there are"
     try:
@@ -218,7 +218,7 @@ def _without_leftovers(result: RankResult) -> RankResult:
     return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})
 
 
-def environment(place: Place) -> dict[str, str]:
+def environment(place: RankPlace) -> dict[str, str]:
     """The standard variables of torch for a rank. An interface that the environment names already stays."""
     variables = {
         "RANK": str(place.rank),

@@ -29,7 +29,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-from muster_agent.decide.orders import Exit
+from muster_agent.decide.orders import ChildExit
 from muster_agent.runs import process
 
 PATIENCE_S = 2.0
@@ -66,7 +66,7 @@ def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoRe
         for number in _TERMINAL_SIGNALS:  # the daemon decides when to stop; it may still have runs to report
             signal.signal(number, signal.SIG_IGN)
         process.adopt_orphans()
-        _Launcher(link, roles).serve()
+        _LauncherProcess(link, roles).serve()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -76,7 +76,7 @@ def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoRe
         os._exit(code)
 
 
-class _Launcher:
+class _LauncherProcess:
     def __init__(self, link: socket.socket, roles: Mapping[str, Role]) -> None:
         self._link = link
         self._roles = roles
@@ -175,12 +175,12 @@ class _Launcher:
                 del self._children[child.pid]
                 self._tell_exited(child, remains)
 
-    def _orphans(self, processes: dict[int, process.Process]) -> set[int]:
+    def _orphans(self, processes: dict[int, process.ProcessEntry]) -> set[int]:
         known = {*(pid for pid, child in self._children.items() if child.status is None), *self._given_up}
         return process.descendants([os.getpid()], processes) - known - process.descendants(known, processes)
 
     def _tell_exited(self, child: _Child, stuck: set[int], error: str = "") -> None:
-        how = Exit(
+        how = ChildExit(
             status=child.status,
             max_rss_bytes=child.max_rss_bytes,
             left=dict(islice(child.left.items(), _MOST_NAMED)),

@@ -21,9 +21,9 @@ from pydantic import TypeAdapter
 from muster.check import AnyCheck
 from muster.model import Json
 from muster.plugins import Plugins
-from muster_agent.decide.orders import Exit
+from muster_agent.decide.orders import ChildExit
 from muster_agent.runs import child, forking
-from muster_agent.runs.sharing import Sharing
+from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line from a child is garbage."""
@@ -34,7 +34,7 @@ TAIL_BYTES = 4096
 KEPT_BYTES = 1 << 16
 """How much of it is searched for an uncaught C++ exception, which is followed by a stack trace of some 20 KB."""
 
-_EXIT = TypeAdapter(Exit)
+_EXIT = TypeAdapter(ChildExit)
 _LOST = "the launcher process is gone"
 
 
@@ -42,7 +42,7 @@ class LauncherLost(RuntimeError):
     """The launcher process is gone. Without it nothing can run; the daemon has to be started anew."""
 
 
-class Garbage(Exception):
+class ProtocolError(Exception):
     """A child has said something that is not in the protocol, or too much at once."""
 
 
@@ -52,7 +52,7 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
     roles: dict[str, forking.Role] = {
         child.RUN: partial(child.run, plugins, checks),
-        child.RESIDENT: partial(child.reside, plugins, checks, Sharing(probes, reservations)),
+        child.RESIDENT: partial(child.reside, plugins, checks, ProbesAndReservations(probes, reservations)),
     }
     scratch = Path(tempfile.mkdtemp(prefix="muster-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -82,7 +82,7 @@ class Launcher:
         self._link = link
         self._link.setblocking(False)
         self._ids = itertools.count(1)
-        self._children: dict[str, Spawned] = {}
+        self._children: dict[str, ChildProcess] = {}
         self._listening = False
         self._lost = False
 
@@ -94,7 +94,7 @@ class Launcher:
 
     async def spawn(
         self, role: str, *, memory_limit_bytes: int | None, listener: socket.socket | None = None
-    ) -> "Spawned":
+    ) -> "ChildProcess":
         """Starts a child; LauncherLost when that is impossible from now on."""
         if self._lost:
             raise LauncherLost(_LOST)
@@ -105,7 +105,7 @@ class Launcher:
         output, their_output = os.pipe()
         name = str(next(self._ids))
         try:
-            spawned = Spawned(self, name)
+            spawned = ChildProcess(self, name)
             await spawned.connect(control, output)
             self._children[name] = spawned
             descriptors = [theirs.fileno(), their_output, *([listener.fileno()] if listener else [])]
@@ -135,7 +135,7 @@ class Launcher:
             asyncio.get_running_loop().remove_reader(self._link)
             self._listening = False
         while self._children:
-            self._children.popitem()[1].end(Exit(error=_LOST))
+            self._children.popitem()[1].end(ChildExit(error=_LOST))
 
     def _send(self, message: Json, descriptors: list[int]) -> None:
         try:
@@ -159,15 +159,15 @@ class Launcher:
                 self._children.pop(id).end(_EXIT.validate_python(how))
 
 
-class Spawned:
+class ChildProcess:
     """A child process: `pid` is None until the launcher has told it."""
 
     def __init__(self, launcher: Launcher, id: str) -> None:
         self.pid: int | None = None
-        self._exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._exited: asyncio.Future[ChildExit] = asyncio.get_running_loop().create_future()
         self._launcher = launcher
         self._id = id
-        self._tail = _Tail()
+        self._tail = _OutputTail()
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
         self._output: asyncio.ReadTransport
@@ -197,22 +197,22 @@ class Spawned:
             try:
                 message = pydantic_core.from_json(line)
             except ValueError as error:
-                raise Garbage(f"not JSON: {error}") from None
+                raise ProtocolError(f"not JSON: {error}") from None
             if not isinstance(message, dict):
-                raise Garbage("not a JSON object")
+                raise ProtocolError("not a JSON object")
             yield message
 
     def kill(self) -> None:
         self._launcher.kill(self._id)
 
-    async def gone(self) -> Exit:
+    async def gone(self) -> ChildExit:
         """How the child ended, once it has and all of its output has been read."""
         ending = await asyncio.shield(self._exited)
         await asyncio.shield(self._tail.ended)
         self._close()
         return ending
 
-    def end(self, how: Exit) -> None:
+    def end(self, how: ChildExit) -> None:
         """Notes how the child has ended. Its ends close by themselves then, unless something may still hold them."""
         self._exited.set_result(how)
         if how.stuck or how.error:
@@ -228,10 +228,10 @@ class Spawned:
         except ConnectionError:
             return b""
         except ValueError:
-            raise Garbage(f"a line of more than {MAX_LINE_BYTES} bytes") from None
+            raise ProtocolError(f"a line of more than {MAX_LINE_BYTES} bytes") from None
 
 
-class _Tail(asyncio.Protocol):
+class _OutputTail(asyncio.Protocol):
     """Keeps the end of what is written to a pipe."""
 
     def __init__(self) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from muster.check import AnyCheck, Params, valid_params
 from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError, unknown
-from muster_agent.decide.plan import Planned
+from muster_agent.decide.plan import PlannedCheck
 
 
 def make_plan(
     checks: Mapping[str, AnyCheck], settings: Mapping[str, CheckSettings], *, complete: bool
-) -> dict[str, Planned]:
+) -> dict[str, PlannedCheck]:
     """Every check as the settings want it; SettingsError when they name an unknown check or wrong parameters.
 
     `complete` is false when a plugin has failed to load: then an unknown check may be one of its.
@@ -22,9 +22,9 @@ def make_plan(
     return {name: _planned(check, settings.get(name, CheckSettings())) for name, check in checks.items()}
 
 
-def _planned(check: AnyCheck, settings: CheckSettings) -> Planned:
+def _planned(check: AnyCheck, settings: CheckSettings) -> PlannedCheck:
     interval_s = (settings.interval_s or check.cadence_s) if settings.enabled else None
-    return Planned(
+    return PlannedCheck(
         check=check,
         params=_background_params(check, settings) if interval_s is not None or settings.params else None,
         timeout_s=settings.timeout_s or check.timeout_s,

@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessEntry:
     """A line of the process table. `parent` is a process id, `name` what the kernel calls it (15 characters)."""
 
     parent: int
@@ -49,7 +49,7 @@ def limit(memory_bytes: int | None) -> None:
         _PROC.joinpath("self/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
 
 
-def table() -> dict[int, Process]:
+def table() -> dict[int, ProcessEntry]:
     """Every process that is alive, by process id. Those that only wait to be reaped are left out."""
     processes = {}
     for entry in os.scandir(_PROC):
@@ -62,11 +62,11 @@ def table() -> dict[int, Process]:
         name, _, rest = line.partition(b"(")[2].rpartition(b")")
         state, parent = rest.split(maxsplit=2)[:2]
         if state not in b"ZX":
-            processes[int(entry.name)] = Process(int(parent), name.decode(errors="replace"))
+            processes[int(entry.name)] = ProcessEntry(int(parent), name.decode(errors="replace"))
     return processes
 
 
-def descendants(ancestors: Iterable[int], processes: dict[int, Process]) -> set[int]:
+def descendants(ancestors: Iterable[int], processes: dict[int, ProcessEntry]) -> set[int]:
     """The children of `ancestors`, their children, and so on; not the ancestors themselves."""
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():

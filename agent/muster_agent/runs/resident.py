@@ -20,7 +20,7 @@ from muster.model import Data, Finding, Inventory, Json, RankResult
 from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment
 from muster_agent.runs import child
-from muster_agent.runs.launcher import Garbage, Launcher, Spawned
+from muster_agent.runs.launcher import ChildProcess, Launcher, ProtocolError
 from muster_agent.runs.process import out_of_memory_kills
 
 INVENTORY_TIMEOUT_S = 30.0
@@ -71,7 +71,7 @@ class ReservationReply(Data):
 Reply = TypeVar("Reply", bound=Data)
 
 
-class Unanswered(Exception):
+class NoResidentAnswer(Exception):
     """The resident child has no answer; `finding` says why."""
 
     def __init__(self, finding: Finding) -> None:
@@ -79,7 +79,7 @@ class Unanswered(Exception):
         self.finding = finding
 
 
-class Resident:
+class ResidentChild:
     """Asks a resident child, one question at a time; a caller that is cancelled meanwhile has it killed.
 
     `watched` names the checks whose watches the child shall keep; `alert` is called with the name of one that fires.
@@ -97,8 +97,8 @@ class Resident:
         self._watched = watched
         self._alert = alert
         self._turn = asyncio.Lock()
-        self._child: Spawned | None = None
-        self._answers: asyncio.Queue[Json | Garbage | None] = asyncio.Queue()
+        self._child: ChildProcess | None = None
+        self._answers: asyncio.Queue[Json | ProtocolError | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
         self._answered = asyncio.Event()
         self._failures = 0
@@ -115,7 +115,7 @@ class Resident:
         """What the first plugin that can tell says, empty when none can; None when there is no answer."""
         try:
             reply = await self._ask({"inventory": True}, InventoryReply, INVENTORY_TIMEOUT_S)
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             log.error("inventory_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
             return None
         for plugin, error in reply.failed.items():
@@ -130,7 +130,7 @@ class Resident:
         question: Json = {"idleness": [*own], "afresh": afresh}
         try:
             reply = await self._ask(question, IdlenessReply, PROBE_TIMEOUT_S)
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             reply = IdlenessReply(idleness=Idleness.UNKNOWN, why=problem.finding.summary)
         self._log_unknown(reply)
         return reply
@@ -173,7 +173,7 @@ class Resident:
     async def _book(self, question: Json) -> str | None:
         try:
             return (await self._ask(question, ReservationReply, RESERVATION_TIMEOUT_S)).problem
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             return problem.finding.summary
 
     def _log_unknown(self, reply: IdlenessReply) -> None:
@@ -195,23 +195,23 @@ class Resident:
                     reply = await self._heard(kind, progress)
             except TimeoutError:
                 problem = findings.hung(f"the resident process did not answer within {timeout_s:g} s", {})
-                raise Unanswered(await self._give_up(resident, problem)) from None
-            except (Garbage, ValidationError) as error:
-                raise Unanswered(await self._give_up(resident, findings.garbage(error))) from None
+                raise NoResidentAnswer(await self._give_up(resident, problem)) from None
+            except (ProtocolError, ValidationError) as error:
+                raise NoResidentAnswer(await self._give_up(resident, findings.garbage(error))) from None
             except asyncio.CancelledError:
                 await self.close()
                 raise
             if reply is None:
-                raise Unanswered(await self._give_up(resident, None))
+                raise NoResidentAnswer(await self._give_up(resident, None))
             self._failures = 0
             self._answered.set()
             return reply
 
-    async def _started(self) -> Spawned:
+    async def _started(self) -> ChildProcess:
         if self._child is None:
             pause = self._not_before - asyncio.get_running_loop().time()
             if pause > 0:
-                raise Unanswered(findings.hung(f"the resident process failed and rests for {pause:.1f} s", {}))
+                raise NoResidentAnswer(findings.hung(f"the resident process failed and rests for {pause:.1f} s", {}))
             self._kills_before = out_of_memory_kills()
             self._child = await self._launcher.spawn(child.RESIDENT, memory_limit_bytes=self._memory_limit_bytes)
             self._answers = asyncio.Queue()
@@ -220,7 +220,7 @@ class Resident:
                 self._child.send({"watch": [*self._watched]})
         return self._child
 
-    async def _listen(self, resident: Spawned, answers: "asyncio.Queue[Json | Garbage | None]") -> None:
+    async def _listen(self, resident: ChildProcess, answers: "asyncio.Queue[Json | ProtocolError | None]") -> None:
         """Takes what a child says until it is gone: alerts at once, anything else as an answer.
 
         Who is alerted is called by the loop, which tells everybody when that goes wrong.
@@ -236,7 +236,7 @@ class Resident:
                     case _:
                         answers.put_nowait(message)
             answers.put_nowait(None)
-        except Garbage as error:
+        except ProtocolError as error:
             answers.put_nowait(error)
 
     async def _heard(self, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
@@ -245,14 +245,14 @@ class Resident:
             match await self._answers.get():
                 case None:
                     return None
-                case Garbage() as error:
+                case ProtocolError() as error:
                     raise error
                 case {"progress": str(text)}:
                     progress(text)
                 case message:
                     return kind.model_validate(message)
 
-    async def _give_up(self, failed: Spawned, problem: Finding | None) -> Finding:
+    async def _give_up(self, failed: ChildProcess, problem: Finding | None) -> Finding:
         """Kills the child; what is known of its end goes into the finding, or is the finding if there is none."""
         self._child = None
         loop = asyncio.get_running_loop()

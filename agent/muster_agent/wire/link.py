@@ -21,7 +21,7 @@ from muster.references import Reference
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report
 from muster.wire.topics import NodeTopic, Topics
-from muster_agent.decide.delivery import Delivery
+from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
@@ -45,7 +45,7 @@ Inbox = Callable[[CommandReceived | CoordinatorSeen], None]
 ReferencesInbox = Callable[[tuple[Reference, ...]], None]
 
 
-class Link:
+class AgentLink:
     """Speaks for one node. Events go to `inbox`, references to `references_inbox`, both in the event loop."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Link:
         self._metrics = metrics
         self._inbox = inbox
         self._references_inbox = references_inbox
-        self._delivery = Delivery()
+        self._delivery = DeliveryWindow()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
@@ -147,7 +147,7 @@ class Link:
         self.connected = True
         self._metrics.connected.set(1)
         self._heartbeat_due, self._inventory_said = 0.0, False
-        self._delivery.again()
+        self._delivery.start_again()
         log.info("broker_connected", broker=self._broker)
 
     def _lost(self, error: Exception, attempt: int) -> None:
@@ -209,7 +209,7 @@ class Link:
 
     def _next_report(self) -> Report | None:
         sent = self._delivery.sent_through
-        room = min(BATCH_RUNS, self._delivery.room(self._outbox.kept_through(sent)))
+        room = min(BATCH_RUNS, self._delivery.free(self._outbox.kept_through(sent)))
         runs = self._outbox.pending(sent, room, BATCH_BYTES)
         if not runs:
             return None
@@ -270,7 +270,7 @@ class Link:
     def _hear_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)
         if self._leader not in (None, leader) and presence.online:
-            self._delivery.again()  # what the one before had not stored yet, this one has never seen
+            self._delivery.start_again()  # what the one before had not stored yet, this one has never seen
             self._wake.set()
         self._leader = leader
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:

@@ -7,13 +7,13 @@ import pytest
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
-    GiveBack,
-    GivenBack,
     IdlenessSeen,
-    NotReserved,
+    NodeReserved,
     ProbeIdle,
-    Reserve,
-    Reserved,
+    ReleaseReservation,
+    ReservationFailed,
+    ReservationReleased,
+    ReserveNode,
     Ticked,
 )
 from muster_agent.decide.lease import (
@@ -22,24 +22,24 @@ from muster_agent.decide.lease import (
     RESERVING_PATIENCE_S,
     RETRY_S,
     UNKNOWN_LIMIT,
-    Claimed,
-    Denied,
-    Granted,
     Lease,
+    LeaseClaimed,
+    LeaseDenied,
     LeaseEvent,
+    LeaseGranted,
+    LeaseOutcome,
+    LeasePreempted,
+    LeaseReleased,
     LeaseState,
-    Outcome,
     Precedence,
-    Preempted,
-    Released,
 )
 
 IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
 FIRST_ASKED, ASKED_AGAIN = ProbeIdle(afresh=True), ProbeIdle(afresh=False)
 
 
-def claim(run: str, precedence: Precedence = Precedence.BACKGROUND, needs: Needs = Needs.IDLE_NODE) -> Claimed:
-    return Claimed(run, needs, precedence, f"run {run}")
+def claim(run: str, precedence: Precedence = Precedence.BACKGROUND, needs: Needs = Needs.IDLE_NODE) -> LeaseClaimed:
+    return LeaseClaimed(run, needs, precedence, f"run {run}")
 
 
 def lease_in(state: LeaseState, precedence: Precedence = Precedence.BACKGROUND, *, reserves: bool = False) -> Lease:
@@ -48,9 +48,9 @@ def lease_in(state: LeaseState, precedence: Precedence = Precedence.BACKGROUND, 
     steps: dict[LeaseState, list[LeaseEvent]] = {
         LeaseState.FREE: [],
         LeaseState.RESERVING: [claim("a", precedence)],
-        LeaseState.ASKING: [claim("a", precedence), Reserved("a")],
-        LeaseState.HELD: [claim("a", precedence), Reserved("a"), IDLE],
-        LeaseState.YIELDING: [claim("a", precedence), Reserved("a"), IDLE, BUSY],
+        LeaseState.ASKING: [claim("a", precedence), NodeReserved("a")],
+        LeaseState.HELD: [claim("a", precedence), NodeReserved("a"), IDLE],
+        LeaseState.YIELDING: [claim("a", precedence), NodeReserved("a"), IDLE, BUSY],
     }
     for event in [Ticked(), *steps[state]]:
         lease.handle(event, 0.0)
@@ -70,14 +70,14 @@ PAIRS = {
     (LeaseState.FREE, "ticked"): ([], LeaseState.FREE),
     (LeaseState.ASKING, "claimed"): ([], LeaseState.ASKING),
     (LeaseState.ASKING, "released"): ([], LeaseState.FREE),
-    (LeaseState.ASKING, "idle"): ([Granted("a")], LeaseState.HELD),
-    (LeaseState.ASKING, "busy"): ([Denied("a", "the node is busy")], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([Denied("a", NOT_IDLE)], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([Denied("a", NOT_IDLE)], LeaseState.FREE),
+    (LeaseState.ASKING, "idle"): ([LeaseGranted("a")], LeaseState.HELD),
+    (LeaseState.ASKING, "busy"): ([LeaseDenied("a", "the node is busy")], LeaseState.FREE),
+    (LeaseState.ASKING, "unknown"): ([LeaseDenied("a", NOT_IDLE)], LeaseState.FREE),
+    (LeaseState.ASKING, "ticked"): ([LeaseDenied("a", NOT_IDLE)], LeaseState.FREE),
     (LeaseState.HELD, "claimed"): ([], LeaseState.HELD),
     (LeaseState.HELD, "released"): ([], LeaseState.FREE),
     (LeaseState.HELD, "idle"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "busy"): ([Preempted("a", AT_WORK)], LeaseState.YIELDING),
+    (LeaseState.HELD, "busy"): ([LeasePreempted("a", AT_WORK)], LeaseState.YIELDING),
     (LeaseState.HELD, "unknown"): ([], LeaseState.HELD),
     (LeaseState.HELD, "ticked"): ([ASKED_AGAIN], LeaseState.HELD),
     (LeaseState.YIELDING, "claimed"): ([], LeaseState.YIELDING),
@@ -91,15 +91,15 @@ PAIRS = {
 
 EVENTS: dict[str, LeaseEvent] = {
     "claimed": claim("b"),
-    "released": Released("a"),
+    "released": LeaseReleased("a"),
     "idle": IDLE,
     "busy": BUSY,
     "unknown": UNKNOWN,
     "ticked": Ticked(),
-    "reserved": Reserved("a"),
-    "not reserved": NotReserved("a", "taken"),
-    "given back": GivenBack(None),
-    "not given back": GivenBack("no answer"),
+    "reserved": NodeReserved("a"),
+    "not reserved": ReservationFailed("a", "taken"),
+    "given back": ReservationReleased(None),
+    "not given back": ReservationReleased("no answer"),
 }
 
 
@@ -120,27 +120,27 @@ def test_every_event_in_every_state(state, event, reserves):
 
 
 RESERVED_PAIRS = {
-    (LeaseState.FREE, "claimed"): ([Reserve("b", "run b")], LeaseState.RESERVING),
+    (LeaseState.FREE, "claimed"): ([ReserveNode("b", "run b")], LeaseState.RESERVING),
     (LeaseState.RESERVING, "claimed"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "released"): ([GiveBack()], LeaseState.FREE),
+    (LeaseState.RESERVING, "released"): ([ReleaseReservation()], LeaseState.FREE),
     (LeaseState.RESERVING, "idle"): ([], LeaseState.RESERVING),
     (LeaseState.RESERVING, "busy"): ([], LeaseState.RESERVING),
     (LeaseState.RESERVING, "unknown"): ([], LeaseState.RESERVING),
     (LeaseState.RESERVING, "ticked"): (
-        [Denied("a", "the node cannot be reserved: no answer in time"), GiveBack()],
+        [LeaseDenied("a", "the node cannot be reserved: no answer in time"), ReleaseReservation()],
         LeaseState.FREE,
     ),
     (LeaseState.RESERVING, "reserved"): ([FIRST_ASKED], LeaseState.ASKING),
     (LeaseState.RESERVING, "not reserved"): (
-        [Denied("a", "the node cannot be reserved: taken"), GiveBack()],
+        [LeaseDenied("a", "the node cannot be reserved: taken"), ReleaseReservation()],
         LeaseState.FREE,
     ),
-    (LeaseState.ASKING, "released"): ([GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "busy"): ([Denied("a", "the node is busy"), GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([Denied("a", NOT_IDLE), GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([Denied("a", NOT_IDLE), GiveBack()], LeaseState.FREE),
-    (LeaseState.HELD, "released"): ([GiveBack()], LeaseState.FREE),
-    (LeaseState.YIELDING, "released"): ([GiveBack()], LeaseState.FREE),
+    (LeaseState.ASKING, "released"): ([ReleaseReservation()], LeaseState.FREE),
+    (LeaseState.ASKING, "busy"): ([LeaseDenied("a", "the node is busy"), ReleaseReservation()], LeaseState.FREE),
+    (LeaseState.ASKING, "unknown"): ([LeaseDenied("a", NOT_IDLE), ReleaseReservation()], LeaseState.FREE),
+    (LeaseState.ASKING, "ticked"): ([LeaseDenied("a", NOT_IDLE), ReleaseReservation()], LeaseState.FREE),
+    (LeaseState.HELD, "released"): ([ReleaseReservation()], LeaseState.FREE),
+    (LeaseState.YIELDING, "released"): ([ReleaseReservation()], LeaseState.FREE),
 }
 """Where it makes a difference that the claim reserves."""
 
@@ -159,7 +159,7 @@ def test_every_event_in_every_state_with_a_reservation(state, event, precedence)
 def test_a_run_that_needs_nothing_is_granted_whoever_holds_the_node(state):
     """It does not become the holder."""
     lease = lease_in(state, Precedence.GROUP, reserves=True)
-    assert lease.handle(claim("b", Precedence.REQUEST, Needs.NOTHING), 0.0) == [Granted("b")]
+    assert lease.handle(claim("b", Precedence.REQUEST, Needs.NOTHING), 0.0) == [LeaseGranted("b")]
     assert lease.state is state
 
 
@@ -168,8 +168,8 @@ def test_one_holder_at_a_time_and_the_next_is_asked_for_anew():
     lease = lease_in(LeaseState.HELD)
     assert lease.handle(claim("b"), 1.0) == []
     assert lease.holder == "a"
-    assert lease.handle(Released("a"), 2.0) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 2.1) == [Granted("b")]
+    assert lease.handle(LeaseReleased("a"), 2.0) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 2.1) == [LeaseGranted("b")]
     assert lease.holder == "b"
 
 
@@ -180,9 +180,9 @@ def test_groups_go_before_requests_and_these_before_background_runs():
         lease.handle(claim(run, precedence), 0.0)
     lease.handle(claim("g", Precedence.GROUP), 0.0)
     order, holder = [], "a"
-    while lease.handle(Released(holder), 1.0):
+    while lease.handle(LeaseReleased(holder), 1.0):
         (granted,) = lease.handle(IDLE, 1.0)
-        assert isinstance(granted, Granted)
+        assert isinstance(granted, LeaseGranted)
         holder = granted.run
         order.append(holder)
     assert order == ["g", "r1", "r2", "b"]
@@ -193,9 +193,9 @@ def test_a_background_holder_yields_to_what_was_asked_for(precedence):
     """The claim gets the node once the holder has ended."""
     lease = lease_in(LeaseState.HELD)
     (preempted,) = lease.handle(claim("g", precedence), 1.0)
-    assert preempted == Preempted("a", "the node is needed for a run that was asked for")
-    assert lease.handle(Released("a"), 1.2) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 1.3) == [Granted("g")]
+    assert preempted == LeasePreempted("a", "the node is needed for a run that was asked for")
+    assert lease.handle(LeaseReleased("a"), 1.2) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 1.3) == [LeaseGranted("g")]
 
 
 def test_a_requested_holder_does_not_yield():
@@ -208,24 +208,24 @@ def test_what_was_asked_for_gets_the_answer_that_a_background_claim_waits_for():
     """The background claim goes back into the line."""
     lease = lease_in(LeaseState.ASKING)
     assert lease.handle(claim("g", Precedence.GROUP), 0.1) == []
-    assert lease.handle(IDLE, 0.2) == [Granted("g")]
-    assert lease.handle(Released("g"), 1.0) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 1.1) == [Granted("a")]
+    assert lease.handle(IDLE, 0.2) == [LeaseGranted("g")]
+    assert lease.handle(LeaseReleased("g"), 1.0) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 1.1) == [LeaseGranted("a")]
 
 
 def test_who_waits_no_more_is_forgotten():
     """A release of a waiting run takes it out of the line."""
     lease = lease_in(LeaseState.HELD)
     lease.handle(claim("b"), 0.0)
-    lease.handle(Released("b"), 0.0)
-    assert lease.handle(Released("a"), 0.0) == []
+    lease.handle(LeaseReleased("b"), 0.0)
+    assert lease.handle(LeaseReleased("a"), 0.0) == []
 
 
 def test_denied_passes_the_question_on():
     """Whoever is next in line has the probes asked for itself."""
     lease = lease_in(LeaseState.ASKING)
     lease.handle(claim("b"), 0.0)
-    assert lease.handle(BUSY, 1.0) == [Denied("a", "the node is busy"), FIRST_ASKED]
+    assert lease.handle(BUSY, 1.0) == [LeaseDenied("a", "the node is busy"), FIRST_ASKED]
 
 
 def test_the_holder_is_watched_about_twice_a_second():
@@ -247,7 +247,7 @@ def test_unknown_preempts_only_when_it_is_said_again_and_again():
     for _ in range(UNKNOWN_LIMIT - 1):
         assert lease.handle(UNKNOWN, 1.0) == []
     (preempted,) = lease.handle(UNKNOWN, 1.0)
-    assert isinstance(preempted, Preempted)
+    assert isinstance(preempted, LeasePreempted)
 
 
 def test_a_probe_that_does_not_answer_counts_as_unknown():
@@ -267,9 +267,9 @@ def test_nothing_is_due_while_it_is_free():
 def test_who_is_at_work_is_told_if_the_probes_tell():
     """In the denial and in the preemption."""
     busy, unknown = IdlenessSeen(Idleness.BUSY, "slurm"), IdlenessSeen(Idleness.UNKNOWN, "kubernetes: 403")
-    assert lease_in(LeaseState.ASKING).handle(busy, 1.0) == [Denied("a", "the node is busy (slurm)")]
-    assert lease_in(LeaseState.ASKING).handle(unknown, 1.0) == [Denied("a", f"{NOT_IDLE} (kubernetes: 403)")]
-    assert lease_in(LeaseState.HELD).handle(busy, 1.0) == [Preempted("a", f"{AT_WORK} (slurm)")]
+    assert lease_in(LeaseState.ASKING).handle(busy, 1.0) == [LeaseDenied("a", "the node is busy (slurm)")]
+    assert lease_in(LeaseState.ASKING).handle(unknown, 1.0) == [LeaseDenied("a", f"{NOT_IDLE} (kubernetes: 403)")]
+    assert lease_in(LeaseState.HELD).handle(busy, 1.0) == [LeasePreempted("a", f"{AT_WORK} (slurm)")]
 
 
 ANSWER_S = 0.1
@@ -280,12 +280,12 @@ ANSWER_S = 0.1
 def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(arrival):
     """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.45 are left to kill."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
-    outcomes: list[Outcome] = []
+    outcomes: list[LeaseOutcome] = []
     while not outcomes:
         asked = lease.next_due()
         assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
         outcomes = lease.handle(BUSY if asked >= arrival else IDLE, asked + ANSWER_S)
-    assert outcomes == [Preempted("a", AT_WORK)]
+    assert outcomes == [LeasePreempted("a", AT_WORK)]
     assert asked + ANSWER_S - arrival < 0.55
 
 
@@ -303,8 +303,8 @@ def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
     """Once, at the first tick."""
     lease = Lease(reserves=True)
     assert lease.next_due() == 0.0
-    assert lease.handle(Ticked(), 5.0) == [GiveBack()]
-    assert lease.handle(GivenBack(None), 5.1) == []
+    assert lease.handle(Ticked(), 5.0) == [ReleaseReservation()]
+    assert lease.handle(ReservationReleased(None), 5.1) == []
     assert lease.next_due() == math.inf
 
 
@@ -312,54 +312,54 @@ def test_what_cannot_be_given_back_is_tried_again():
     """Until it is."""
     lease = lease_in(LeaseState.FREE, reserves=True)
     for now in (0.0, RETRY_S):
-        lease.handle(GivenBack("no answer"), now)
+        lease.handle(ReservationReleased("no answer"), now)
         assert lease.handle(Ticked(), now + RETRY_S - 1) == []
         assert lease.next_due() == now + RETRY_S
-        assert lease.handle(Ticked(), now + RETRY_S) == [GiveBack()]
+        assert lease.handle(Ticked(), now + RETRY_S) == [ReleaseReservation()]
     assert lease.next_due() == math.inf
 
 
 def test_a_claim_takes_over_what_could_not_be_given_back():
     """It is not given back under the claim, whenever the answer comes, but with it."""
     lease = lease_in(LeaseState.FREE, reserves=True)
-    lease.handle(GivenBack("no answer"), 0.0)
+    lease.handle(ReservationReleased("no answer"), 0.0)
     lease.handle(claim("a", Precedence.GROUP), 0.0)
-    lease.handle(GivenBack("no answer"), 0.1)
+    lease.handle(ReservationReleased("no answer"), 0.1)
     assert lease.next_due() == RESERVING_PATIENCE_S
-    lease.handle(Reserved("a"), 0.2)
+    lease.handle(NodeReserved("a"), 0.2)
     lease.handle(IDLE, RETRY_S + 1)
     assert lease.handle(Ticked(), RETRY_S + 2) == [ASKED_AGAIN]
-    assert lease.handle(Released("a"), RETRY_S + 3) == [GiveBack()]
+    assert lease.handle(LeaseReleased("a"), RETRY_S + 3) == [ReleaseReservation()]
 
 
 def test_a_background_run_holds_nothing_up_that_is_to_be_given_back():
     """It needs no reservation itself."""
     lease = lease_in(LeaseState.HELD, reserves=True)
-    lease.handle(GivenBack("no answer"), 0.1)
-    assert GiveBack() in lease.handle(Ticked(), 0.1 + RETRY_S)
+    lease.handle(ReservationReleased("no answer"), 0.1)
+    assert ReleaseReservation() in lease.handle(Ticked(), 0.1 + RETRY_S)
 
 
 def test_each_claim_has_a_reservation_of_its_own():
     """Those who meet it see for what; the one before is given back first."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
     lease.handle(claim("b", Precedence.REQUEST), 1.0)
-    assert lease.handle(Released("a"), 2.0) == [GiveBack(), Reserve("b", "run b")]
-    assert lease.handle(GivenBack(None), 2.1) == []
-    assert lease.handle(Reserved("b"), 2.2) == [FIRST_ASKED]
+    assert lease.handle(LeaseReleased("a"), 2.0) == [ReleaseReservation(), ReserveNode("b", "run b")]
+    assert lease.handle(ReservationReleased(None), 2.1) == []
+    assert lease.handle(NodeReserved("b"), 2.2) == [FIRST_ASKED]
 
 
 def test_an_answer_from_before_the_reservation_grants_nothing():
     """Work may have come since: what was asked for takes the place of a background claim, and asks anew."""
     lease = lease_in(LeaseState.ASKING, reserves=True)
-    assert lease.handle(claim("g", Precedence.GROUP), 0.1) == [Reserve("g", "run g")]
+    assert lease.handle(claim("g", Precedence.GROUP), 0.1) == [ReserveNode("g", "run g")]
     assert lease.handle(IDLE, 0.2) == []
-    assert lease.handle(Reserved("g"), 0.3) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 0.4) == [Granted("g")]
-    assert lease.handle(Released("g"), 1.0) == [GiveBack(), FIRST_ASKED]
-    assert lease.handle(IDLE, 1.1) == [Granted("a")]
+    assert lease.handle(NodeReserved("g"), 0.3) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 0.4) == [LeaseGranted("g")]
+    assert lease.handle(LeaseReleased("g"), 1.0) == [ReleaseReservation(), FIRST_ASKED]
+    assert lease.handle(IDLE, 1.1) == [LeaseGranted("a")]
 
 
-@pytest.mark.parametrize("late", [Reserved("gone"), NotReserved("gone", "taken")])
+@pytest.mark.parametrize("late", [NodeReserved("gone"), ReservationFailed("gone", "taken")])
 def test_what_comes_of_the_reservation_of_another_claim_is_too_late(late):
     """Each claim waits for its own."""
     lease = lease_in(LeaseState.RESERVING, Precedence.GROUP, reserves=True)

@@ -10,32 +10,32 @@ from muster.check import Idleness, Needs, Params, Scope
 from muster.model import Device, Inventory, RankResult, Run, Verdict
 from muster.wire.messages import Abort, CoordinatorPresence, Declined, Join, Prepare, RunCheck, Start
 from muster_agent.decide.events import (
-    Alerted,
     ClosePort,
     CommandReceived,
+    ConnectToRankZero,
     CoordinatorSeen,
-    GiveBack,
-    GivenBack,
+    CountRefusal,
     IdlenessSeen,
     InventoryFound,
-    LetGo,
-    NotReserved,
+    NodeReserved,
     OpenPort,
     PortOpened,
     ProbeIdle,
-    Reach,
-    Reached,
-    Refuse,
-    Reply,
+    RankZeroReached,
+    ReleaseRanks,
+    ReleaseReservation,
     ReportRun,
-    Reserve,
-    Reserved,
+    ReservationFailed,
+    ReservationReleased,
+    ReserveNode,
+    SendReply,
     StartRun,
     StopRequested,
     StopRun,
     Ticked,
+    WatchFired,
 )
-from muster_agent.decide.node import MOST_TASKS, Node
+from muster_agent.decide.node import MOST_RUNS, NodeAgent
 from muster_agent.decide.orders import RanksReady, RunEnded
 
 IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
@@ -64,7 +64,7 @@ class Driven:
     def __init__(self, plan=PLAN, devices=DEVICES, **settings) -> None:
         ids = itertools.count()
         self.numbers = itertools.count()
-        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S, **settings)
+        self.node = NodeAgent("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S, **settings)
         if devices is not None:
             self.feed(InventoryFound(Inventory(devices=devices)))
 
@@ -90,12 +90,12 @@ def ended(run: str, check: str = "light", verdict: Verdict = Verdict.PASS) -> Ru
 
 
 def declines(commands):
-    messages = [command.message for command in commands if isinstance(command, Reply)]
+    messages = [command.message for command in commands if isinstance(command, SendReply)]
     return [(message.reason, message.group) for message in messages if isinstance(message, Declined)]
 
 
 def refusals(commands):
-    return [command.kind for command in commands if isinstance(command, Refuse)]
+    return [command.kind for command in commands if isinstance(command, CountRefusal)]
 
 
 # Requests
@@ -134,11 +134,11 @@ def test_a_request_that_does_not_fit_is_answered_with_a_run_that_says_so(check, 
 def test_a_flood_of_requests_starts_a_limited_number_of_processes():
     """The agent answers a request beyond the limit with a refused run. After a run has ended, it accepts one again."""
     driven = Driven()
-    for number in range(MOST_TASKS):
+    for number in range(MOST_RUNS):
         assert isinstance(driven.order(RunCheck, run=f"r{number}", check="light")[0], StartRun)
     (report,) = driven.order(RunCheck, run="beyond", check="light")
     assert (report.run.id, report.run.findings[0].code) == ("beyond", "run.refused")
-    assert str(MOST_TASKS) in report.run.findings[0].summary
+    assert str(MOST_RUNS) in report.run.findings[0].summary
     driven.feed(ended("r7"))
     assert isinstance(driven.order(RunCheck, run="next", check="light")[0], StartRun)
 
@@ -168,7 +168,7 @@ def test_a_group_check_on_this_node_alone_waits_for_nobody():
     driven = Driven()
     driven.order(RunCheck, run="r", check="collective")
     driven.feed(IDLE)
-    assert driven.feed(RanksReady("r")) == [LetGo("r")]
+    assert driven.feed(RanksReady("r")) == [ReleaseRanks("r")]
 
 
 def test_work_that_arrives_stops_the_run():
@@ -218,9 +218,9 @@ def test_an_alert_makes_a_background_check_due_at_once():
     """Its beat stays; a check that does not run in the background is not concerned."""
     driven = Driven({**PLAN, "seen": planned("seen", SEVEN, Needs.NOTHING, interval_s=600.0)})
     first = driven.node.next_due()
-    assert driven.feed(Alerted("light"), first - 1.0) == []
+    assert driven.feed(WatchFired("light"), first - 1.0) == []
     assert driven.node.next_due() == first
-    assert driven.feed(Alerted("seen"), first - 1.0) == []
+    assert driven.feed(WatchFired("seen"), first - 1.0) == []
     assert driven.node.next_due() == first - 1.0
     (start,) = driven.feed(Ticked(), first - 1.0)
     assert isinstance(start, StartRun)
@@ -237,7 +237,7 @@ def test_a_background_run_yields_to_a_group():
     driven.feed(PortOpened("g", "10.0.0.1", 4000), due)
     assert driven.prepare(due) == [StopRun(start.order.run, "the node is needed for a run that was asked for")]
     assert driven.feed(ended(start.order.run, "heavy", Verdict.SKIPPED), due)[1:] == [ProbeIdle()]
-    assert driven.feed(IDLE, due) == [Reach("g", "10.0.0.1", 4000, 5.0)]
+    assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
 
 
 # Groups
@@ -250,13 +250,13 @@ def test_a_group_from_the_invitation_to_the_end():
     (accepted,) = driven.feed(PortOpened("g", "10.0.0.1", 4000))
     assert accepted.message.ranks == 2
     assert driven.prepare() == [ProbeIdle()]
-    assert driven.feed(IDLE) == [Reach("g", "10.0.0.1", 4000, 5.0)]
-    (start,) = driven.feed(Reached("g"))
+    assert driven.feed(IDLE) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
+    (start,) = driven.feed(RankZeroReached("g"))
     run = start.order.run
     assert driven.node.running == (run,)
     (ready,) = driven.feed(RanksReady(run))
     assert ready.message.kind == "ready"
-    assert driven.order(Start, group="g") == [LetGo(run)]
+    assert driven.order(Start, group="g") == [ReleaseRanks(run)]
     report, finished, closed = driven.feed(ended(run, "collective"))
     assert (report.run.id, finished.message.kind, closed) == (run, "finished", ClosePort("g"))
     assert driven.node.holder is None
@@ -305,7 +305,7 @@ def test_a_node_that_lacks_devices_declines_a_group(expected, declined):
     driven = Driven(expected_gpus=expected)
     commands = driven.join(devices=1)
     assert declines(commands) == declined
-    replies = [command.message for command in commands if isinstance(command, Reply)]
+    replies = [command.message for command in commands if isinstance(command, SendReply)]
     details = [reply.detail for reply in replies if isinstance(reply, Declined)]
     assert details == (["3 expected, 2 there"] if declined else [])
 
@@ -344,7 +344,7 @@ def running_group(driven: Driven) -> str:
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     driven.prepare()
     driven.feed(IDLE)
-    (start,) = driven.feed(Reached("g"))
+    (start,) = driven.feed(RankZeroReached("g"))
     assert isinstance(start, StartRun)
     return start.order.run
 
@@ -404,17 +404,17 @@ def test_orders_for_a_group_that_the_node_is_not_in_are_refused(kind, answer):
 def test_a_group_reserves_the_node_before_the_probes_are_asked_and_gives_it_back_at_the_end():
     """The scheduler is told what for; an agent that starts gives back what one before it may have left."""
     driven = Driven(reserves=True)
-    assert driven.feed(Ticked(), 1.0) == [GiveBack()]
+    assert driven.feed(Ticked(), 1.0) == [ReleaseReservation()]
     driven.join()
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     (reserve,) = driven.prepare()
-    assert reserve == Reserve(reserve.run, "collective in group g")
-    assert driven.feed(Reserved(reserve.run)) == [ProbeIdle()]
-    assert driven.feed(IDLE) == [Reach("g", "10.0.0.1", 4000, 5.0)]
-    driven.feed(Reached("g"))
+    assert reserve == ReserveNode(reserve.run, "collective in group g")
+    assert driven.feed(NodeReserved(reserve.run)) == [ProbeIdle()]
+    assert driven.feed(IDLE) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
+    driven.feed(RankZeroReached("g"))
     assert driven.order(Abort, group="g", reason="enough") == [StopRun(reserve.run, "the node leaves group g")]
     ending = driven.feed(ended(reserve.run, "collective", Verdict.SKIPPED))
-    assert ending == [ClosePort("g"), GiveBack()]
+    assert ending == [ClosePort("g"), ReleaseReservation()]
 
 
 def test_a_node_that_cannot_be_reserved_declines_the_group():
@@ -423,10 +423,10 @@ def test_a_node_that_cannot_be_reserved_declines_the_group():
     driven.join()
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     (reserve,) = driven.prepare()
-    commands = driven.feed(NotReserved(reserve.run, "file: somebody has it"))
+    commands = driven.feed(ReservationFailed(reserve.run, "file: somebody has it"))
     assert declines(commands) == [("not_idle", "g")]
     assert "somebody has it" in commands[0].message.detail
-    assert commands[1:] == [ClosePort("g"), GiveBack()]
+    assert commands[1:] == [ClosePort("g"), ReleaseReservation()]
 
 
 def test_a_group_that_is_aborted_while_the_node_is_being_reserved_gives_it_back():
@@ -435,9 +435,9 @@ def test_a_group_that_is_aborted_while_the_node_is_being_reserved_gives_it_back(
     driven.join()
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     (reserve,) = driven.prepare()
-    assert driven.order(Abort, group="g", reason="enough") == [ClosePort("g"), GiveBack()]
-    assert driven.feed(Reserved(reserve.run)) == []
-    assert driven.feed(GivenBack(None)) == []
+    assert driven.order(Abort, group="g", reason="enough") == [ClosePort("g"), ReleaseReservation()]
+    assert driven.feed(NodeReserved(reserve.run)) == []
+    assert driven.feed(ReservationReleased(None)) == []
 
 
 def test_a_requested_run_reserves_and_a_background_run_does_not():
@@ -446,7 +446,7 @@ def test_a_requested_run_reserves_and_a_background_run_does_not():
     driven.feed(Ticked(), 0.0)
     due = driven.node.next_due()
     assert driven.feed(Ticked(), due) == [ProbeIdle()]
-    assert driven.order(RunCheck, due, run="r", check="heavy") == [Reserve("r", "run r of heavy")]
+    assert driven.order(RunCheck, due, run="r", check="heavy") == [ReserveNode("r", "run r of heavy")]
 
 
 # The coordinator

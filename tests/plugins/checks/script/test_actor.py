@@ -18,7 +18,7 @@ import pytest
 from muster.config import Config, Settings
 from muster.errors import SettingsError
 from muster.model import ServiceState
-from muster.plugins import GROUP, Answer, load
+from muster.plugins import GROUP, HookAnswer, load
 from muster.transition import Effect, Transition
 from muster_plugins.shared.transition_document import transition_document
 
@@ -42,7 +42,7 @@ class Actor:
         self.path = path
         self._plugins = load(config, entry_points(group=GROUP, name="script"))
 
-    async def answer(self, hook: str, **arguments) -> Answer:
+    async def answer(self, hook: str, **arguments) -> HookAnswer:
         (answer,) = await self._plugins.call_each(hook, 10, **arguments)
         return answer
 

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from muster.config import Config, Settings
 from muster.model import Action, ServiceState
-from muster.plugins import GROUP, Answer, Plugins, load
+from muster.plugins import GROUP, HookAnswer, Plugins, load
 from muster.transition import Effect, Transition
 from muster_plugins.notifiers.webhook import delivery
 
@@ -104,7 +104,7 @@ class Told:
 
     plugins: Plugins
 
-    async def answer(self, hook: str, **arguments) -> Answer:
+    async def answer(self, hook: str, **arguments) -> HookAnswer:
         (answer,) = await self.plugins.call_each(hook, 10, **arguments)
         return answer
 

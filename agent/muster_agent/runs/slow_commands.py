@@ -6,22 +6,22 @@ import contextlib
 import structlog
 
 from muster_agent.decide.events import (
+    ConnectToRankZero,
     Event,
-    GiveBack,
-    GivenBack,
     IdlenessSeen,
-    NotReserved,
+    NodeReserved,
     OpenPort,
     ProbeIdle,
-    Reach,
-    Reserve,
-    Reserved,
+    ReleaseReservation,
+    ReservationFailed,
+    ReservationReleased,
+    ReserveNode,
 )
 from muster_agent.runs.ports import Ports, reach
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
 
-Errand = ProbeIdle | Reserve | GiveBack | OpenPort | Reach
+SlowCommand = ProbeIdle | ReserveNode | ReleaseReservation | OpenPort | ConnectToRankZero
 
 GIVE_BACK_WITHIN_S = 1.0
 """How long an agent that ends tries to. The next one on this node begins with it."""
@@ -31,31 +31,31 @@ CLOSE_WITHIN_S = 1.0
 log = structlog.get_logger()
 
 
-class Errands:
+class SlowCommands:
     """Runs errands. `resident` answers in the order in which it is asked, and is asked by nobody else.
 
     A check that takes its time in the same process would keep it from seeing that work has come, and a probe that
     hangs would look like a check that does.
     """
 
-    def __init__(self, resident: Resident, runner: Runner, ports: Ports) -> None:
+    def __init__(self, resident: ResidentChild, runner: Runner, ports: Ports) -> None:
         self._resident = resident
         self._runner = runner
         self._ports = ports
 
-    async def run(self, errand: Errand) -> Event:
+    async def run(self, errand: SlowCommand) -> Event:
         """Runs one to its end; what has come of it."""
         match errand:
             case ProbeIdle(afresh):
                 seen = await self._resident.idleness(self._runner.own_pids(), afresh=afresh)
                 return IdlenessSeen(seen.idleness, seen.why)
-            case Reserve(run, purpose):
+            case ReserveNode(run, purpose):
                 return await self._reserve(run, purpose)
-            case GiveBack():
+            case ReleaseReservation():
                 return await self._give_back()
             case OpenPort(group):
                 return await self._ports.open(group)
-            case Reach():
+            case ConnectToRankZero():
                 return await reach(errand)
 
     async def give_back_for_good(self) -> None:
@@ -72,16 +72,16 @@ class Errands:
             async with asyncio.timeout(CLOSE_WITHIN_S):
                 await self._resident.close()
 
-    async def _reserve(self, run: str, purpose: str) -> Reserved | NotReserved:
+    async def _reserve(self, run: str, purpose: str) -> NodeReserved | ReservationFailed:
         problem = await self._resident.reserve(purpose)
         if problem is None:
             log.info("node_reserved", purpose=purpose)
-            return Reserved(run)
+            return NodeReserved(run)
         log.warning("node_not_reserved", purpose=purpose, problem=problem)
-        return NotReserved(run, problem)
+        return ReservationFailed(run, problem)
 
-    async def _give_back(self) -> GivenBack:
+    async def _give_back(self) -> ReservationReleased:
         problem = await self._resident.give_back()
         if problem is not None:
             log.error("node_not_given_back", problem=problem)
-        return GivenBack(problem)
+        return ReservationReleased(problem)

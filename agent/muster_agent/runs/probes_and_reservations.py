@@ -16,7 +16,7 @@ ANSWER_WITHIN_S = 0.9
 _MOST_CHARACTERS = 300
 
 
-class _Asked:
+class _RestingProbe:
     """An idle probe, and until when it wants to be left alone because it has said IDLE."""
 
     def __init__(self, probe: IdleProbe) -> None:
@@ -40,11 +40,11 @@ class _Asked:
         return idleness, f"{self.probe.name}{why}"
 
 
-class Sharing:
+class ProbesAndReservations:
     """All idle probes and reservations of this node, each called as one."""
 
     def __init__(self, probes: Iterable[IdleProbe], reservations: Iterable[Reservation]) -> None:
-        self._probes = [_Asked(probe) for probe in probes]
+        self._probes = [_RestingProbe(probe) for probe in probes]
         self._reservations = tuple(reservations)
 
     def idleness(self, own: frozenset[int], *, afresh: bool) -> tuple[Idleness, str]:

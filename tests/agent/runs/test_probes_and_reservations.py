@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 from muster.check import Idleness, IdleProbe, Reservation
-from muster_agent.runs import sharing as sharing_module
-from muster_agent.runs.sharing import ANSWER_WITHIN_S, Sharing
+from muster_agent.runs import probes_and_reservations as sharing_module
+from muster_agent.runs.probes_and_reservations import ANSWER_WITHIN_S, ProbesAndReservations
 
 IDLE, BUSY = Idleness.IDLE, Idleness.BUSY
 OWN = frozenset({1})
@@ -38,14 +38,14 @@ class Counted:
 def test_a_probe_is_left_alone_for_its_interval_after_it_has_said_idle(answer, interval_s, afresh, asked):
     """Not before a run gets the node, and not after any other answer."""
     counted = Counted(answer, interval_s)
-    sharing = Sharing([counted.probe()], [])
+    sharing = ProbesAndReservations([counted.probe()], [])
     assert {sharing.idleness(OWN, afresh=afresh)[0] for _ in range(3)} == {answer}
     assert counted.asked == asked
 
 
 def test_a_probe_that_is_left_alone_hides_no_other():
     """The others are asked all the same."""
-    sharing = Sharing([Counted(IDLE, 60.0).probe(), Counted(BUSY, 0.0).probe()], [])
+    sharing = ProbesAndReservations([Counted(IDLE, 60.0).probe(), Counted(BUSY, 0.0).probe()], [])
     assert sharing.idleness(OWN, afresh=True) == (BUSY, "counted")
     assert sharing.idleness(OWN, afresh=False) == (BUSY, "counted")
 
@@ -78,7 +78,7 @@ def test_a_probe_that_waits_keeps_no_other_from_telling(far):
     """Work is told as soon as one has seen it, wherever that one stands."""
     for probes in ([far.probe(), Counted(BUSY, 0.0).probe()], [Counted(BUSY, 0.0).probe(), far.probe()]):
         began = time.monotonic()
-        assert Sharing(probes, []).idleness(OWN, afresh=True) == (BUSY, "counted")
+        assert ProbesAndReservations(probes, []).idleness(OWN, afresh=True) == (BUSY, "counted")
         assert time.monotonic() - began < ANSWER_WITHIN_S
 
 
@@ -86,7 +86,7 @@ def test_a_probe_that_does_not_answer_is_named(far, monkeypatch):
     """Whatever the others say, and every time; it is not asked again before it has answered."""
     monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 0.05)
     unknown = Counted(Idleness.UNKNOWN, 0.0)
-    sharing = Sharing([far.probe(), Counted(IDLE, 0.0).probe(), unknown.probe()], [])
+    sharing = ProbesAndReservations([far.probe(), Counted(IDLE, 0.0).probe(), unknown.probe()], [])
     for _ in range(3):
         assert sharing.idleness(OWN, afresh=True) == (Idleness.UNKNOWN, "counted; far: no answer within 0.05 s")
     assert (far.asked, unknown.asked) == (1, 3)
@@ -95,7 +95,7 @@ def test_a_probe_that_does_not_answer_is_named(far, monkeypatch):
 def test_an_answer_that_comes_late_answers_nothing(far, monkeypatch):
     """The question that comes after it is asked anew."""
     monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 0.05)
-    sharing = Sharing([far.probe()], [])
+    sharing = ProbesAndReservations([far.probe()], [])
     assert sharing.idleness(OWN, afresh=True)[0] is Idleness.UNKNOWN
     monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 30.0)
     far.answered.set()
@@ -126,8 +126,8 @@ class Marks:
             raise RuntimeError("held by\nsomebody else")
 
 
-def sharing_of(marks: Marks) -> Sharing:
-    return Sharing([], [marks.reservation(name) for name in ("a", "b", "c")])
+def sharing_of(marks: Marks) -> ProbesAndReservations:
+    return ProbesAndReservations([], [marks.reservation(name) for name in ("a", "b", "c")])
 
 
 def test_all_reservations_are_made_and_given_back():
