@@ -118,7 +118,7 @@ class RankZeroReached:
 
 @dataclass(frozen=True, slots=True)
 class RankZeroUnreachable:
-    """This node cannot connect to rank 0 of a group."""
+    """Rank 0 of a group does not accept connections from this node."""
 
     group: str
     detail: str

@@ -54,9 +54,7 @@ IDLENESS = [
 async def test_idleness_is_what_all_probes_say(running, monkeypatch, probes, expected, why):
     """IDLE only if every probe says so, BUSY if one does; a probe that raises or is late makes it UNKNOWN."""
     monkeypatch.setattr(resident_module, "PROBE_TIMEOUT_S", 30.0)
-    monkeypatch.setattr(
-        probes_and_reservations, "ANSWER_WITHIN_S", 3.0
-    )  # a busy machine can need 0.9 s to start a thread
+    monkeypatch.setattr(probes_and_reservations, "ANSWER_WITHIN_S", 3.0)  # a busy machine may need 0.9 s to begin
     async with running(hooks={"muster_idle_probes": lambda: probes}) as runs:
         seen = await runs.resident.idleness(frozenset(), afresh=True)
         assert (seen.idleness, seen.why) == (expected, why)

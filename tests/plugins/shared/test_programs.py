@@ -76,6 +76,7 @@ def test_endless_output_is_bounded(script, monkeypatch):
     assert (len(done.stdout), done.truncated) == (100_000, True)
 
 
+@pytest.mark.usefixtures("live")
 @pytest.mark.parametrize("content", [None, "no program"])
 def test_what_cannot_be_started_is_told(tmp_path, content):
     """A missing file, and one that is no program."""

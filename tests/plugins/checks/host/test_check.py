@@ -109,6 +109,7 @@ def test_a_host_of_which_nothing_can_be_read_is_unknown(tmp_path):
     }
 
 
+@pytest.mark.usefixtures("live")
 def test_an_agent_that_is_not_root_can_look():
     """Nothing that it needs is root's."""
     script = (

@@ -132,6 +132,7 @@ def test_a_runtime_that_is_gone_is_found(runtime):
     assert judged(host_services, host_services.runtimes([], [path], NONE)) == {"host.runtime_down": "WARNING"}
 
 
+@pytest.mark.usefixtures("live")
 def test_a_runtime_that_is_named_must_be_there(tmp_path):
     """One that is not named may be missing, and so may all."""
     path = tmp_path / "containerd.sock"
@@ -140,6 +141,7 @@ def test_a_runtime_that_is_named_must_be_there(tmp_path):
         host_services.runtimes([], [path], NONE)
 
 
+@pytest.mark.usefixtures("live")
 def test_a_runtime_that_does_not_accept_any_more_is_found(tmp_path, monkeypatch):
     """Its queue is full: connecting would wait for ever."""
     monkeypatch.setattr(host_services, "ANSWER_S", 0.2)

@@ -216,6 +216,7 @@ def journal(node, *texts):
             log.write(json.dumps({"MESSAGE": text, "_SOURCE_MONOTONIC_TIMESTAMP": at}) + "\n")
 
 
+@pytest.mark.usefixtures("live")
 def test_the_journal_stands_in_for_the_log(node_with_journal):
     """It is asked for the kernel's lines since the last one that was read, and what it repeats does not count."""
     node = node_with_journal
@@ -233,6 +234,7 @@ def test_the_journal_stands_in_for_the_log(node_with_journal):
     assert time.time() - 60 < since <= time.time()
 
 
+@pytest.mark.usefixtures("live")
 @pytest.mark.parametrize("script", [None, "exit 0", "echo no journal files were opened >&2; exit 1"])
 def test_no_log_at_all_is_not_known_to_be_healthy(node_with_journal, script):
     """Where there are GPUs that is a finding, with both reasons; where there are none it is no matter."""

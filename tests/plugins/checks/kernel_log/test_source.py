@@ -57,6 +57,7 @@ def test_a_line_without_end_is_not_kept(tmp_path):
     assert len(found) < 20
 
 
+@pytest.mark.usefixtures("live")
 def test_a_journal_that_says_more_than_is_read_at_once_is_cut_at_a_line(tmp_path):
     """What follows is read by the next look, which asks from the last line on."""
     program = tmp_path / "journalctl"

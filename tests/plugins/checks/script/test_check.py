@@ -154,6 +154,7 @@ def test_a_script_that_changes_after_the_start_is_not_run(script, bare_context, 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.usefixtures("live")
 def test_a_file_that_the_kernel_cannot_run_has_a_name(script, bare_context, tmp_path):
     """Such as one whose interpreter is not installed."""
     path = script("")

@@ -52,6 +52,7 @@ def test_the_verification():
     assert not is_from_muster(SECRET, signature_headers(KEY, "t1:ops", now - 301, BODY), BODY)
 
 
+@pytest.mark.usefixtures("live")
 def test_the_secret(tmp_path):
     """As openssl makes it, with the line's end."""
     (command,) = (block for block in shown("sh") if "openssl" in block)

@@ -235,6 +235,7 @@ async def test_a_server_that_hangs(plugin, server):
     assert (outcome.effect, outcome.detail) == (Effect.FAILED, "slow: no answer within 0.2 s; chat: told")
 
 
+@pytest.mark.usefixtures("live")
 async def test_a_server_that_is_not_there(plugin):
     """Nor is it when the coordinator starts, which is said then."""
     with socket.socket() as taken:
@@ -330,7 +331,7 @@ def new_certificate(directory: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory) -> tuple[Path, Path]:
+def certificate(live: None, tmp_path_factory) -> tuple[Path, Path]:
     """The certificate of a server and its key."""
     return new_certificate(tmp_path_factory.mktemp("tls"))
 
@@ -381,6 +382,7 @@ async def test_it_works_again_after_it_was_closed(plugin, server):
     assert (await told.tell(BACK)).effect is Effect.DONE
 
 
+@pytest.mark.usefixtures("live")
 def test_agents_do_not_pay_for_it():
     """They load the plugin too, but never the HTTP client."""
     program = "import sys; import muster_plugins.notifiers.webhook.plugin; print('aiohttp' in sys.modules)"

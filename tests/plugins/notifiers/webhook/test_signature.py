@@ -22,6 +22,7 @@ def test_an_example_of_the_specification():
     }
 
 
+@pytest.mark.usefixtures("live")
 def test_openssl_agrees(tmp_path):
     """HMAC-SHA256 over id, time and body, with dots between them."""
     headers = signature_headers(KEY, "t1:ops", 1_700_000_000, BODY)

@@ -152,6 +152,7 @@ def test_what_is_no_file_is_respected_as_well(path, reservation):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
+@pytest.mark.usefixtures("live")
 def test_the_prolog_of_the_guide_holds_a_job_back_until_the_file_is_gone(path, reservation):
     """And not at all where there is none."""
     guide = Path(__file__).parents[4] / "docs" / "guides" / "leases.md"

@@ -110,6 +110,7 @@ async def test_what_scontrol_says_is_read_with_care(stand_in, text, said):
         await surveyed(config(stand_in(text)))
 
 
+@pytest.mark.usefixtures("live")
 async def test_a_missing_scontrol_is_named():
     """With what to change."""
     with pytest.raises(Unavailable, match=r"^/nowhere/no-scontrol: No such file or directory; set plugins\.slurm"):

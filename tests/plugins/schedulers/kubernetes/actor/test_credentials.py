@@ -265,6 +265,7 @@ print(len(plugin.muster_idle_probes(config)), asyncio.run(plugin.muster_survey(c
 """
 
 
+@pytest.mark.usefixtures("live")
 def test_the_client_is_an_extra():
     """An agent does without it, and a coordinator that needs it says how to get it."""
     agent = subprocess.run([sys.executable, "-c", WITHOUT_THE_CLIENT], capture_output=True, text=True, check=True)
