@@ -175,7 +175,7 @@ def test_every_message_is_accepted_or_refused(tmp_path: Path) -> None:
         payload = mutate(message, random) if number % 4 < 3 else message
         started = time.thread_time()
         try:
-            agent.link._hear(topic, payload)
+            agent.link._handle(topic, payload)
         except RemoteError as error:
             refused[error.kind] += 1
         except Exception as error:

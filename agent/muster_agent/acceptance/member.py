@@ -1,4 +1,4 @@
-"""The part that every process of a job takes in it: it does what the leader says, and says what came of it."""
+"""A member of a job, which every process is: it does what the leader says and reports the runs."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _PAUSE_S = 0.2
 
 
 class JobMember:
-    """Follows the leader through the steps. `take_listener` gives rank 0's socket of a step to whoever has rank 0."""
+    """Follows the leader through the steps. `take_listener` returns the socket for rank 0 of a step, in its process."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class JobMember:
         self._take_listener = take_listener
 
     async def follow(self, address: str, digest: str, within_s: float) -> EndJob:
-        """How it all ended; Unavailable when the leader cannot be reached within `within_s` seconds, or is lost."""
+        """The verdict of the job. Raises Unavailable if the leader is lost or not reached in `within_s` seconds."""
         self._leader = await _connected(address, self._job.port, within_s)
         self._leader.send(self._hello(digest))
         try:
@@ -61,7 +61,7 @@ class JobMember:
             await self._leader.close()
 
     def _hello(self, digest: str) -> MemberHello:
-        """A process that shares its node with others of the job brings one rank, and all devices otherwise."""
+        """Introduces this process. It brings one rank if other processes share its node, else all devices."""
         job = self._job
         return MemberHello(
             rank=job.rank,
@@ -74,7 +74,7 @@ class JobMember:
         )
 
     async def _take_part(self, join: JoinStep) -> Run:
-        """Brings the ranks to the rendezvous and on from there, or ends them, as the leader says meanwhile."""
+        """Runs the ranks of a group step, and lets them pass the rendezvous or ends them as the leader says."""
         async with asyncio.TaskGroup() as tasks:
             obeying = tasks.create_task(self._obey(), name="leader")
             run = await self._bench.run_in_group(

@@ -1,4 +1,4 @@
-"""Carries a suite out, with this machine alone or with all processes of a job."""
+"""Runs a suite, on this node alone or with all processes of a job."""
 
 import asyncio
 import time
@@ -23,22 +23,22 @@ _LAST_WORDS_S = 5.0
 
 
 class StepRunner(Protocol):
-    """Those who carry a step out."""
+    """Runs the steps: this node alone, or the leader of a job."""
 
     @property
     def nodes(self) -> Mapping[str, Inventory]:
-        """What each node is made of, by name."""
+        """The inventory of each node by name."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether another step can be carried out."""
+        """Whether another step can run."""
 
     async def carry_out(self, step: int) -> list[Run]:
         """The runs of the step with this number."""
 
 
 class SingleMachine:
-    """One machine by itself."""
+    """This node alone."""
 
     can_go_on = True
 
@@ -53,7 +53,7 @@ class SingleMachine:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceResult:
-    """What it came to. Only the process that leads a job has the report, but all know the verdict."""
+    """The result. All processes of a job have the verdict, only the leading one has the report."""
 
     verdict: Verdict
     report: AcceptanceReport | None
@@ -62,7 +62,7 @@ class AcceptanceResult:
 async def accept(
     plan: SuitePlan, bench: Bench, job: Job | None, audience: ProgressPrinter, join_within_s: float
 ) -> AcceptanceResult:
-    """Carries the suite out; Unavailable or Refused when the processes of the job do not come together."""
+    """Runs the suite. Raises Unavailable or Refused if the processes of the job do not get together."""
     if job is None:
         told = await _carry_out(plan, SingleMachine(bench, plan.steps), audience)
     elif job.leads:
@@ -77,7 +77,7 @@ async def accept(
 
 @asynccontextmanager
 async def _leading(job: Job, plan: SuitePlan, bench: Bench, within_s: float) -> AsyncIterator[JobLeader]:
-    """All processes of the job, once they have come, with this process among them; errors as in `JobLeader`."""
+    """Leads the job: yields the leader once all processes, including this one, have joined. Raises as `JobLeader`."""
     leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)
     member = JobMember(job, plan.selected, bench, leader.take_listener)
@@ -94,14 +94,14 @@ async def _leading(job: Job, plan: SuitePlan, bench: Bench, within_s: float) -> 
 
 
 def _raise_bug(own: "asyncio.Task[EndJob]") -> None:
-    """That the job ended early is told already; anything else that ended the member must not be lost."""
+    """Raises the error that ended the own member, unless it is the early end of the job, which is reported already."""
     error = None if own.cancelled() else own.exception()
     if error is not None and not isinstance(error, MusterError):
         raise error
 
 
 async def _carry_out(plan: SuitePlan, crew: StepRunner, audience: ProgressPrinter) -> AcceptanceReport:
-    """Every step in turn, and what came of it all."""
+    """Runs every step in turn and returns the report."""
     started_at, start = time.time(), time.monotonic()
     steps = [_plugins(plan, crew)] if plan.failed else []
     for step in steps:
@@ -118,7 +118,7 @@ async def _carry_out(plan: SuitePlan, crew: StepRunner, audience: ProgressPrinte
 
 
 def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
-    """The numbers of the steps, as often as the suite is to be repeated; a pass that was begun is finished."""
+    """The numbers of the steps, repeated for `repeat_for_s`; a pass that has begun is finished."""
     while True:
         yield from range(len(plan.steps))
         if time.monotonic() - start >= plan.repeat_for_s:
@@ -126,6 +126,6 @@ def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
 
 
 def _plugins(plan: SuitePlan, crew: StepRunner) -> StepReport:
-    """What did not load cannot be run, and must not go for done."""
+    """A step that reports plugins that did not load: their checks are missing, and the report must say so."""
     run = plugins_run(next(iter(crew.nodes)), plan.failed, time.time())
     return step_report("ENV", run.check, "Plugins that did not load", [run])

@@ -1,4 +1,4 @@
-"""Which checks somebody asks for, and with which parameters. Pure."""
+"""Selects the checks of a request and their parameters. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from muster.wire.messages import PluginInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedCheck:
-    """A check that is to be run, with valid parameters and its deadline in seconds."""
+    """A check to run, with valid parameters and its deadline in seconds."""
 
     check: AnyCheck
     params: Params
@@ -20,7 +20,7 @@ class SelectedCheck:
 
 
 def find(checks: Mapping[str, AnyCheck], name: str, failed: Iterable[PluginInfo]) -> AnyCheck:
-    """The check of that name; Refused names the valid ones, and the plugins that failed, as it may be one of theirs."""
+    """The check `name`. Refused lists the valid names, and the plugins that failed: one of them may have it."""
     if name in checks:
         return checks[name]
     broken = "; ".join(f"{info.name} ({info.error})" for info in failed)
@@ -30,14 +30,14 @@ def find(checks: Mapping[str, AnyCheck], name: str, failed: Iterable[PluginInfo]
 def select_named(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
 ) -> list[SelectedCheck]:
-    """The checks with `params`, which each of them must have."""
+    """The named checks with `params`. Each check must have all these parameters."""
     return [_selected(check, settings, params, quick=quick) for check in checks]
 
 
 def select_all(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
 ) -> list[SelectedCheck]:
-    """The checks, each with those of `params` that it has; Refused for one that no check has."""
+    """All checks, each with those of `params` that it has. Raises Refused for a parameter that no check has."""
     known = {key for check in checks for key in check.params.model_fields}
     for key in params:
         if key not in known:
@@ -50,7 +50,7 @@ def _own(check: AnyCheck, params: Json) -> Json:
 
 
 def _selected(check: AnyCheck, settings: Mapping[str, CheckSettings], params: Json, *, quick: bool) -> SelectedCheck:
-    """What is said for this one time goes before `--quick`, and that before the settings."""
+    """Applies `--param` over `--quick`, and that over the settings."""
     usual = settings.get(check.name, CheckSettings())
     values = {**usual.params, **(check.quick if quick else {}), **params}
     return SelectedCheck(check=check, params=valid_params(check, values), timeout_s=usual.timeout_s or check.timeout_s)

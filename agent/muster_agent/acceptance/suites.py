@@ -28,9 +28,9 @@ class SuiteStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePlan:
-    """Steps that can be carried out: begun again until `repeat_for_s` seconds have passed, 0 for once.
+    """Steps to run. They are repeated until `repeat_for_s` seconds have passed; 0 runs them once.
 
-    `failed` are the plugins that did not load, if the plan stands for all that there is to check.
+    `failed` lists the plugins that did not load, if the plan is for all checks.
     """
 
     suite: str
@@ -45,7 +45,7 @@ class SuitePlan:
 
     @property
     def digest(self) -> str:
-        """The same for two processes exactly if they would run the same."""
+        """A hash that is equal for two processes only if they would run the same."""
         told = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
         return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -57,7 +57,7 @@ def suites(settings: Settings) -> dict[str, SuiteSettings]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptanceRequest:
-    """What somebody asks for: a suite, every check, or checks by name; `params` and `quick` are for the latter two."""
+    """A request: a suite, every check, or checks by name. `params` and `quick` are for the latter two."""
 
     names: tuple[str, ...]
     every: bool
@@ -69,7 +69,7 @@ class AcceptanceRequest:
 def plan_of(
     asked: AcceptanceRequest, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]
 ) -> SuitePlan:
-    """What is to be run; Refused when that is not one of the three, or cannot be."""
+    """The steps of a request. Raises Refused if it is not exactly one of the three, or cannot run."""
     if (asked.suite is not None) + asked.every + bool(asked.names) != 1:
         raise Refused(f"either name the checks to run, or give --all or --suite (valid: {', '.join(sorted(checks))})")
     if asked.suite is not None:

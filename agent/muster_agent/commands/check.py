@@ -1,4 +1,4 @@
-"""`muster check`: the checks of this machine, run here and now without broker or coordinator."""
+"""`muster check`: runs the checks of this node now, without broker or coordinator."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Shows one check: what it needs, finds and is judged by, and its parameters."""
+    """Shows one check: needs, findings, judged metrics and parameters."""
     found, checks = _load(load_settings(config))
     check = find(checks, name, found.failed)
     info = describe(check)

@@ -1,4 +1,4 @@
-"""The daemon's end of the launcher process: spawns children, talks with them and learns how they ended."""
+"""The daemon's side of the launcher process: starts children, talks with them and learns how they ended."""
 
 import asyncio
 import contextlib
@@ -26,28 +26,28 @@ from muster_agent.runs import child, forking
 from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 MAX_LINE_BYTES = 1 << 20
-"""A longer line from a child is garbage."""
+"""A child that sends a longer line breaks the protocol."""
 
 TAIL_BYTES = 4096
-"""How much of the end of a child's output is evidence."""
+"""Characters at the end of a child's output that become evidence."""
 
 KEPT_BYTES = 1 << 16
-"""How much of it is searched for an uncaught C++ exception, which is followed by a stack trace of some 20 KB."""
+"""Bytes that are searched for an uncaught C++ exception. A stack trace of about 20 KB may follow it."""
 
 _EXIT = TypeAdapter(ChildExit)
 _LOST = "the launcher process is gone"
 
 
 class LauncherLost(RuntimeError):
-    """The launcher process is gone. Without it nothing can run; the daemon has to be started anew."""
+    """The launcher process is gone. Nothing can run until the daemon is restarted."""
 
 
 class ProtocolError(Exception):
-    """A child has said something that is not in the protocol, or too much at once."""
+    """A child sent something that is not in the protocol, or a line that is too long."""
 
 
 def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
-    """Forks the launcher. To be called before asyncio and heavy imports, while the process has a single thread."""
+    """Forks the launcher. Call it before asyncio and heavy imports, while the process has a single thread."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
     roles: dict[str, forking.Role] = {
@@ -59,7 +59,7 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
-    gc.freeze()  # what is there now is never moved or marked by a collection, so its pages stay shared
+    gc.freeze()  # no collection touches objects that exist now, so children share their memory pages
     pid = os.fork()
     if pid == 0:
         ours.close()
@@ -69,10 +69,10 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
 
 
 class Launcher:
-    """The launcher process as the daemon holds it. Close it when the event loop is done.
+    """The daemon's handle of the launcher process. Close it when the event loop has ended.
 
-    `scratch` is a directory for runs. Of launcher and daemon, the one that ends last removes it. `reserves` says
-    whether the resident child has reservations to make.
+    `scratch` is a directory for runs; the launcher or the daemon removes it, whichever ends last. `reserves` is true if
+    the resident child can make reservations.
     """
 
     def __init__(self, pid: int, link: socket.socket, scratch: Path, *, reserves: bool) -> None:
@@ -95,7 +95,7 @@ class Launcher:
     async def spawn(
         self, role: str, *, memory_limit_bytes: int | None, listener: socket.socket | None = None
     ) -> "ChildProcess":
-        """Starts a child; LauncherLost when that is impossible from now on."""
+        """Starts a child; raises LauncherLost if the launcher is gone."""
         if self._lost:
             raise LauncherLost(_LOST)
         if not self._listening:
@@ -116,12 +116,12 @@ class Launcher:
         return spawned
 
     def kill(self, id: str) -> None:
-        """Has a child and everything that it started killed; how it ended is told as always."""
+        """Kills a child and everything that it started. How it ended is reported as usual."""
         with contextlib.suppress(LauncherLost):
             self._send({"kill": id}, [])
 
     def close(self) -> None:
-        """Has everything killed that still runs and waits for the launcher to end, at most its patience."""
+        """Kills everything that still runs and waits for the launcher to end, within its patience."""
         with contextlib.suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
         self._link.close()
@@ -129,7 +129,7 @@ class Launcher:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def detach(self) -> None:
-        """Stops listening for good, before the event loop ends; nobody waits any longer for the end of a child."""
+        """Stops listening before the event loop ends. Nothing waits for the end of a child after that."""
         self._lost = True
         if self._listening:
             asyncio.get_running_loop().remove_reader(self._link)
@@ -160,7 +160,7 @@ class Launcher:
 
 
 class ChildProcess:
-    """A child process: `pid` is None until the launcher has told it."""
+    """A child process. `pid` is None until the launcher has reported it."""
 
     def __init__(self, launcher: Launcher, id: str) -> None:
         self.pid: int | None = None
@@ -173,26 +173,26 @@ class ChildProcess:
         self._output: asyncio.ReadTransport
 
     async def connect(self, control: socket.socket, output: int) -> None:
-        """Takes over the daemon's ends of the control socket and the output pipe."""
+        """Attaches the daemon's ends of the control socket and the output pipe."""
         self._reader, self._writer = await asyncio.open_connection(sock=control, limit=MAX_LINE_BYTES)
         pipe = os.fdopen(output, "rb", buffering=0)
         self._output, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self._tail, pipe)
 
     @property
     def tail(self) -> str:
-        """The end of what the child has written to stdout and stderr."""
+        """The end of the child's stdout and stderr, for evidence."""
         return self._tail.kept[-TAIL_BYTES:].decode(errors="replace")
 
     @property
     def recent_output(self) -> str:
-        """The last KEPT_BYTES of what the child has written to stdout and stderr; `tail` is the end of it."""
+        """The last KEPT_BYTES of the child's stdout and stderr; `tail` is the end of it."""
         return self._tail.kept.decode(errors="replace")
 
     def send(self, message: Json) -> None:
         self._writer.write(pydantic_core.to_json(message) + b"\n")
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """What the child says until it closes its end; Garbage when it breaks the protocol."""
+        """The messages of the child until it closes its end; raises ProtocolError if one is not in the protocol."""
         while line := await self._line():
             try:
                 message = pydantic_core.from_json(line)
@@ -206,14 +206,14 @@ class ChildProcess:
         self._launcher.kill(self._id)
 
     async def gone(self) -> ChildExit:
-        """How the child ended, once it has and all of its output has been read."""
+        """Waits until the child has ended and all its output is read, and returns how it ended."""
         ending = await asyncio.shield(self._exited)
         await asyncio.shield(self._tail.ended)
         self._close()
         return ending
 
     def end(self, how: ChildExit) -> None:
-        """Notes how the child has ended. Its ends close by themselves then, unless something may still hold them."""
+        """Notes how the child has ended. Its ends close by themselves, unless a stuck process still holds them."""
         self._exited.set_result(how)
         if how.stuck or how.error:
             self._close()
@@ -232,7 +232,7 @@ class ChildProcess:
 
 
 class _OutputTail(asyncio.Protocol):
-    """Keeps the end of what is written to a pipe."""
+    """Keeps the end of the data from a pipe."""
 
     def __init__(self) -> None:
         self.kept = b""

@@ -1,4 +1,4 @@
-"""What the settings make of the checks that the plugins bring."""
+"""Builds the plan of this node: the checks of the plugins, with the settings applied."""
 
 import os
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from muster_agent.decide.plan import PlannedCheck
 def make_plan(
     checks: Mapping[str, AnyCheck], settings: Mapping[str, CheckSettings], *, complete: bool
 ) -> dict[str, PlannedCheck]:
-    """Every check as the settings want it; SettingsError when they name an unknown check or wrong parameters.
+    """Every check with its settings. Raises SettingsError for an unknown check or wrong parameters.
 
-    `complete` is false when a plugin has failed to load: then an unknown check may be one of its.
+    `complete` is false if a plugin has failed to load: an unknown check may belong to that plugin.
     """
     for name in settings:
         if complete and name not in checks:
@@ -40,16 +40,16 @@ def _background_params(check: AnyCheck, settings: CheckSettings) -> Params:
 
 
 RESIDENT_BYTES = 1 << 30
-"""The most memory of a resident process. It asks drivers and probes, and keeps nothing that grows."""
+"""Memory limit of a resident process. It queries drivers and probes, and holds no data that grows."""
 
 
 def memory_limit_bytes(settings: AgentSettings) -> int:
-    """How much memory all ranks of a run may use together: `agent.memory_limit_gib`, else half of the host's."""
+    """Memory limit of all ranks of a run together: `agent.memory_limit_gib`, or else half of the host's memory."""
     if settings.memory_limit_gib is not None:
         return int(settings.memory_limit_gib * 2**30)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def resident_limit_bytes(run_limit_bytes: int) -> int:
-    """How much memory a resident process may use: RESIDENT_BYTES, and never more than a run may."""
+    """Memory limit of a resident process: RESIDENT_BYTES, but not more than a run may use."""
     return min(run_limit_bytes, RESIDENT_BYTES)

@@ -1,7 +1,7 @@
-"""What this node shares with others, seen from the resident child: its idle probes and its reservations.
+"""Asks all idle probes and makes all reservations of this node, in the resident child.
 
-Whatever the plugins' callables raise ends as words for people. The probes are asked side by side, each in a thread of
-its own, so that one which waits for somebody far away does not keep the others from telling what they see.
+The probes run side by side, each in a thread of its own. A probe that waits for a remote server therefore does not
+delay the others. An exception of a probe or reservation becomes text for people.
 """
 
 import time
@@ -11,13 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from muster.check import Idleness, IdleProbe, Reservation
 
 ANSWER_WITHIN_S = 0.9
-"""Of the second that probes have. What is not said by then is UNKNOWN."""
+"""Of the second that probes have. A probe that has not answered by then counts as UNKNOWN."""
 
 _MOST_CHARACTERS = 300
 
 
 class _RestingProbe:
-    """An idle probe, and until when it wants to be left alone because it has said IDLE."""
+    """An idle probe with its thread, and the time until which it rests because it has said IDLE."""
 
     def __init__(self, probe: IdleProbe) -> None:
         self.probe = probe
@@ -25,11 +25,11 @@ class _RestingProbe:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=probe.name)
 
     def ask(self, own: frozenset[int]) -> Future[tuple[Idleness, str]]:
-        """Asks the probe as soon as it has answered whatever it was asked before."""
+        """Asks the probe as soon as it has answered the question before."""
         return self._thread.submit(self._answer, own)
 
     def _answer(self, own: frozenset[int]) -> tuple[Idleness, str]:
-        """What the probe says, with its name and the reason if it has one."""
+        """The probe's answer, and its name with the reason if it gives one."""
         now = time.monotonic()
         try:
             idleness, why = Idleness(self.probe.probe(own)), ""
@@ -48,9 +48,9 @@ class ProbesAndReservations:
         self._reservations = tuple(reservations)
 
     def idleness(self, own: frozenset[int], *, afresh: bool) -> tuple[Idleness, str]:
-        """IDLE only if every probe says so, BUSY as soon as one does; with the probes that say this, and why.
+        """IDLE if every probe says so, BUSY as soon as one does, else UNKNOWN; with the names of these probes and why.
 
-        Unless it is asked `afresh`, a probe that has said IDLE is left alone for its interval.
+        Without `afresh`, a probe that has said IDLE is not asked again for its interval.
         """
         now = time.monotonic()
         silent = {one.ask(own): one.probe.name for one in self._probes if afresh or now >= one.rests_until}
@@ -71,7 +71,7 @@ class ProbesAndReservations:
         return (Idleness.UNKNOWN, "; ".join(unknown)) if unknown else (Idleness.IDLE, "")
 
     def reserve(self, purpose: str) -> str | None:
-        """Makes every reservation; the first that cannot be made says why, and those made before stay."""
+        """Makes every reservation. Stops at the first that fails and returns why; earlier ones stay."""
         for reservation in self._reservations:
             try:
                 reservation.reserve(purpose)
@@ -80,7 +80,7 @@ class ProbesAndReservations:
         return None
 
     def give_back(self) -> str | None:
-        """Releases every reservation, whatever becomes of the others; says which could not be, and why."""
+        """Releases every reservation, even if one fails. Returns which failed and why."""
         problems = []
         for reservation in self._reservations:
             try:

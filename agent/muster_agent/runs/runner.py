@@ -1,8 +1,8 @@
-"""Runs checks in child processes and turns whatever becomes of them into a Run.
+"""Runs checks in child processes and turns whatever happens to them into a Run.
 
-A run of scope NODE has one rank, one of scope GROUP a rank for every place on this node. Each rank is a child of its
-own, except that checks marked resident share the resident child. A rank's result is what its child says; if it says
-nothing, or the runner had to end the run, the result is a finding `run.*` that tells why.
+A run of scope NODE has one rank, a run of scope GROUP one rank for each place on this node. Each rank is a child of its
+own; only checks marked resident share the resident child. The child reports the result of its rank. If it reports none,
+or if the runner had to end the run, the result is a finding `run.*` with the reason.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _MOST_PROGRESS_CHARACTERS = 200
 
 @dataclass(slots=True)
 class _CurrentRun:
-    """A run that goes on. `released` once its ranks may pass their rendezvous, `ending` once the runner ends it."""
+    """A running run. `released` is set when its ranks may pass the rendezvous, `ending` when the runner ends it."""
 
     order: Order
     simulated: bool
@@ -63,12 +63,12 @@ class _CurrentRun:
     deadline: asyncio.TimerHandle | None = None
 
     def stop(self, reason: str) -> None:
-        """Ends the run so that it claims nothing, not even for ranks that have a result already."""
+        """Ends the run and drops all results, also of ranks that have one already."""
         self.stopped = True
         self.end(findings.preempted(reason))
 
     def end(self, why: Finding) -> None:
-        """Kills every rank; for those without a result the first reason stands."""
+        """Kills every rank. Ranks without a result get the first reason given."""
         self.ending = self.ending or why
         for rank in self.children:
             rank.kill()
@@ -77,9 +77,9 @@ class _CurrentRun:
 
 
 class Runner:
-    """Carries out orders; what comes of them is told through `emit`, always from the event loop.
+    """Carries out orders and reports through `emit`, which it always calls from the event loop.
 
-    To be created inside the running loop. `surroundings` may be replaced at any time and holds for later orders.
+    Create it inside the running loop. `surroundings` may be replaced at any time, for later orders.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class Runner:
         self._current: dict[str, _CurrentRun] = {}
 
     async def start(self, order: Order, listener: socket.socket | None = None) -> None:
-        """Starts a run; LauncherLost when nothing can run any more.
+        """Starts a run; raises LauncherLost if the launcher is gone.
 
-        `listener` is rank 0's listening socket. It is handed over, so it is closed here.
+        `listener` is rank 0's listening socket. This method takes it over and closes it.
         """
         run = _CurrentRun(
             order=order,
@@ -128,13 +128,13 @@ class Runner:
             current.stop(reason)
 
     def own_pids(self) -> frozenset[int]:
-        """The processes of all current runs and of the resident child, with everything that they started."""
+        """The process ids of all current runs and the resident child, with all their descendants."""
         roots = {rank.pid for run in self._current.values() for rank in run.children} | {self._resident.pid}
         known = {pid for pid in roots if pid is not None}
         return frozenset(known | process.descendants(known, process.table())) if known else frozenset()
 
     async def close(self) -> None:
-        """Kills everything that still runs, and then the resident child, within CLOSE_S and CLOSE_RESIDENT_S."""
+        """Kills all runs within CLOSE_S, then the resident child within CLOSE_RESIDENT_S."""
         await self.stop_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_RESIDENT_S):
@@ -158,11 +158,11 @@ class Runner:
             )
             spawned.send({"assignment": self._assignment(run, place).model_dump(mode="json")})
             run.children.append(spawned)
-        if run.ending:  # it was stopped while its ranks were being spawned
+        if run.ending:  # the run was stopped while its ranks were being started
             run.end(run.ending)
 
     def _share_of_memory(self, ranks: int) -> int | None:
-        """The limit of each rank of a run: a peer that makes all of them grow takes no more than one run may."""
+        """The memory limit of one rank. A hostile peer that makes all ranks grow cannot exceed the limit of a run."""
         limit = self.surroundings.memory_limit_bytes
         return limit // ranks if limit is not None else None
 
@@ -199,8 +199,8 @@ class Runner:
     def _limit_time(self, run: _CurrentRun) -> None:
         """Ends the run after its timeout, counted from now.
 
-        In a group of nodes the time begins when all ranks are released to meet. Until then the deadlines of the session
-        apply: a rank that waits for a member of another node does not hang.
+        In a group, the time starts when all ranks may pass the rendezvous. Until then the deadlines of the session
+        apply: a rank that waits for another node does not hang.
         """
         if run.deadline is None:
             timeout_s = run.order.timeout_s
@@ -250,7 +250,7 @@ class Runner:
         self._emit(RunProgressed(run.order.run, text[:_MOST_PROGRESS_CHARACTERS]))
 
     async def _answered(self, run: _CurrentRun, asked: asyncio.Task[RankResult]) -> RankResult:
-        """What comes of asking the resident child."""
+        """The result of asking the resident child."""
         try:
             return await asked
         except NoResidentAnswer as problem:
@@ -274,7 +274,7 @@ def _without_measurement(run: _CurrentRun, place: RankPlace | None, why: Finding
 
 
 def _with_peers_met(result: RankResult, run: _CurrentRun, place: RankPlace | None) -> RankResult:
-    """Adds the group to what broke a rank after it met ranks of other nodes: one of them may be the cause."""
+    """Adds the group to what broke a rank after it had met other nodes: one of them may be the cause."""
     if place is None or not run.released or place.world_size == place.local_world_size:
         return result
     rank_0 = f"{place.master_addr}:{place.master_port}"
@@ -284,7 +284,7 @@ def _with_peers_met(result: RankResult, run: _CurrentRun, place: RankPlace | Non
 
 
 def _with_aftermath(result: RankResult, ending: ChildExit) -> RankResult:
-    """Adds what was found when the rank was gone. Leftovers do not change the verdict, the unkillable does."""
+    """Adds findings about processes left behind or stuck. Only stuck processes change the verdict."""
     return result.model_copy(
         update={
             "findings": (*result.findings, *findings.after_the_end(ending)),
@@ -314,6 +314,6 @@ def _sum(run: _CurrentRun, ranks: list[RankResult], node: str) -> Run:
 
 
 def _raise_bugs(task: asyncio.Task[None]) -> None:
-    """Hands what must not happen to the loop's exception handler, at once."""
+    """Passes an unexpected exception to the loop's exception handler at once."""
     if not task.cancelled():
         task.result()

@@ -1,4 +1,4 @@
-"""Commands that take their time: each goes on beside the others and ends as an event."""
+"""Commands that take time. Each runs beside the others and ends with an event."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from muster_agent.runs.runner import Runner
 SlowCommand = ProbeIdle | ReserveNode | ReleaseReservation | OpenPort | ConnectToRankZero
 
 GIVE_BACK_WITHIN_S = 1.0
-"""How long an agent that ends tries to. The next one on this node begins with it."""
+"""How long an agent that stops tries to release the node. The next agent on this node starts with a release."""
 
 CLOSE_WITHIN_S = 1.0
 
@@ -32,10 +32,10 @@ log = structlog.get_logger()
 
 
 class SlowCommands:
-    """Runs errands. `resident` answers in the order in which it is asked, and is asked by nobody else.
+    """Carries out slow commands. `resident` is a child of its own that only asks probes and makes reservations.
 
-    A check that takes its time in the same process would keep it from seeing that work has come, and a probe that
-    hangs would look like a check that does.
+    If it were shared with checks, a slow check would delay the probes, and a hanging probe would look like a hanging
+    check.
     """
 
     def __init__(self, resident: ResidentChild, runner: Runner, ports: Ports) -> None:
@@ -43,26 +43,26 @@ class SlowCommands:
         self._runner = runner
         self._ports = ports
 
-    async def run(self, errand: SlowCommand) -> Event:
-        """Runs one to its end; what has come of it."""
-        match errand:
+    async def run(self, command: SlowCommand) -> Event:
+        """Carries out one command and returns the event that says what came of it."""
+        match command:
             case ProbeIdle(afresh):
                 seen = await self._resident.idleness(self._runner.own_pids(), afresh=afresh)
                 return IdlenessSeen(seen.idleness, seen.why)
             case ReserveNode(run, purpose):
                 return await self._reserve(run, purpose)
             case ReleaseReservation():
-                return await self._give_back()
+                return await self._release()
             case OpenPort(group):
                 return await self._ports.open(group)
             case ConnectToRankZero():
-                return await reach(errand)
+                return await reach(command)
 
-    async def give_back_for_good(self) -> None:
-        """Gives the node back when nothing runs on it any more and nothing will."""
+    async def release_for_good(self) -> None:
+        """Releases the node when the agent stops and nothing runs on it."""
         try:
             async with asyncio.timeout(GIVE_BACK_WITHIN_S):
-                await self._give_back()
+                await self._release()
         except TimeoutError:
             log.error("node_not_given_back", problem=f"not done within {GIVE_BACK_WITHIN_S:g} s")
 
@@ -80,7 +80,7 @@ class SlowCommands:
         log.warning("node_not_reserved", purpose=purpose, problem=problem)
         return ReservationFailed(run, problem)
 
-    async def _give_back(self) -> ReservationReleased:
+    async def _release(self) -> ReservationReleased:
         problem = await self._resident.give_back()
         if problem is not None:
             log.error("node_not_given_back", problem=problem)

@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from muster.config import Config, Settings, load
 from muster.model import ServiceState
 from muster.transition import Transition
