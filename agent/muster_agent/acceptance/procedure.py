@@ -38,7 +38,7 @@ class StepRunner(Protocol):
 
 
 class SingleMachine:
-    """This node alone."""
+    """Runs every step on this node alone."""
 
     can_go_on = True
 
