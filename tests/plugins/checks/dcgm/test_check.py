@@ -10,7 +10,7 @@ import pytest
 from muster import Config, Measurement, Skip
 from muster.config import Settings
 from muster_plugins.checks.dcgm import check as dcgm
-from muster_plugins.checks.dcgm.report import MOST_RESULTS, Garbage, read_report
+from muster_plugins.checks.dcgm.report import MOST_RESULTS, UnreadableReport, read_report
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -163,7 +163,7 @@ def test_without_dcgm_there_is_nothing_to_run(bare_context):
 
 def test_more_results_than_a_node_can_have_are_refused():
     """A program that prints without end does not become findings without end."""
-    with pytest.raises(Garbage, match="more than any node has"):
+    with pytest.raises(UnreadableReport, match="more than any node has"):
         read_report(table(*['{"status": "Fail"}'] * (MOST_RESULTS + 1)))
 
 

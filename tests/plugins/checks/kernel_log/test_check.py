@@ -16,7 +16,7 @@ from muster.errors import SettingsError
 from muster.model import parse_instant
 from muster.references import applicable, shipped
 from muster_plugins.checks.kernel_log.check import muster_checks
-from muster_plugins.checks.kernel_log.source import Unavailable
+from muster_plugins.checks.kernel_log.source import LogUnavailable
 
 LOST_GPU = "NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus."
 ECC = "NVRM: Xid (PCI:0000:66:00): 48, pid=1234, DBE"
@@ -272,13 +272,13 @@ def test_the_watch_ends_when_something_happens(tmp_path):
 
 def test_a_missing_log_cannot_be_watched(tmp_path):
     """The check then keeps to its cadence."""
-    with pytest.raises(Unavailable, match="No such file"):
+    with pytest.raises(LogUnavailable, match="No such file"):
         Node(tmp_path).check.watch()
 
 
 def test_a_file_cannot_be_watched(node):
     """It always has something to read, so that the check would run without end."""
-    with pytest.raises(Unavailable, match="is a file"):
+    with pytest.raises(LogUnavailable, match="is a file"):
         node.check.watch()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from muster import Action
 from muster_plugins.checks.kernel_log.records import Record
-from muster_plugins.checks.kernel_log.rules import End, normal_address, recognise, rules
+from muster_plugins.checks.kernel_log.rules import EventEnd, normal_address, recognise, rules
 
 REAL = [
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
@@ -275,7 +275,7 @@ def test_every_rule_has_a_line_that_it_recognises():
 )
 def test_a_reset_ends_what_asked_for_it(line, address):
     """The driver says when a GPU needs no recovery any more, and when it was loaded anew."""
-    assert told_by(line) == End(("xid",), Action.RESET_GPU, address)
+    assert told_by(line) == EventEnd(("xid",), Action.RESET_GPU, address)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_reset_ends_what_asked_for_it(line, address):
 )
 def test_a_link_that_comes_up_is_no_longer_down(line, code):
     """Every link does so when its driver starts; of flaps `fabric` tells."""
-    assert told_by(line) == End((code,), Action.INSPECT_HARDWARE, "0000:53:00.0")
+    assert told_by(line) == EventEnd((code,), Action.INSPECT_HARDWARE, "0000:53:00.0")
 
 
 def test_the_kernels_own_word_names_the_device_that_a_line_does_not():

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from muster_plugins.checks.kernel_log.source import Kmsg, Unavailable, read_journal
+from muster_plugins.checks.kernel_log.source import Kmsg, LogUnavailable, read_journal
 
 LINES = b"6,1,1000000,-;one\n6,2,2000000,-;two\n"
 
@@ -31,7 +31,7 @@ def test_a_log_that_ends_cannot_be_waited_for(tmp_path):
     source = Kmsg(tmp_path / "kmsg")
     assert texts(source) == []
     os.close(os.open(tmp_path / "kmsg", os.O_WRONLY))
-    with pytest.raises(Unavailable, match="has come to its end"):
+    with pytest.raises(LogUnavailable, match="has come to its end"):
         source.wait()
 
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from muster_plugins.checks.kernel_log.records import Record
-from muster_plugins.checks.kernel_log.standing import MOST_KINDS, Standing, Windows, fold
+from muster_plugins.checks.kernel_log.standing import MOST_KINDS, StandingEvents, StandingTimes, fold
 
 LOST_GPU = "NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus."
 ECC = "NVRM: Xid (PCI:0000:66:00): 48, pid=1234, DBE"
@@ -15,8 +15,8 @@ APPLICATION = "NVRM: Xid (PCI:0000:66:00): 45, pid=1234, Ch 00000002"
 CORRECTED = "nvidia 0000:66:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"
 CHATTER = "usb 1-1: new high-speed USB device"
 
-WINDOWS = Windows(error_s=1000, other_s=100)
-NOTHING = Standing(boot_id="this")
+WINDOWS = StandingTimes(error_s=1000, other_s=100)
+NOTHING = StandingEvents(boot_id="this")
 
 
 def records(*texts, seq=1, at_s=10.0):

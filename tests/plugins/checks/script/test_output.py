@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muster_plugins.checks.script.output import MOST_METRICS, Garbage, read_output
+from muster_plugins.checks.script.output import MOST_METRICS, UnreadableOutput, read_output
 
 FINDING = {
     "code": "loose",
@@ -83,7 +83,7 @@ def test_numbers_that_json_lacks_are_none():
 )
 def test_an_object_of_another_form_is_refused(stdout, reason):
     """With the key and what would be right."""
-    with pytest.raises(Garbage, match=reason):
+    with pytest.raises(UnreadableOutput, match=reason):
         read_output(stdout, performance_data=True)
 
 

@@ -42,7 +42,7 @@ def test_older_units_are_converted():
 
 def test_an_error_of_a_job_is_told_with_its_number():
     """A report of fio can hold figures of a job that failed; they do not count."""
-    with pytest.raises(fio.Failed) as raised:
+    with pytest.raises(fio.FioJobFailed) as raised:
         fio.speeds(completed(recorded("3.33_device_full"), exit_code=2))
     assert (raised.value.job, raised.value.errno) == ("seq_write", 28)
 

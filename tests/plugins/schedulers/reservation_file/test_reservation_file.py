@@ -12,7 +12,7 @@ import pytest
 
 from muster import Idleness, Reservation
 from muster.config import Config, Settings
-from muster_plugins.schedulers.reservation_file.mark import Mark, Taken
+from muster_plugins.schedulers.reservation_file.mark import FileTaken, ReservationMark
 from muster_plugins.schedulers.reservation_file.plugin import muster_idle_probes, muster_reservations
 
 OURS = "muster on node n1 of fleet blue"
@@ -71,7 +71,7 @@ def test_both_can_be_repeated(path, reservation):
 
 def test_the_file_of_an_agent_that_was_killed_is_taken_over(path, reservation):
     """It says the same of itself as the one that comes after it, and what it was writing is in nobody's way."""
-    Mark(path, OURS).make("one")
+    ReservationMark(path, OURS).make("one")
     path.with_name(".draft.reserved").write_text('{"who": "mus')
     reservation.reserve("two")
     reservation.release()
@@ -97,7 +97,7 @@ def test_the_file_of_somebody_else_is_respected(path, reservation, content, whos
     """Who it is, is told; it is neither overwritten nor removed, whatever it holds."""
     path.write_text(content)
     before = path.stat()
-    with pytest.raises(Taken) as taken:
+    with pytest.raises(FileTaken) as taken:
         reservation.reserve("mine")
     assert str(taken.value) == f"{path} is held by {whose}"
     reservation.release()
@@ -145,7 +145,7 @@ def test_what_is_no_file_is_respected_as_well(path, reservation):
     """A directory, a pipe that nobody writes to, a link that leads nowhere."""
     for make in (path.mkdir, lambda: os.mkfifo(path), lambda: path.symlink_to("nowhere")):
         make()
-        with pytest.raises(Taken, match="is held by somebody"):
+        with pytest.raises(FileTaken, match="is held by somebody"):
             reservation.reserve("mine")
         reservation.release()
         assert os.path.lexists(path)
@@ -177,9 +177,9 @@ def test_a_directory_that_is_missing_is_named(path):
 
 def test_two_agents_never_both_get_it(path):
     """One that comes second is refused until the first has let go."""
-    first, second = Mark(path, "first"), Mark(path, "second")
+    first, second = ReservationMark(path, "first"), ReservationMark(path, "second")
     first.make("a")
-    with pytest.raises(Taken, match=r"first \(a\)"):
+    with pytest.raises(FileTaken, match=r"first \(a\)"):
         second.make("b")
     second.remove()
     assert json.loads(path.read_text())["who"] == "first"
