@@ -21,23 +21,23 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def muster_configure(config: Config) -> None:
-    """Called first: read your settings with `config.plugin(name, model)`, so that wrong ones are refused at start."""
+    """Called first. Read your settings here with `config.plugin(name, model)`, so that wrong ones fail at the start."""
 
 
 @hookspec
 def muster_checks(config: Config) -> Iterable[AnyCheck]:
-    """The checks that you bring."""
+    """The checks of your plugin."""
     return ()
 
 
 @hookspec(firstresult=True)
 def muster_inventory(config: Config) -> Inventory | None:
-    """The devices of this node, or None when you cannot tell. Called in a child process; may import pynvml."""
+    """The devices of this node, or None if you do not know. Called in a child process; may import pynvml."""
 
 
 @hookspec
 def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
-    """Probes that tell whether somebody else works on this node; a run that needs idleness needs all to say idle."""
+    """Probes that tell whether others work on this node. A run that needs idleness needs IDLE from all of them."""
     return ()
 
 
@@ -49,7 +49,7 @@ def muster_reservations(config: Config) -> Iterable[Reservation]:
 
 @hookspec
 def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
-    """Called in the child process of a run just before it measures: set its environment up."""
+    """Called in the child process of a run just before it measures. Set its environment up here."""
 
 
 @hookspec
@@ -75,12 +75,12 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 @hookspec
 async def muster_result(config: Config, run: Run) -> None:
-    """A run has been stored: export it."""
+    """A run has been stored. Export it."""
 
 
 @hookspec
 async def muster_close(config: Config) -> None:
-    """The process that called your coroutines is about to end: close what they hold open."""
+    """The process that called your coroutines is about to end. Close what they hold open."""
 
 
 CONTRIBUTE = (
