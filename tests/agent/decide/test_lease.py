@@ -4,28 +4,30 @@ import itertools
 import math
 
 import pytest
+from tests.agent.decide.leases import (
+    ASKED_AGAIN,
+    AT_WORK,
+    BUSY,
+    EVENTS,
+    FIRST_ASKED,
+    IDLE,
+    NOT_IDLE,
+    PAIRS,
+    UNKNOWN,
+    claim,
+    lease_in,
+)
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
     IdlenessSeen,
-    NodeReserved,
-    ProbeIdle,
-    ReleaseReservation,
-    ReservationFailed,
-    ReservationReleased,
-    ReserveNode,
     Ticked,
 )
 from muster_agent.decide.lease import (
     PATIENCE_S,
     PROBE_INTERVAL_S,
-    RESERVING_PATIENCE_S,
-    RETRY_S,
     UNKNOWN_LIMIT,
-    Lease,
-    LeaseClaimed,
     LeaseDenied,
-    LeaseEvent,
     LeaseGranted,
     LeaseOutcome,
     LeasePreempted,
@@ -33,75 +35,6 @@ from muster_agent.decide.lease import (
     LeaseState,
     Precedence,
 )
-
-IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
-FIRST_ASKED, ASKED_AGAIN = ProbeIdle(afresh=True), ProbeIdle(afresh=False)
-
-
-def claim(run: str, precedence: Precedence = Precedence.BACKGROUND, needs: Needs = Needs.IDLE_NODE) -> LeaseClaimed:
-    return LeaseClaimed(run, needs, precedence, f"run {run}")
-
-
-def lease_in(state: LeaseState, precedence: Precedence = Precedence.BACKGROUND, *, reserves: bool = False) -> Lease:
-    """A lease that run `a` has taken as far as `state`."""
-    lease = Lease(reserves=reserves)
-    steps: dict[LeaseState, list[LeaseEvent]] = {
-        LeaseState.FREE: [],
-        LeaseState.RESERVING: [claim("a", precedence)],
-        LeaseState.ASKING: [claim("a", precedence), NodeReserved("a")],
-        LeaseState.HELD: [claim("a", precedence), NodeReserved("a"), IDLE],
-        LeaseState.YIELDING: [claim("a", precedence), NodeReserved("a"), IDLE, BUSY],
-    }
-    for event in [Ticked(), *steps[state]]:
-        lease.handle(event, 0.0)
-    assert lease.state is state
-    return lease
-
-
-NOT_IDLE = "the node cannot be shown to be idle"
-AT_WORK = "somebody else is at work on this node"
-
-PAIRS = {
-    (LeaseState.FREE, "claimed"): ([FIRST_ASKED], LeaseState.ASKING),
-    (LeaseState.FREE, "released"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "idle"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "busy"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "unknown"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "ticked"): ([], LeaseState.FREE),
-    (LeaseState.ASKING, "claimed"): ([], LeaseState.ASKING),
-    (LeaseState.ASKING, "released"): ([], LeaseState.FREE),
-    (LeaseState.ASKING, "idle"): ([LeaseGranted("a")], LeaseState.HELD),
-    (LeaseState.ASKING, "busy"): ([LeaseDenied("a", "the node is busy")], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([LeaseDenied("a", NOT_IDLE)], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([LeaseDenied("a", NOT_IDLE)], LeaseState.FREE),
-    (LeaseState.HELD, "claimed"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "released"): ([], LeaseState.FREE),
-    (LeaseState.HELD, "idle"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "busy"): ([LeasePreempted("a", AT_WORK)], LeaseState.YIELDING),
-    (LeaseState.HELD, "unknown"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "ticked"): ([ASKED_AGAIN], LeaseState.HELD),
-    (LeaseState.YIELDING, "claimed"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "released"): ([], LeaseState.FREE),
-    (LeaseState.YIELDING, "idle"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "busy"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "unknown"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "ticked"): ([], LeaseState.YIELDING),
-}
-"""Of a claim that does not reserve. What is missing has no outcome and changes no state."""
-
-EVENTS: dict[str, LeaseEvent] = {
-    "claimed": claim("b"),
-    "released": LeaseReleased("a"),
-    "idle": IDLE,
-    "busy": BUSY,
-    "unknown": UNKNOWN,
-    "ticked": Ticked(),
-    "reserved": NodeReserved("a"),
-    "not reserved": ReservationFailed("a", "taken"),
-    "given back": ReservationReleased(None),
-    "not given back": ReservationReleased("no answer"),
-}
-
 
 WITHOUT_RESERVATION = [state for state in LeaseState if state is not LeaseState.RESERVING]
 
@@ -116,42 +49,6 @@ def test_every_event_in_every_state(state, event, reserves):
     lease = lease_in(state, reserves=reserves)
     expected, after = PAIRS.get((state, event), ([], state))
     assert lease.handle(EVENTS[event], 100.0) == expected
-    assert lease.state is after
-
-
-RESERVED_PAIRS = {
-    (LeaseState.FREE, "claimed"): ([ReserveNode("b", "run b")], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "claimed"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "released"): ([ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.RESERVING, "idle"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "busy"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "unknown"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "ticked"): (
-        [LeaseDenied("a", "the node cannot be reserved: no answer in time"), ReleaseReservation()],
-        LeaseState.FREE,
-    ),
-    (LeaseState.RESERVING, "reserved"): ([FIRST_ASKED], LeaseState.ASKING),
-    (LeaseState.RESERVING, "not reserved"): (
-        [LeaseDenied("a", "the node cannot be reserved: taken"), ReleaseReservation()],
-        LeaseState.FREE,
-    ),
-    (LeaseState.ASKING, "released"): ([ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.ASKING, "busy"): ([LeaseDenied("a", "the node is busy"), ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([LeaseDenied("a", NOT_IDLE), ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([LeaseDenied("a", NOT_IDLE), ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.HELD, "released"): ([ReleaseReservation()], LeaseState.FREE),
-    (LeaseState.YIELDING, "released"): ([ReleaseReservation()], LeaseState.FREE),
-}
-"""Where it makes a difference that the claim reserves."""
-
-
-@pytest.mark.parametrize("precedence", [Precedence.GROUP, Precedence.REQUEST])
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(LeaseState, EVENTS)])
-def test_every_event_in_every_state_with_a_reservation(state, event, precedence):
-    """It is made before the probes are asked, and given back however the claim ends."""
-    lease = lease_in(state, precedence, reserves=True)
-    expected, after = {**PAIRS, **RESERVED_PAIRS}.get((state, event), ([], state))
-    assert lease.handle(claim("b", precedence) if event == "claimed" else EVENTS[event], 100.0) == expected
     assert lease.state is after
 
 
@@ -287,81 +184,3 @@ def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(a
         outcomes = lease.handle(BUSY if asked >= arrival else IDLE, asked + ANSWER_S)
     assert outcomes == [LeasePreempted("a", AT_WORK)]
     assert asked + ANSWER_S - arrival < 0.55
-
-
-# Reservations
-
-
-def test_without_reservations_there_is_no_extra_step():
-    """Nothing is due, and the probes are asked at once."""
-    lease = Lease(reserves=False)
-    assert lease.next_due() == math.inf
-    assert lease.handle(claim("a", Precedence.GROUP), 0.0) == [FIRST_ASKED]
-
-
-def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
-    """Once, at the first tick."""
-    lease = Lease(reserves=True)
-    assert lease.next_due() == 0.0
-    assert lease.handle(Ticked(), 5.0) == [ReleaseReservation()]
-    assert lease.handle(ReservationReleased(None), 5.1) == []
-    assert lease.next_due() == math.inf
-
-
-def test_what_cannot_be_given_back_is_tried_again():
-    """Until it is."""
-    lease = lease_in(LeaseState.FREE, reserves=True)
-    for now in (0.0, RETRY_S):
-        lease.handle(ReservationReleased("no answer"), now)
-        assert lease.handle(Ticked(), now + RETRY_S - 1) == []
-        assert lease.next_due() == now + RETRY_S
-        assert lease.handle(Ticked(), now + RETRY_S) == [ReleaseReservation()]
-    assert lease.next_due() == math.inf
-
-
-def test_a_claim_takes_over_what_could_not_be_given_back():
-    """It is not given back under the claim, whenever the answer comes, but with it."""
-    lease = lease_in(LeaseState.FREE, reserves=True)
-    lease.handle(ReservationReleased("no answer"), 0.0)
-    lease.handle(claim("a", Precedence.GROUP), 0.0)
-    lease.handle(ReservationReleased("no answer"), 0.1)
-    assert lease.next_due() == RESERVING_PATIENCE_S
-    lease.handle(NodeReserved("a"), 0.2)
-    lease.handle(IDLE, RETRY_S + 1)
-    assert lease.handle(Ticked(), RETRY_S + 2) == [ASKED_AGAIN]
-    assert lease.handle(LeaseReleased("a"), RETRY_S + 3) == [ReleaseReservation()]
-
-
-def test_a_background_run_holds_nothing_up_that_is_to_be_given_back():
-    """It needs no reservation itself."""
-    lease = lease_in(LeaseState.HELD, reserves=True)
-    lease.handle(ReservationReleased("no answer"), 0.1)
-    assert ReleaseReservation() in lease.handle(Ticked(), 0.1 + RETRY_S)
-
-
-def test_each_claim_has_a_reservation_of_its_own():
-    """Those who meet it see for what; the one before is given back first."""
-    lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
-    lease.handle(claim("b", Precedence.REQUEST), 1.0)
-    assert lease.handle(LeaseReleased("a"), 2.0) == [ReleaseReservation(), ReserveNode("b", "run b")]
-    assert lease.handle(ReservationReleased(None), 2.1) == []
-    assert lease.handle(NodeReserved("b"), 2.2) == [FIRST_ASKED]
-
-
-def test_an_answer_from_before_the_reservation_grants_nothing():
-    """Work may have come since: what was asked for takes the place of a background claim, and asks anew."""
-    lease = lease_in(LeaseState.ASKING, reserves=True)
-    assert lease.handle(claim("g", Precedence.GROUP), 0.1) == [ReserveNode("g", "run g")]
-    assert lease.handle(IDLE, 0.2) == []
-    assert lease.handle(NodeReserved("g"), 0.3) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 0.4) == [LeaseGranted("g")]
-    assert lease.handle(LeaseReleased("g"), 1.0) == [ReleaseReservation(), FIRST_ASKED]
-    assert lease.handle(IDLE, 1.1) == [LeaseGranted("a")]
-
-
-@pytest.mark.parametrize("late", [NodeReserved("gone"), ReservationFailed("gone", "taken")])
-def test_what_comes_of_the_reservation_of_another_claim_is_too_late(late):
-    """Each claim waits for its own."""
-    lease = lease_in(LeaseState.RESERVING, Precedence.GROUP, reserves=True)
-    assert lease.handle(late, 1.0) == []
-    assert lease.state is LeaseState.RESERVING

@@ -1,121 +1,19 @@
 """The plugin `webhook` with real servers: what they get, what comes of their answers, and what nobody gets to see."""
 
 import asyncio
-import json
 import logging
 import socket
-import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.plugins.notifiers.webhook.servers import BACK, OUT, SECRET, TOKEN, generic, serving
 
-from muster.config import Config, Settings
-from muster.model import Action, ServiceState
-from muster.plugins import GROUP, HookAnswer, Plugins, load
-from muster.transition import Effect, Transition
+from muster.transition import Effect
 from muster_plugins.notifiers.webhook import delivery
 
-OUT = Transition(
-    id="t1",
-    node="gpu-0042",
-    before=ServiceState.IN_SERVICE,
-    after=ServiceState.CORDONED,
-    reason="fell off the bus",
-    at=1_700_000_000.0,
-    codes=("nvml.lost",),
-    action=Action.REPLACE,
-)
-BACK = OUT.model_copy(update={"id": "t2", "before": ServiceState.PROBATION, "after": ServiceState.IN_SERVICE})
-SECRET = "bm8gb25lIHNoYWxsIGV2ZXIgcmVhZCB0aGlzIQ=="
-TOKEN = "token-that-nobody-shall-read"
 URL_SECRET = "B00/X-channel-key-that-nobody-shall-read"
-
-
-@dataclass
-class Server:
-    """What it was posted, by path, and what it answers there: the next of a list, or 200 when there is none."""
-
-    url: str = ""
-    posts: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
-    answers: dict[str, list[web.Response]] = field(default_factory=dict)
-    hangs: asyncio.Event | None = None
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.posts.setdefault(request.path, []).append((request.headers, await request.read()))
-        if self.hangs is not None:
-            await self.hangs.wait()
-        return (self.answers.get(request.path) or [web.Response(text="ok")]).pop(0)
-
-    def bodies(self, path: str) -> list[Any]:
-        return [json.loads(body) for _, body in self.posts.get(path, [])]
-
-
-@asynccontextmanager
-async def serving(tls_context=None) -> AsyncIterator[Server]:
-    server = Server()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls_context).start()
-    scheme = "http" if tls_context is None else "https"
-    server.url = f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield server
-    finally:
-        await runner.cleanup()
-
-
-@pytest.fixture
-async def server(live: None) -> AsyncIterator[Server]:
-    async with serving() as server:
-        yield server
-
-
-@pytest.fixture
-async def plugin(tmp_path) -> AsyncIterator[Any]:
-    """Loads the plugin as everybody does, with these targets; closed at the end of the test."""
-    loaded: list[Plugins] = []
-    for name, secret in (("secret", SECRET), ("token", TOKEN), ("key", "R" * 32)):
-        (tmp_path / name).write_text(f"{secret}\n", encoding="ascii")
-
-    def make(muster_url=None, **targets) -> "Told":
-        table = {"targets": targets, "muster_url": muster_url}
-        config = Config(Settings.model_validate({"fleet": "prod", "plugins": {"webhook": table}}))
-        loaded.append(load(config, entry_points(group=GROUP, name="webhook")))
-        return Told(loaded[-1])
-
-    yield make
-    for plugins in loaded:
-        await plugins.call_each("muster_close", 5)
-
-
-@dataclass
-class Told:
-    """The plugin, as the coordinator calls it."""
-
-    plugins: Plugins
-
-    async def answer(self, hook: str, **arguments) -> HookAnswer:
-        (answer,) = await self.plugins.call_each(hook, 10, **arguments)
-        return answer
-
-    async def tell(self, transition: Transition = OUT) -> Any:
-        answer = await self.answer("muster_transition", transition=transition)
-        assert answer.error is None
-        return answer.value
-
-
-def generic(tmp_path: Path, url: str, **more) -> dict[str, Any]:
-    return {"url": url, "secret_file": str(tmp_path / "secret"), **more}
 
 
 async def test_every_format_is_posted(plugin, server, tmp_path):
@@ -316,59 +214,6 @@ async def test_survey(plugin, server, tmp_path):
     assert (survey.summary, survey.can_cordon, survey.nodes) == ("webhook ops, chat", False, ())
     assert server.posts == {}
     assert (await plugin().answer("muster_survey")).value is None
-
-
-def new_certificate(directory: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 and its key; it is its own authority."""
-    certificate, key = directory / "ca.crt", directory / "key"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-         "-subj", "/CN=ops",
-         "-addext", "subjectAltName = IP:127.0.0.1", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    return certificate, key
-
-
-@pytest.fixture(scope="module")
-def certificate(live: None, tmp_path_factory) -> tuple[Path, Path]:
-    """The certificate of a server and its key."""
-    return new_certificate(tmp_path_factory.mktemp("tls"))
-
-
-def tls_of_server(certificate: tuple[Path, Path]) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(*certificate)
-    return context
-
-
-async def test_tls(plugin, certificate, tmp_path):
-    """A server is told only when its certificate comes from an authority that is trusted for it."""
-    async with serving(tls_of_server(certificate)) as server:
-        trusting = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(certificate[0])))
-        distrusting = plugin(ops=generic(tmp_path, f"{server.url}/ops"))
-        confused = plugin(ops=generic(tmp_path, f"{server.url}/ops", ca_file=str(tmp_path / "secret")))
-        assert (await trusting.tell()).effect is Effect.DONE
-        assert (await trusting.answer("muster_survey")).error is None
-        for told, text in ((distrusting, "self-signed"), (confused, "targets.ops.ca_file: cannot use")):
-            outcome = await told.tell()
-            assert outcome.effect is Effect.FAILED
-            assert text in outcome.detail
-            assert text in ((await told.answer("muster_survey")).error or "")
-        assert len(server.posts["/ops"]) == 1
-
-
-async def test_a_certificate_of_an_authority_is_replaced(plugin, certificate, tmp_path):
-    """The next post goes by the new one, and so does the survey."""
-    ca_file, _ = new_certificate(tmp_path)
-    async with serving(tls_of_server(certificate)) as server:
-        told = plugin(chat={"url": f"{server.url}/chat", "format": "slack", "ca_file": str(ca_file)})
-        assert "self-signed" in (await told.tell()).detail
-        ca_file.write_bytes(certificate[0].read_bytes())
-        assert (await told.answer("muster_survey")).error is None
-        assert (await told.tell()).detail == "chat: told"
-        ca_file.unlink()
-        assert "targets.chat.ca_file: cannot use" in (await told.tell(BACK)).detail
 
 
 async def test_it_works_again_after_it_was_closed(plugin, server):
