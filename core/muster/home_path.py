@@ -10,7 +10,7 @@ def _at_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError:
-        raise ValueError("begins with ~, but there is no home directory here; use an absolute path") from None
+        raise ValueError("has a ~ that stands for no home directory here") from None
 
 
 HomePath = Annotated[Path, AfterValidator(_at_home)]
