@@ -24,11 +24,11 @@ ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/loca
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
-# The rooms that decide, and what is tested without starting anything elsewhere; tests/pure.py leaves out the rest of their tests.
-PURE := tests/test_architecture.py tests/agent/decide tests/core tests/plugins tests/simulation \
+# What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
+PURE := tests/test_architecture.py tests/agent/decide tests/core tests/docs/test_words.py tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test quick pure costs lint docs constraints clean
+.PHONY: demo test quick pure costs lint docs site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -58,6 +58,10 @@ lint: $(VENV)/.installed-for-tests
 
 docs: $(VENV)/.installed-for-tests
 	$(BIN)/python docs/generate.py
+
+# The documentation as a site that needs no network: build/site/index.html. A link that leads nowhere is an error.
+site: $(VENV)/.installed-for-tests
+	$(BIN)/python -m sphinx --fail-on-warning --nitpicky --keep-going --quiet -c docs -d build/doctrees . build/site
 
 # Pins what is installed now, after the tests have passed with it.
 constraints: $(VENV)/.installed-for-tests
