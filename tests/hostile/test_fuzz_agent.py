@@ -190,7 +190,9 @@ def test_every_message_is_accepted_or_refused(tmp_path: Path) -> None:
     assert slowest_s < SLOWEST_S
     assert grown < MOST_GROWTH_BYTES
     assert refused["malformed"] > MESSAGES / 10
-    assert {"StartRun", "LetGo", "StopRun", "ReportRun", "Reach", "ClosePort", "Refuse"} <= {*carried_out}
+    assert {"StartRun", "ReleaseRanks", "StopRun", "ReportRun", "ConnectToRankZero", "ClosePort", "CountRefusal"} <= {
+        *carried_out
+    }
 
 
 def test_a_message_that_finds_a_bug_is_dropped(tmp_path, monkeypatch):
