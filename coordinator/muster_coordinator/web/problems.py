@@ -16,6 +16,17 @@ log = structlog.get_logger()
 
 M = TypeVar("M", bound=BaseModel)
 
+CONTENT_TYPE = "application/problem+json"
+
+
+class ProblemDetails(BaseModel):
+    """An error: `detail` says what is wrong, where, and what would be right (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
 
 class Problem(Exception):
     """A request that gets an error: the HTTP status and a sentence for the person who sent it."""
@@ -54,10 +65,8 @@ def validated(kind: type[M], values: Any, *, what: str, status: HTTPStatus) -> M
 
 
 def _response(status: HTTPStatus, detail: str, headers: dict[str, str] | None = None) -> web.Response:
-    body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
-    return web.Response(
-        status=status, text=json.dumps(body), content_type="application/problem+json", headers=headers or {}
-    )
+    body = ProblemDetails(type="about:blank", title=status.phrase, status=status.value, detail=detail)
+    return web.Response(status=status, text=json.dumps(dict(body)), content_type=CONTENT_TYPE, headers=headers or {})
 
 
 def _sentence(request: web.Request, error: web.HTTPException) -> str:
