@@ -11,7 +11,16 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import pydantic_core
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from muster.labels import valid_labels
 

@@ -13,6 +13,7 @@ PLACE = "#/components/schemas/"
 
 Schema = dict[str, Any]
 Model = type[BaseModel]
+Wanted = tuple[Model, JsonSchemaMode]
 
 
 class _Generator(GenerateJsonSchema):
@@ -41,34 +42,37 @@ class Schemas:
 def schemas_of(answers: Iterable[Model], bodies: Iterable[Model], queries: Iterable[Model]) -> Schemas:
     """The schemas of these models, in the same order for the same models."""
     answered, taken, asked = (sorted(set(models), key=_full_name) for models in (answers, bodies, queries))
-    refs, components = _made(
-        [(model, "serialization") for model in answered] + [(model, "validation") for model in taken]
-    )
-    query_refs, query_parts = _made([(model, "validation") for model in asked])
+    refs, components = _made([*_each(answered, "serialization"), *_each(taken, "validation")])
+    query_refs, query_parts = _made(_each(asked, "validation"))
     # A query is no component: its fields are the parameters of a route. What they refer to is a component.
-    queries = {model: query_parts.pop(query_refs[model, "validation"]["$ref"].removeprefix(PLACE)) for model in asked}
+    queried = {model: query_parts.pop(query_refs[model, "validation"]["$ref"].removeprefix(PLACE)) for model in asked}
     return Schemas(
         components=dict(sorted({**query_parts, **components}.items())),
         answers={model: refs[model, "serialization"] for model in answered},
         bodies={model: refs[model, "validation"] for model in taken},
-        queries=queries,
+        queries=queried,
     )
 
 
-def _made(
-    models: list[tuple[Model, JsonSchemaMode]],
-) -> tuple[dict[tuple[Model, JsonSchemaMode], Schema], dict[str, Schema]]:
-    """A reference for each model, and the components that they refer to."""
-    refs, made = models_json_schema(models, ref_template=PLACE + "{model}", schema_generator=_Generator)
-    named: dict[str, Schema] = {_name(name): _renamed(schema) for name, schema in made.get("$defs", {}).items()}
-    return {key: _renamed(ref) for key, ref in refs.items()}, named
+def _full_name(model: Model) -> str:
+    return f"{model.__module__}.{model.__qualname__}"
+
+
+def _each(models: Iterable[Model], mode: JsonSchemaMode) -> list[Wanted]:
+    return [(model, mode) for model in models]
+
+
+def _made(wanted: list[Wanted]) -> tuple[dict[Wanted, Schema], dict[str, Schema]]:
+    """A reference for each model, and the components that these refer to."""
+    refs, made = models_json_schema(wanted, ref_template=PLACE + "{model}", schema_generator=_Generator)
+    components = {_name(name): _renamed(schema) for name, schema in made.get("$defs", {}).items()}
+    return {key: _renamed(ref) for key, ref in refs.items()}, components
 
 
 def _renamed(schema: Schema) -> Schema:
     """The schema with readable names in its references."""
-    renamed: Schema = json.loads(
-        re.sub(rf'"{PLACE}([^"]+)"', lambda ref: f'"{PLACE}{_name(ref[1])}"', json.dumps(schema))
-    )
+    text = re.sub(rf'"{PLACE}([^"]+)"', lambda ref: f'"{PLACE}{_name(ref[1])}"', json.dumps(schema))
+    renamed: Schema = json.loads(text)
     return renamed
 
 
@@ -76,7 +80,3 @@ def _name(name: str) -> str:
     """What people call a component: `RunPage` for pydantic's `Page_Run_`, `AOrBPage` for `Page_Union_A__B__`."""
     page = re.fullmatch(r"Page_(?:Union_)?(.+?)_+", name)
     return name if page is None else page[1].replace("__", "Or") + "Page"
-
-
-def _full_name(model: Model) -> str:
-    return f"{model.__module__}.{model.__qualname__}"

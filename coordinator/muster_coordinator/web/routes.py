@@ -208,7 +208,7 @@ class Api:
         return await send_events(request, self.stream)
 
     async def openapi(self, request: web.Request) -> web.Response:
-        """This API as a document in the format OpenAPI 3.1."""
+        """The whole API as an OpenAPI 3.1 document."""
         query(request, NoQuery)
         return web.Response(text=self.document(), content_type="application/json")
 
