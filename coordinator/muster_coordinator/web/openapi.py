@@ -11,11 +11,11 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
-from muster_coordinator.web.api_schemas import Schema, Schemas, schemas_of
+from muster_coordinator.web.api_schemas import Model, Schema, Schemas, schemas_of
 from muster_coordinator.web.guard import Right
 from muster_coordinator.web.problems import CONTENT_TYPE, ProblemDetails
 from muster_coordinator.web.requests import NoQuery
-from muster_coordinator.web.route import JSON, Route
+from muster_coordinator.web.route import EVENTS, JSON, Route
 
 INTRODUCTION = (
     "Times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the last page and the "
@@ -133,15 +133,19 @@ def _without_null(field: Schema) -> Schema:
 
 
 def _responses(route: Route[Any], schemas: Schemas) -> Schema:
-    content = {
-        kind: {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}
-        for kind, model in route.media.items()
-    }
+    content = {kind: _media(kind, model, schemas) for kind, model in route.media.items()}
     success: Schema = {"description": route.status.phrase, "content": content}
     if route.headers:
         success["headers"] = {name: _header(text) for name, text in route.headers.items()}
     errors = {str(status.value): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in route.problems}
     return {str(route.status.value): success, **errors}
+
+
+def _media(kind: str, model: Model | None, schemas: Schemas) -> Schema:
+    """What an answer of this content type is like. OpenAPI 3.1 cannot describe the events of a stream."""
+    if kind == EVENTS:
+        return {}
+    return {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}
 
 
 def _problem(status: HTTPStatus, text: str, schemas: Schemas) -> Schema:

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import pydantic_core
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, PlainJson, Verdict
@@ -16,7 +16,7 @@ from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.store import RunFilter
 from muster_coordinator.views.sweeps.exports import Format
-from muster_coordinator.web.problems import Problem, validated
+from muster_coordinator.web.problems import Problem, refusing
 
 MAX_ITEMS = 1_000
 
@@ -31,6 +31,11 @@ class Request(BaseModel):
     """Base of queries and bodies: unknown names are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _example(**values: JsonValue) -> ConfigDict:
+    """A body as people send it, for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [values]})
 
 
 class NoQuery(Request):
@@ -74,12 +79,16 @@ class HistoryQuery(PageQuery):
 class NewRun(Request):
     """The body of POST /nodes/{node}/runs."""
 
+    model_config = _example(check="gemm", params={"size": 8192})
+
     check: Name
     params: PlainJson = {}
 
 
 class NewSweep(SweepRequest, Request):
     """The body of POST /sweeps."""
+
+    model_config = _example(check="collective", select="rack=r1,r2", max_parallel="25%")
 
 
 class TransitionQuery(PageQuery):
@@ -103,12 +112,16 @@ Said = Annotated[
 class Decision(Request):
     """Who decides, and why."""
 
+    model_config = _example(by="ann@example.org", reason="replacing a fan")
+
     by: Said
     reason: Said
 
 
 class Release(Decision):
     """The body of POST /nodes/{node}/release."""
+
+    model_config = _example(by="ann@example.org", reason="the fan is replaced", untested=False)
 
     untested: bool = False
 
@@ -127,6 +140,8 @@ class ExportQuery(Request):
 
 class NewReference(ReferenceRow, Request):
     """The body of PUT /references: a reference without its origin, which is the operator."""
+
+    model_config = _example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
 
     def reference(self) -> Reference:
         return Reference(**dict(self))
@@ -167,7 +182,8 @@ def query(request: web.Request, kind: type[R]) -> R:
     for name in given:
         if len(given.getall(name)) > 1:
             raise Problem(HTTPStatus.BAD_REQUEST, f"query parameter {name!r} is given more than once")
-    return validated(kind, dict(given), what="query parameter", status=HTTPStatus.BAD_REQUEST)
+    with refusing(kind, what="query parameter", status=HTTPStatus.BAD_REQUEST):
+        return kind.model_validate(dict(given))
 
 
 async def body(request: web.Request, kind: type[R]) -> R:
@@ -188,4 +204,5 @@ async def body(request: web.Request, kind: type[R]) -> R:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise Problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-    return validated(kind, values, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    with refusing(kind, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY):
+        return kind.model_validate_json(given, strict=True)  # a text such as "no" is neither a number nor a boolean

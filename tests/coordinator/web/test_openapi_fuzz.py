@@ -32,8 +32,8 @@ CHECKS = (
 NODES = [f"n{number}" for number in range(10)]
 BY = {"by": "ann", "reason": "a fan"}
 REFERENCE = {"check": "gemm", "metric": "tflops", "fail_below": 1.0, "source": "a test"}
-UNREACHED = {"lift_freeze"}
-"""What never succeeds here: no mass event is under way."""
+UNREACHED = {"lift_freeze", "get_openapi"}
+"""No mass event is under way, and Schemathesis has read the document before it begins."""
 
 CONFIG = """
 [cache]
@@ -49,6 +49,8 @@ runs.values = {runs}
 sweeps.values = {sweeps}
 baselines.values = {baselines}
 metrics.values = ["tflops", "busbw_gbps"]
+people.values = ["ann", "bob"]
+reasons.values = ["a fan", "the fan is replaced"]
 
 [parameters]
 "path.node" = {{ dictionary = "nodes", probability = 0.8 }}
@@ -60,6 +62,17 @@ metrics.values = ["tflops", "busbw_gbps"]
 "query.metric" = {{ dictionary = "metrics", probability = 0.5 }}
 "body.check" = {{ dictionary = "checks", probability = 0.8 }}
 "body.nodes[*]" = {{ dictionary = "nodes", probability = 0.8 }}
+"body.by" = {{ dictionary = "people", probability = 0.8 }}
+"body.reason" = {{ dictionary = "reasons", probability = 0.8 }}
+
+[[operations]]  # any method but GET needs the token, before anybody looks whether there is such a method
+include-path = ["/healthz", "/readyz"]
+phases.coverage.unexpected-methods = []
+
+[[operations]]  # it never ends
+include-path = "/api/v1/events"
+request-timeout = 1.0
+max-stream-events = 1
 """
 
 
