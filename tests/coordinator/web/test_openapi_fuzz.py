@@ -29,7 +29,8 @@ CHECKS = (
     "unsupported_method",
     "ignored_auth",
 )
-NODES = [f"n{number}" for number in range(10)]
+NODES = [f"n{number}" for number in range(12)]
+SILENT = NODES[-2:]
 BY = {"by": "ann", "reason": "a fan"}
 REFERENCE = {"check": "gemm", "metric": "tflops", "fail_below": 1.0, "source": "a test"}
 UNREACHED = {"lift_freeze", "get_openapi"}
@@ -44,6 +45,7 @@ bearer = {token}
 
 [dictionaries]
 nodes.values = {nodes}
+silent.values = {silent}
 checks.values = ["gemm", "nvml", "collective"]
 runs.values = {runs}
 sweeps.values = {sweeps}
@@ -69,6 +71,10 @@ reasons.values = ["a fan", "the fan is replaced"]
 include-path = ["/healthz", "/readyz"]
 phases.coverage.unexpected-methods = []
 
+[[operations]]  # only silent nodes are forgotten
+include-path = "/api/v1/nodes/{{node}}/forget"
+parameters."path.node" = {{ dictionary = "silent", probability = 0.8 }}
+
 [[operations]]  # it never ends
 include-path = "/api/v1/events"
 request-timeout = 1.0
@@ -93,8 +99,9 @@ async def busy(coordinator, nodes, eventually):
             ("POST", "/api/v1/nodes/n1/release", BY),
         ):
             assert coordinator.ask(method, path, body)[0] == 200
-        await connected["n9"].leave()
-        await eventually(lambda: coordinator.get("/api/v1/fleet")["lost"])
+        for name in SILENT:
+            await connected[name].leave()
+        await eventually(lambda: coordinator.get("/api/v1/fleet")["lost"] == sorted(SILENT))
         yield coordinator
 
 
@@ -106,7 +113,7 @@ def config(coordinator):
     """What Schemathesis must know: the token, and names of what there is."""
     token = find_token(Path(coordinator.settings["MUSTER_DATA_DIR"]), coordinator.url)
     lists = {name: ids(coordinator, name) for name in ("runs", "sweeps", "baselines")}
-    return CONFIG.format(token=json.dumps(token), nodes=json.dumps(NODES), **lists)
+    return CONFIG.format(token=json.dumps(token), nodes=json.dumps(NODES), silent=json.dumps(SILENT), **lists)
 
 
 def answered(har):
