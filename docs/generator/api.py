@@ -61,7 +61,9 @@ def _answer(route: Route[Any]) -> str:
     """The model that a route answers with, or else the content types."""
     responses = _DOCUMENT["paths"][route.path][route.method.lower()]["responses"]
     kinds = responses[str(route.status.value)]["content"].items()
-    return ", ".join(_type(media["schema"]) if "$ref" in media["schema"] else f"`{kind}`" for kind, media in kinds)
+    return ", ".join(
+        _type(media["schema"]) if "$ref" in media.get("schema", {}) else f"`{kind}`" for kind, media in kinds
+    )
 
 
 def _section(name: str, schema: dict[str, Any]) -> list[str]:
@@ -70,8 +72,9 @@ def _section(name: str, schema: dict[str, Any]) -> list[str]:
     if "enum" in schema:
         lines.append("One of " + ", ".join(f"`{value}`" for value in schema["enum"]) + ".")
     elif schema.get("properties"):
-        rows = ((f"`{field}`", _type(kind)) for field, kind in schema["properties"].items())
-        lines.append(table(rows, ("Field", "Type")))
+        rows = [(f"`{field}`", _type(it), it.get("description", "")) for field, it in schema["properties"].items()]
+        columns = ("Field", "Type", "Meaning") if any(meaning for _, _, meaning in rows) else ("Field", "Type")
+        lines.append(table((row[: len(columns)] for row in rows), columns))
     return [line for line in lines if line]
 
 

@@ -62,7 +62,7 @@ def _each(models: Iterable[Model], mode: JsonSchemaMode) -> list[Wanted]:
     return [(model, mode) for model in models]
 
 
-def _made(wanted: list[Wanted]) -> tuple[dict[Wanted, Schema], dict[str, Schema]]:
+def _made(wanted: list[Wanted]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """A reference for each model, and the components that these refer to."""
     refs, made = models_json_schema(wanted, ref_template=PLACE + "{model}", schema_generator=_Generator)
     components = {_name(name): _renamed(schema) for name, schema in made.get("$defs", {}).items()}

@@ -116,20 +116,23 @@ def _path_parameters(route: Route[Any]) -> Iterator[Schema]:
 
 
 def _query_parameters(query: Schema) -> Iterator[Schema]:
-    """The fields of a query as parameters. A text that holds JSON is said to be JSON."""
+    """The fields of a query as parameters. A parameter is left out where its field is null."""
     for name, field in query.get("properties", {}).items():
-        schema = _without_null(field)
-        as_json = schema.get("contentSchema")
-        how = {"schema": schema} if as_json is None else {"content": {schema["contentMediaType"]: {"schema": as_json}}}
-        yield {"name": name, "in": "query", "required": name in query.get("required", ()), **how}
+        (schema,) = (choice for choice in field.get("anyOf", [field]) if choice != {"type": "null"})
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in query.get("required", ()),
+            "description": field["description"],
+            **_written(schema),
+        }
 
 
-def _without_null(field: Schema) -> Schema:
-    """The schema of a parameter that is left out where the field is null."""
-    if "anyOf" not in field:
-        return field
-    (schema,) = (choice for choice in field["anyOf"] if choice != {"type": "null"})
-    return dict(schema)
+def _written(schema: Schema) -> Schema:
+    """How a value of this schema is written in a query: a text that holds JSON is described by what it holds."""
+    if "contentSchema" in schema:
+        return {"content": {schema["contentMediaType"]: {"schema": schema["contentSchema"]}}}
+    return {"schema": {key: value for key, value in schema.items() if key != "description"}}
 
 
 def _responses(route: Route[Any], schemas: Schemas) -> Schema:

@@ -45,30 +45,35 @@ class NoQuery(Request):
 class PageQuery(Request):
     """Which page of a list."""
 
-    limit: int = Field(100, ge=1, le=MAX_ITEMS)
-    cursor: str | None = None
+    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="Most items of the page")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before; without it, the first page")
 
 
 class RunQuery(PageQuery):
-    """Which runs. `since` is ISO 8601 with a time zone."""
+    """Which runs."""
 
-    node: Name | None = None
-    check: Name | None = None
-    verdict: Verdict | None = None
-    since: Instant | None = None
+    node: Name | None = Field(None, description="Runs of this node")
+    check: Name | None = Field(None, description="Runs of this check")
+    verdict: Verdict | None = Field(None, description="Runs with this verdict")
+    since: Instant | None = Field(None, description="Runs that began then or later, ISO 8601 with a time zone")
 
     def filter(self) -> RunFilter:
         return RunFilter(node=self.node, check=self.check, verdict=self.verdict, since=self.since)
 
 
 class HistoryQuery(PageQuery):
-    """Which history. Times are ISO 8601 with a time zone; `until` is not included."""
+    """Which history."""
 
-    metric: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")  # PostgreSQL takes no NUL
-    check: Name | None = None
-    device: int | None = Field(None, ge=0, lt=1 << 31)
-    since: Instant | None = None
-    until: Instant | None = None
+    metric: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00]*$",  # PostgreSQL takes no NUL
+        description="The name of a metric, for example `tflops`",
+    )
+    check: Name | None = Field(None, description="Measured by this check")
+    device: int | None = Field(None, ge=0, lt=1 << 31, description="Of the device with this index; without it, of all")
+    since: Instant | None = Field(None, description="Measured then or later, ISO 8601 with a time zone")
+    until: Instant | None = Field(None, description="Measured before then, ISO 8601 with a time zone")
 
     def filter(self, node: str) -> HistoryFilter:
         return HistoryFilter(
@@ -92,9 +97,9 @@ class NewSweep(SweepRequest, Request):
 
 
 class TransitionQuery(PageQuery):
-    """Which transitions."""
+    """Which decisions."""
 
-    node: Name | None = None
+    node: Name | None = Field(None, description="Decisions about this node")
 
 
 def _in_one_line(text: str) -> str:
@@ -114,8 +119,8 @@ class Decision(Request):
 
     model_config = _example(by="ann@example.org", reason="replacing a fan")
 
-    by: Said
-    reason: Said
+    by: Said = Field(description="Who decides")
+    reason: Said = Field(description="Why, in one line")
 
 
 class Release(Decision):
@@ -123,19 +128,19 @@ class Release(Decision):
 
     model_config = _example(by="ann@example.org", reason="the fan is replaced", untested=False)
 
-    untested: bool = False
+    untested: bool = Field(False, description="Whether a node that is out comes back without tests")
 
 
 class ExplainQuery(Request):
     """Which node of a sweep is to be explained."""
 
-    node: Name
+    node: Name = Field(description="The node")
 
 
 class ExportQuery(Request):
     """In which form a sweep is wanted."""
 
-    format: Format
+    format: Format = Field(description="The form of the file")
 
 
 class NewReference(ReferenceRow, Request):
@@ -148,11 +153,11 @@ class NewReference(ReferenceRow, Request):
 
 
 class ReferenceQuery(Request):
-    """Which reference of the operator's; `when` holds its conditions as JSON."""
+    """Which reference of the operator's."""
 
-    check: Name
-    metric: str
-    when: JsonText[Json] = {}
+    check: Name = Field(description="Its check")
+    metric: str = Field(description="Its metric")
+    when: JsonText[Json] = Field({}, description="Its conditions, as JSON")
 
     @property
     def key(self) -> str:

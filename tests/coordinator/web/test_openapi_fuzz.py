@@ -119,7 +119,7 @@ def config(coordinator):
 def answered(har):
     """How often each route answered with which status."""
     places = [(route.method, re.compile(re.sub(r"\{\w+\}", "[^/]+", route.path)), route) for route in ROUTES]
-    count = Counter()
+    count: Counter[tuple[str, int]] = Counter()
     for entry in json.loads(har.read_text(encoding="utf-8"))["log"]["entries"]:
         request, status = entry["request"], entry["response"]["status"]
         path = urlsplit(request["url"]).path
