@@ -100,7 +100,11 @@ def _operation(route: Route[Any], schemas: Schemas) -> Schema:
     operation: Schema = {
         "operationId": route.name,
         "summary": route.summary,
-        "parameters": [*_path_parameters(route), *_query_parameters(schemas.queries[route.query or NoQuery])],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(schemas.queries[route.query or NoQuery]),
+            *_header_parameters(route),
+        ],
         "responses": _responses(route, schemas),
         "security": SECURITY[route.right],
     }
@@ -135,11 +139,16 @@ def _written(schema: Schema) -> Schema:
     return {"schema": {key: value for key, value in schema.items() if key != "description"}}
 
 
+def _header_parameters(route: Route[Any]) -> Iterator[Schema]:
+    for name, text in route.reads.items():
+        yield {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
+
+
 def _responses(route: Route[Any], schemas: Schemas) -> Schema:
     content = {kind: _media(kind, model, schemas) for kind, model in route.media.items()}
     success: Schema = {"description": route.status.phrase, "content": content}
-    if route.headers:
-        success["headers"] = {name: _header(text) for name, text in route.headers.items()}
+    if route.sends:
+        success["headers"] = {name: _header(text) for name, text in route.sends.items()}
     errors = {str(status.value): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in route.problems}
     return {str(route.status.value): success, **errors}
 

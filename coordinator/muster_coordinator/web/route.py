@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import MethodType
 from typing import Generic, TypeVar
@@ -42,7 +42,8 @@ class Route(Generic[A]):
 
     - `name`: what generated clients call it
     - `query`: its query parameters; None where it ignores all
-    - `answers`: a model for JSON, or what the answer may consist of; `headers` says what its own headers hold
+    - `reads`: the headers of a request that it reads, and what they mean
+    - `answers`: a model for JSON, or what the answer may consist of; `sends`: the headers that are in every answer
     - `errors`: the statuses of errors beside those that follow from path, query and body
     """
 
@@ -51,10 +52,11 @@ class Route(Generic[A]):
     path: str
     handler: Callable[[A, web.Request], Awaitable[web.StreamResponse]]
     query: type[Request] | None = NoQuery
+    reads: Mapping[str, str] = field(default_factory=dict)
     body: type[Request] | None = None
     status: HTTPStatus = HTTPStatus.OK
     answers: type[BaseModel] | Media
-    headers: Mapping[str, str] | None = None
+    sends: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[HTTPStatus, ...] = ()
 
     def bound(self, api: A) -> web.RouteDef:

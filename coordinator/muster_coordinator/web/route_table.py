@@ -94,7 +94,7 @@ FLEET: tuple[Route[Api], ...] = (
         body=NewSweep,
         status=CREATED,
         answers=SweepRecord,
-        headers={"Location": "The path of the new sweep"},
+        sends={"Location": "The path of the new sweep"},
     ),
     Route(
         name="plan_sweep",
@@ -122,7 +122,7 @@ FLEET: tuple[Route[Api], ...] = (
         handler=Api.export_sweep,
         query=ExportQuery,
         answers={form.content_type: SweepRecord if form is FORMS[Format.JSON] else None for form in FORMS.values()},
-        headers={"Content-Disposition": "A name for the file"},
+        sends={"Content-Disposition": "A name for the file"},
         errors=(REFUSED,),
     ),
     Route(
@@ -165,7 +165,14 @@ FLEET: tuple[Route[Api], ...] = (
         handler=Api.reset_baseline,
         answers=BaselineView,
     ),
-    Route(name="listen", method=GET, path=f"{ROOT}/events", handler=Api.events, answers={EVENTS: None}),
+    Route(
+        name="listen",
+        method=GET,
+        path=f"{ROOT}/events",
+        handler=Api.events,
+        reads={"Last-Event-ID": "The id of the last event that arrived; what came after it is sent first"},
+        answers={EVENTS: None},
+    ),
     Route(name="get_openapi", method=GET, path=f"{ROOT}/openapi.json", handler=Api.openapi, answers={JSON: None}),
     Route(name="check_alive", method=GET, path="/healthz", handler=Api.healthz, query=None, answers=Working),
     Route(name="check_ready", method=GET, path="/readyz", handler=Api.readyz, query=None, answers=Working),

@@ -7,13 +7,13 @@ forbids is refused, and nothing is changed without the token. `SCHEMATHESIS_EXAM
 import asyncio
 import json
 import os
-import re
 import sys
 from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.coordinator.web.described import route_of
 
 from muster_coordinator.web.local_token import find_token
 from muster_coordinator.web.route_table import ROUTES
@@ -118,15 +118,11 @@ def config(coordinator):
 
 def answered(har):
     """How often each route answered with which status."""
-    places = [(route.method, re.compile(re.sub(r"\{\w+\}", "[^/]+", route.path)), route) for route in ROUTES]
     count: Counter[tuple[str, int]] = Counter()
     for entry in json.loads(har.read_text(encoding="utf-8"))["log"]["entries"]:
-        request, status = entry["request"], entry["response"]["status"]
-        path = urlsplit(request["url"]).path
-        found = next(
-            (it for method, place, it in places if method == request["method"] and place.fullmatch(path)), None
-        )
-        count[found.name if found else "", status] += 1
+        route = route_of(entry["request"]["method"], urlsplit(entry["request"]["url"]).path)
+        if route is not None:
+            count[route.name, entry["response"]["status"]] += 1
     return count
 
 
