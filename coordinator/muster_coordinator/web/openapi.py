@@ -8,9 +8,9 @@ trusted.
 import json
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any
 
+from muster import __version__
 from muster_coordinator.web.api_schemas import Model, Schema, Schemas, schemas_of
 from muster_coordinator.web.guard import Right
 from muster_coordinator.web.problems import CONTENT_TYPE, ProblemDetails
@@ -67,7 +67,7 @@ def openapi_document(routes: Sequence[Route[Any]]) -> str:
         "openapi": "3.1.0",
         "info": {
             "title": "muster coordinator",
-            "version": version("gpu-muster"),
+            "version": __version__,
             "description": INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
