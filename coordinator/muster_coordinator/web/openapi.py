@@ -21,7 +21,8 @@ INTRODUCTION = (
     "Times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the last page and the "
     "value of `cursor` for the next page otherwise. Unknown query parameters and fields are errors. Every error is a "
     "problem (RFC 9457): its `detail` says what is wrong and what would be right. Only requests that are not valid "
-    "HTTP get plain text. HEAD works wherever GET does, except for events."
+    "HTTP get plain text, and clients get an empty 503 while all connections are in use. HEAD works wherever GET does, "
+    "except for events."
 )
 
 TOKEN = {
@@ -75,7 +76,7 @@ def openapi_document(routes: Sequence[Route[Any]]) -> str:
         "paths": _paths(routes, schemas),
         "components": {
             "schemas": schemas.components,
-            "responses": {name: _problem(status, text, schemas) for status, (name, text) in PROBLEMS.items()},
+            "responses": _problems(routes, schemas),
             "securitySchemes": {"token": TOKEN},
         },
     }
@@ -160,8 +161,15 @@ def _media(kind: str, model: Model | None, schemas: Schemas) -> Schema:
     return {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}
 
 
-def _problem(status: HTTPStatus, text: str, schemas: Schemas) -> Schema:
-    problem: Schema = {"description": text, "content": {CONTENT_TYPE: {"schema": schemas.answers[ProblemDetails]}}}
+def _problems(routes: Sequence[Route[Any]], schemas: Schemas) -> Schema:
+    """The errors of all routes, by name."""
+    statuses = sorted({status for route in routes for status in route.problems})
+    return {PROBLEMS[status][0]: _problem(status, schemas) for status in statuses}
+
+
+def _problem(status: HTTPStatus, schemas: Schemas) -> Schema:
+    content = {CONTENT_TYPE: {"schema": schemas.answers[ProblemDetails]}}
+    problem: Schema = {"description": PROBLEMS[status][1], "content": content}
     if status is HTTPStatus.UNAUTHORIZED:
         problem["headers"] = {"WWW-Authenticate": _header("Always `Bearer`")}
     return problem
