@@ -52,7 +52,7 @@ FLEET: tuple[Route[Api], ...] = (
     ),
     Route(name="get_node", method=GET, path=NODE, handler=Api.node, answers=NodeView),
     Route(
-        name="get_story",
+        name="get_node_story",
         method=GET,
         path=f"{NODE}/story",
         handler=Api.story,
@@ -60,7 +60,7 @@ FLEET: tuple[Route[Api], ...] = (
         answers=Page[StoryEntry],
     ),
     Route(
-        name="get_history",
+        name="get_node_history",
         method=GET,
         path=f"{NODE}/history",
         handler=Api.history,
@@ -166,7 +166,7 @@ FLEET: tuple[Route[Api], ...] = (
         answers=BaselineView,
     ),
     Route(
-        name="listen",
+        name="listen_to_events",
         method=GET,
         path=f"{ROOT}/events",
         handler=Api.events,
