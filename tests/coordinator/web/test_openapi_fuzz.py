@@ -82,6 +82,14 @@ max-stream-events = 1
 """
 
 
+async def beat(nodes):
+    """Heartbeats of these nodes: the test may take longer than 30 s."""
+    while True:
+        for node in nodes:
+            await node.come()
+        await asyncio.sleep(5)
+
+
 @pytest.fixture
 async def busy(coordinator, nodes, eventually):
     """A coordinator with something to show on every route."""
@@ -102,7 +110,9 @@ async def busy(coordinator, nodes, eventually):
         for name in SILENT:
             await connected[name].leave()
         await eventually(lambda: coordinator.get("/api/v1/fleet")["lost"] == sorted(SILENT))
+        beating = asyncio.create_task(beat([node for name, node in connected.items() if name not in SILENT]))
         yield coordinator
+        beating.cancel()
 
 
 def ids(coordinator, path):
