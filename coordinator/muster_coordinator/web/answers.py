@@ -18,7 +18,7 @@ Shown = TypeVar("Shown", bound=BaseModel)
 Key = TypeVar("Key", str, int)
 
 
-class RunRequest(Data):
+class RequestedRun(Data):
     """The id that a run will have."""
 
     id: Name

@@ -128,7 +128,7 @@ def _query_parameters(query: Schema) -> Iterator[Schema]:
             "name": name,
             "in": "query",
             "required": name in query.get("required", ()),
-            "description": field["description"],
+            "description": field.get("description", ""),
             **_written(schema),
         }
 

@@ -20,13 +20,13 @@ EVENTS = "text/event-stream"
 Media = Mapping[str, type[BaseModel] | None]
 """What an answer may consist of, by content type; None where no model describes it."""
 
-OF_EVERY_ROUTE = (
+ERRORS_OF_EVERY_ROUTE = (
     HTTPStatus.BAD_REQUEST,  # control characters in path or query, and wrong parameters
     HTTPStatus.FORBIDDEN,
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
-OF_A_BODY = (
+ERRORS_OF_A_BODY = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
@@ -87,7 +87,7 @@ class Route(Generic[A]):
     @property
     def problems(self) -> tuple[HTTPStatus, ...]:
         """The statuses of all errors, in order."""
-        found = {*OF_EVERY_ROUTE, *self.errors}
+        found = {*ERRORS_OF_EVERY_ROUTE, *self.errors}
         if self.right is not Right.PROBE:
             found.add(HTTPStatus.UNAUTHORIZED)
         if self.path_parameters:
@@ -95,5 +95,5 @@ class Route(Generic[A]):
         if self.query is not None and issubclass(self.query, PageQuery):
             found.add(HTTPStatus.UNPROCESSABLE_ENTITY)  # a cursor that is none
         if self.body is not None:
-            found.update(OF_A_BODY)
+            found.update(ERRORS_OF_A_BODY)
         return tuple(sorted(found))

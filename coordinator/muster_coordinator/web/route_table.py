@@ -19,7 +19,7 @@ from muster_coordinator.store.paging import Page
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.exports import FORMS, Format
-from muster_coordinator.web.answers import RunRequest, Working
+from muster_coordinator.web.answers import RequestedRun, Working
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
@@ -45,7 +45,7 @@ NOT_FOUND, REFUSED = HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY
 
 NODE, SWEEP, QUARANTINE = f"{ROOT}/nodes/{{node}}", f"{ROOT}/sweeps/{{sweep}}", f"{ROOT}/quarantine"
 
-FLEET: tuple[Route[Api], ...] = (
+FLEET_ROUTES: tuple[Route[Api], ...] = (
     Route(name="get_fleet", method=GET, path=f"{ROOT}/fleet", handler=Api.fleet, answers=FleetView),
     Route(
         name="list_nodes", method=GET, path=f"{ROOT}/nodes", handler=Api.nodes, query=PageQuery, answers=Page[NodeView]
@@ -74,7 +74,7 @@ FLEET: tuple[Route[Api], ...] = (
         handler=Api.start_run,
         body=NewRun,
         status=ACCEPTED,
-        answers=RunRequest,
+        answers=RequestedRun,
     ),
     Route(name="list_runs", method=GET, path=f"{ROOT}/runs", handler=Api.runs, query=RunQuery, answers=Page[Run]),
     Route(name="get_run", method=GET, path=f"{ROOT}/runs/{{run}}", handler=Api.run, answers=Run),
@@ -186,7 +186,7 @@ FLEET: tuple[Route[Api], ...] = (
     ),
 )
 
-QUARANTINED: tuple[Route[QuarantineApi], ...] = (
+QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     Route(
         name="list_cases",
         method=GET,
@@ -240,7 +240,7 @@ QUARANTINED: tuple[Route[QuarantineApi], ...] = (
     ),
 )
 
-ROUTES: tuple[Route[Any], ...] = (*FLEET, *QUARANTINED)
+ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *QUARANTINE_ROUTES)
 
 
 @cache

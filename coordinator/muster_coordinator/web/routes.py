@@ -33,7 +33,7 @@ from muster_coordinator.store.history import history
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
-from muster_coordinator.web.answers import RunRequest, Working, answer, answer_large, page
+from muster_coordinator.web.answers import RequestedRun, Working, answer, answer_large, page
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
@@ -117,7 +117,7 @@ class Api:
         wanted = await body(request, NewRun)
         run = new_id()
         await self._handle(RunRequested(run, node, wanted.check, wanted.params))
-        return answer(RunRequest(id=run), HTTPStatus.ACCEPTED)
+        return answer(RequestedRun(id=run), HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
         """Sweeps, the latest first."""

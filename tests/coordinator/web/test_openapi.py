@@ -47,6 +47,13 @@ def test_every_operation_has_a_name_of_its_own():
     assert len(names) == len(set(names))
 
 
+def test_everything_is_explained():
+    """Every operation and every parameter."""
+    for method, path, operation in operations():
+        assert operation["summary"], (method, path)
+        assert [it["name"] for it in operation["parameters"] if not it["description"]] == [], (method, path)
+
+
 async def test_the_document_has_every_route(api):
     """And no other; HEAD is said to be wherever GET is."""
     routes = application(api.shell.routes(api.store), Access("any", Right.CHANGE, "")).router.routes()
