@@ -136,6 +136,7 @@ def answered(har):
     return count
 
 
+@pytest.mark.timeout(120 * EXAMPLES)  # it takes 30 s on two quiet cores, and 100 s beside a dozen busy processes
 async def test_every_answer_is_as_described(busy, tmp_path):
     """For hundreds of requests, valid and invalid ones, and every route has a success among them."""
     (tmp_path / "schemathesis.toml").write_text(config(busy))
