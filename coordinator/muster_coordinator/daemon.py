@@ -45,6 +45,7 @@ from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
+from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen
 
@@ -164,9 +165,13 @@ class Shell:
             link=self.link,
             figures=figures,
             readiness=Readiness(store.check_writable),
+            document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
-        return [*api.routes(), *quarantine.routes()]
+        return [
+            *(route.bound(api) for route in FLEET_ROUTES),
+            *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
+        ]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -11,7 +11,16 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import pydantic_core
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from muster.labels import valid_labels
 
@@ -38,6 +47,7 @@ Instant = Annotated[
     Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # ISO 8601 ends with the year 9999
     BeforeValidator(parse_instant),  # after the bounds: pydantic checks them fast only next to the float
     PlainSerializer(format_instant, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),  # numbers are for Python and for the database only
 ]
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
+from tests.coordinator.web.described import is_described
 
 from muster import hookimpl
 from muster.check import CheckInfo, Needs, Scope
@@ -61,6 +62,7 @@ class Api:
 
     async def ask(self, method, path, **options):
         async with self.session.request(method, self.url + path, **options) as response:
+            assert is_described(method, response.url.path, response.status), (method, path, response.status)
             return response.status, await response.json(content_type=None)
 
     async def get(self, path):

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
+from tests.coordinator.web.described import is_described
 from tests.coordinator.web.messages import check_info, report
 
 from muster.check import Scope, Worse
@@ -42,6 +43,7 @@ class Api:
     async def ask(self, method, path, **options):
         async with self.session.request(method, self.url + path, **options) as response:
             text = await response.text()
+            assert is_described(method, response.url.path, response.status), (method, path, response.status)
             if response.status >= 400:
                 assert response.content_type == "application/problem+json", text
                 problem = json.loads(text)
