@@ -58,6 +58,7 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
+from muster_coordinator.topology.selection import parse_selection
 
 
 class Fleet:
@@ -80,6 +81,7 @@ class Fleet:
         self.name = name
         self.epoch = epoch
         self.counts = Counts()
+        self._declared = declared
         self._orders = Orders(epoch)
         self._registry = NodeRegistry(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
@@ -140,6 +142,11 @@ class Fleet:
     def names(self) -> list[str]:
         """Every node that was heard of and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
+
+    def select(self, selection: str) -> list[str]:
+        """The nodes that a selection such as `rack=r1 health=FAILED` means, by name; none where none fits."""
+        candidates = [self._registry.nodes[name].candidate for name in self.names]
+        return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
 
     @property
     def present(self) -> frozenset[str]:

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 
-from muster.config import BrokerSettings, read_secret
+from muster.config import BrokerSettings
 from muster.errors import SettingsError
+from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
 """Messages of QoS 1 that may be under way at once in each direction; paho's own limit of 20 is for slow links."""

@@ -1,6 +1,5 @@
 """What every command takes by which a person decides about nodes: who decides, and why."""
 
-import getpass
 import os
 import socket
 from typing import Annotated
@@ -18,6 +17,8 @@ def decision(by: str | None, reason: str) -> dict[str, str]:
 
 def _whoami() -> str:
     """The user who types this, by number where the system knows no name."""
+    import getpass  # noqa: PLC0415 (it takes a while to import, and most commands need no name)
+
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # until Python 3.13 it was a KeyError

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from muster.commands.options import ConfigOption, load_settings
+from muster.commands.options import ConfigOption
+from muster.config import load
 from muster.errors import Refused
 from muster.extras import require_extras
 from muster.terminal import say
@@ -38,7 +39,7 @@ def demo(
     """
     require_extras("demo", "agent", "coordinator", "torch")
     fleet = plan(nodes, with_faults=not no_faults)
-    load_settings(config_file, {})  # what is wrong in it is told here rather than in the log of a part
+    load(config_file, {})  # what is wrong in it is told here rather than in the log of a part
     if json_file is not None:
         _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))

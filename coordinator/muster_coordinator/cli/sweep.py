@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from muster.commands.options import ConfigOption, JsonOption
+from muster.commands.options import JsonOption, options_of
 from muster.model import EXIT_CODES, Verdict, format_instant
 from muster.params import parse_params
 from muster.table import table
 from muster.terminal import say, say_json
-from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.following import follow
 from muster_coordinator.cli.sweep_reports import export, show
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -28,7 +28,9 @@ app.command()(export)
 
 
 @app.command()
+@options_of(connect)
 def start(
+    client: Client,
     *,
     check: Annotated[str, typer.Option(metavar="NAME", help="The check that the groups run.")],
     nodes: Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these; {NODES_HELP}")] = None,
@@ -42,9 +44,6 @@ def start(
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end; the exit code is its verdict.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do and cost.")] = False,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a sweep. With --wait, exits with 0 for PASS, 2 FAIL, 3 UNKNOWN."""
@@ -61,7 +60,6 @@ def start(
         "priority": priority,
     }
     body = {name: value for name, value in asked.items() if value is not None}
-    client = connect(url, token_file, config)
     if dry_run:
         _show_plan(client, body, as_json)
     else:
@@ -89,14 +87,13 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> N
 
 
 @app.command("list")
+@options_of(connect)
 def list_(
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    client: Client,
     as_json: JsonOption = False,
 ) -> None:
     """List every sweep, the latest first."""
-    answer = connect(url, token_file, config).pages("sweeps")
+    answer = client.pages("sweeps")
     if as_json:
         say_json(answer)
         return
@@ -105,15 +102,14 @@ def list_(
 
 
 @app.command()
+@options_of(connect)
 def abort(
+    client: Client,
     id: str,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """End a sweep now; what it has found so far is kept."""
-    answer = connect(url, token_file, config).delete("sweeps", id)
+    answer = client.delete("sweeps", id)
     say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
 
 

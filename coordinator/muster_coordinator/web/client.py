@@ -38,12 +38,12 @@ class Client:
         status, answer = self._send("GET", path, f"?{urlencode(query)}")
         return answer.decode(errors="replace") if status < 400 else _answer(self._url, status, answer)
 
-    def pages(self, *path: str) -> dict[str, Any]:
+    def pages(self, *path: str, **query: str | None) -> dict[str, Any]:
         """All pages of a list, put together as one."""
         items: list[Any] = []
         cursor = None
         while True:
-            page = self.get(*path, limit=PAGE, cursor=cursor)
+            page = self.get(*path, limit=PAGE, cursor=cursor, **query)
             items += page["items"]
             cursor = page["next_cursor"]
             if cursor is None:

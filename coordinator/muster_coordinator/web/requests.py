@@ -44,6 +44,12 @@ class PageQuery(Request):
     cursor: str | None = None
 
 
+class NodesQuery(PageQuery):
+    """Which nodes: `select` is a selection as sweeps have them, for example `health=FAILED rack=r1`."""
+
+    select: str | None = Field(None, max_length=10_000)
+
+
 class RunQuery(PageQuery):
     """Which runs. `since` is ISO 8601 with a time zone."""
 

@@ -43,6 +43,7 @@ from muster_coordinator.web.requests import (
     NewReference,
     NewRun,
     NewSweep,
+    NodesQuery,
     NoQuery,
     PageQuery,
     ReferenceQuery,
@@ -102,9 +103,10 @@ class Api:
         return answer(self.pipeline.fleet.view(self.pipeline.clock()))
 
     async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes by name."""
-        wanted = query(request, PageQuery)
-        return answer(page(self.pipeline.fleet.names, str, str, wanted, self._view))
+        """The nodes by name, or those that `select` means."""
+        wanted, fleet = query(request, NodesQuery), self.pipeline.fleet
+        names = fleet.names if wanted.select is None else fleet.select(wanted.select)
+        return answer(page(names, str, str, wanted, self._view))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
