@@ -20,13 +20,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # These judge what nodes that share this machine reach: they get the machine for themselves.
-ALONE := tests/docs/test_guides.py tests/local tests/network/test_slow_networks.py
+ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # Tests that start no process, open no connection and never sleep; tests/pure.py sees to it.
 IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
-	cli config_command connections logs mqtt plugins secrecy systemd) \
+	cli config_command connections extras logs mqtt plugins secrecy systemd) \
 	$(addprefix tests/plugins/test_, collective collective_evidence collective_resent dcgm gemm gemm_corruption kernel_log \
 	kernel_log_source kubernetes memory nccl_tests nvml nvml_transitions nvml_watch programs reservation_file script \
 	script_actor simulated storage torch_device training training_ddp webhook webhook_guide webhook_signature))

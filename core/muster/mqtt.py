@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 
+from muster.backoff import backoff_s
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
 from muster.secret_file import read_secret
@@ -49,7 +50,7 @@ async def publish(
 
 def pause_s(attempt: int) -> float:
     """Seconds to wait after the `attempt`th failure in a row (from 0): full jitter, so that a fleet spreads out."""
-    return random.uniform(0, min(LONGEST_PAUSE_S, 0.5 * 2 ** min(attempt, 10)))  # noqa: S311 (spreads load, no secret)
+    return random.uniform(0, backoff_s(attempt + 1, 0.5, LONGEST_PAUSE_S))  # noqa: S311 (spreads load, no secret)
 
 
 def _tls(broker: BrokerSettings) -> ssl.SSLContext:

@@ -1,6 +1,9 @@
 """What a command says where the packages of an extra are missing: what to install, before anything starts."""
 
+import os
 import re
+import subprocess
+import sys
 from importlib.metadata import packages_distributions, requires
 
 import pytest
@@ -26,7 +29,7 @@ KUBERNETES = {"cryptography", "kubernetes_asyncio"}
 
 
 @pytest.fixture
-def muster_with(muster, tmp_path):
+def muster_with(tmp_path):
     """Runs the command line where these extras are installed and no others: `muster_with({"agent"}, "demo")`."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_THEM)
     every = KUBERNETES.union(*PACKAGES.values())
@@ -34,7 +37,15 @@ def muster_with(muster, tmp_path):
     def run(extras: set[str], command: str, **environment: str):
         missing = every.difference(*(PACKAGES[extra] for extra in extras))
         variables = {"PYTHONPATH": str(tmp_path), "MISSING_PACKAGES": ",".join(missing)}
-        return muster(*command.split(), env=variables | {"MUSTER_DATA_DIR": str(tmp_path / "data")} | environment)
+        variables |= {"MUSTER_DATA_DIR": str(tmp_path / "data")}
+        return subprocess.run(  # and not forked from an interpreter that has imported all packages
+            [sys.executable, "-m", "muster", *command.split()],
+            env={**os.environ, **variables, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
     return run
 

@@ -16,12 +16,12 @@ def openssl(*arguments: str | Path) -> None:
     subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
 
 
-def make_ca(directory: Path, name: str) -> Path:
+def make_ca(directory: Path, name: str, usage: str | None = "critical, keyCertSign, cRLSign") -> Path:
     certificate = directory / f"{name}.pem"
     key = directory / f"{name}.key"
     openssl(
-        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
-        "-addext", "keyUsage = critical, keyCertSign, cRLSign", "-keyout", key, "-out", certificate,
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", certificate,
+        *(() if usage is None else ("-addext", f"keyUsage = {usage}")),
     )  # fmt: skip
     return certificate
 
@@ -74,3 +74,17 @@ async def test_a_client_without_a_certificate_stays_out(broker, authority):
     """Knowing the authority is not enough."""
     with pytest.raises(aiomqtt.MqttError):
         await connect(BrokerSettings(ca_file=authority), broker)
+
+
+@pytest.mark.parametrize(
+    ("usage", "verdict"),
+    [("critical, keyCertSign, cRLSign", "OK"), ("critical, cRLSign", "invalid CA certificate"), (None, "key usage")],
+)
+def test_the_guides_command_tells_certificates_that_newer_pythons_refuse(tmp_path, usage, verdict):
+    """Python 3.13 and newer refuse what `openssl verify -x509_strict` refuses; older ones accept it."""
+    authority = make_ca(tmp_path, "authority", usage)
+    certificate, _ = make_certificate(tmp_path, authority, "broker")
+    verify = ["openssl", "verify", "-x509_strict", "-CAfile", str(authority), str(certificate)]
+    done = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)
+    assert verdict in done.stdout + done.stderr
+    assert (done.returncode == 0) is (verdict == "OK")

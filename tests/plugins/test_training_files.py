@@ -9,13 +9,11 @@ import pytest
 
 from muster_plugins.checks.training.problems import Problem
 
-np = pytest.importorskip("numpy")  # comes with torch
+np = pytest.importorskip("numpy")
 
 from PIL import Image  # noqa: E402 (see above)
 
 from muster_plugins.checks.training.files import read_images  # noqa: E402 (see above)
-
-pytestmark = pytest.mark.torch
 
 IMAGES = 13
 DICE = np.random.default_rng(7)

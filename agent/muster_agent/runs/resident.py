@@ -14,6 +14,7 @@ from typing import TypeVar
 import structlog
 from pydantic import ValidationError
 
+from muster.backoff import backoff_s
 from muster.check import Idleness
 from muster.model import Data, Finding, Inventory, Json, RankResult
 from muster_agent.decide import findings
@@ -271,4 +272,4 @@ class Resident:
 
 def pause_s(failures: int) -> float:
     """How long the child rests after its failure number `failures` in a row, counted from 0; in seconds."""
-    return float(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 30)))
+    return backoff_s(failures + 1, FIRST_PAUSE_S, LONGEST_PAUSE_S)

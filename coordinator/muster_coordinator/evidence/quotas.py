@@ -12,6 +12,7 @@ refills by 1.5 kB a second. Each step takes constant time.
 
 from dataclasses import dataclass
 
+from muster.token_bucket import TokenBucket
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.finding_size import size_of
 
@@ -32,13 +33,12 @@ BYTES_OF_A_CHANGE = 1024
 """Bytes charged for each thing that changes: a step of the node's story, its record, its case, a decision."""
 
 
-@dataclass(slots=True)
-class _Left:
-    """What is left of a node's quotas at the time `at`."""
+@dataclass(frozen=True, slots=True)
+class _Quota:
+    """What is left of a node's quotas."""
 
-    at: float
-    runs: float
-    bytes: float
+    runs: TokenBucket
+    stored_bytes: TokenBucket
 
 
 class Quotas:
@@ -46,18 +46,21 @@ class Quotas:
 
     def __init__(self, bytes_a_day: float) -> None:
         self._bytes_a_day = bytes_a_day
-        self._left: dict[str, _Left] = {}
+        self._quotas: dict[str, _Quota] = {}
 
     def has_room(self, node: str, now: float) -> bool:
         """Whether the coordinator may take a report of the node now."""
-        left = self._refilled(node, now)
-        return left.runs > 0 and left.bytes > 0
+        quota = self._quotas.get(node)
+        if quota is None:
+            stored_bytes = TokenBucket(self._bytes_a_day, self._bytes_a_day / DAY_S)
+            quota = self._quotas[node] = _Quota(TokenBucket(RUNS_BURST, RUNS_PER_S), stored_bytes)
+        return quota.runs.left(now) > 0 and quota.stored_bytes.left(now) > 0
 
     def charge(self, node: str, *, runs: float = 0.0, stored_bytes: float = 0.0) -> None:
         """Charges a node, for which `has_room` was called before, with what was taken."""
-        left = self._left[node]
-        left.runs -= runs
-        left.bytes -= stored_bytes
+        quota = self._quotas[node]
+        quota.runs.spend(runs)
+        quota.stored_bytes.spend(stored_bytes)
 
     def charge_changes(self, node: Node, things: int) -> float:
         """Charges a node, for which `has_room` was called before, for changed things; returns the cost in runs."""
@@ -70,13 +73,4 @@ class Quotas:
 
     def forget(self, node: str) -> None:
         """Forgets a node that has left."""
-        self._left.pop(node, None)
-
-    def _refilled(self, node: str, now: float) -> _Left:
-        left = self._left.get(node)
-        if left is None:
-            left = self._left[node] = _Left(now, RUNS_BURST, self._bytes_a_day)
-        passed_s, left.at = max(0.0, now - left.at), now
-        left.runs = min(RUNS_BURST, left.runs + passed_s * RUNS_PER_S)
-        left.bytes = min(self._bytes_a_day, left.bytes + passed_s * self._bytes_a_day / DAY_S)
-        return left
+        self._quotas.pop(node, None)

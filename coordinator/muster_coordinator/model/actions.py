@@ -1,5 +1,6 @@
 """What came of a transition at each actor, and when a failed action is tried again."""
 
+from muster.backoff import backoff_s
 from muster.model import Data, Instant, Name
 from muster.transition import ActionOutcome, Effect, Transition
 
@@ -59,7 +60,8 @@ class Action(Data):
         before = self.outcomes.get(actor)
         tries = 1 if before is None else before.tries + 1
         not_before = now + (outcome.retry_after_s or 0.0)
-        next_try = max(now + _backoff_s(tries), not_before) if outcome.effect is Effect.FAILED else None
+        retry_at = max(now + backoff_s(tries, FIRST_RETRY_S, LONGEST_RETRY_S), not_before)
+        next_try = retry_at if outcome.effect is Effect.FAILED else None
         known = Outcome(
             effect=outcome.effect,
             detail=outcome.detail,
@@ -70,7 +72,3 @@ class Action(Data):
             only_tells=outcome.only_tells,
         )
         return self.model_copy(update={"outcomes": {**self.outcomes, actor: known}})
-
-
-def _backoff_s(tries: int) -> float:
-    return float(min(FIRST_RETRY_S * 2 ** min(tries - 1, 20), LONGEST_RETRY_S))

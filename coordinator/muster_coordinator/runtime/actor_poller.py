@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import structlog
 
+from muster.backoff import backoff_s
 from muster.errors import Unavailable
 from muster.labels import valid_labels
 from muster.plugins import Answer, Plugins
@@ -107,7 +108,7 @@ class ActorPoller:
     def _pause_s(self) -> float:
         if not self._unanswered:
             return self._every_s
-        return float(min(FIRST_RETRY_S * 2 ** min(self._unanswered - 1, 20), self._every_s))
+        return backoff_s(self._unanswered, FIRST_RETRY_S, self._every_s)
 
     async def _tell(self, actor: str, survey: Survey) -> None:
         listed = {node.node for node in survey.nodes}

@@ -9,9 +9,9 @@ what the settings allow: with the shortest `agent.heartbeat_s` an agent sends tw
 Admitting a message takes constant time.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from muster.token_bucket import TokenBucket
 from muster.wire.topics import NodeTopic
 
 
@@ -39,29 +39,22 @@ LIMITS = {
 }
 
 
-@dataclass(slots=True)
 class Meter:
-    """What was left at the time `at` of a limit, in messages and bytes."""
+    """What is left to one node of one kind of message, in messages and bytes."""
 
-    limits: Limits
-    at: float
-    messages: float
-    bytes: float
+    __slots__ = ("_bytes", "_messages")
 
-    @classmethod
-    def full(cls, limits: Limits, now: float) -> "Meter":
-        """A meter of which nothing is used yet."""
-        return cls(limits, now, limits.messages.burst, limits.bytes.burst)
+    def __init__(self, limits: Limits) -> None:
+        self._messages = TokenBucket(*limits.messages)
+        self._bytes = TokenBucket(*limits.bytes)
 
     def admit(self, size: int, now: float) -> bool:
         """Charges a message of `size` bytes; False, and nothing is charged, when too little is left."""
-        passed_s, self.at = max(0.0, now - self.at), now
-        self.messages = min(self.limits.messages.burst, self.messages + passed_s * self.limits.messages.per_s)
-        self.bytes = min(self.limits.bytes.burst, self.bytes + passed_s * self.limits.bytes.per_s)
-        if self.messages < 1 or self.bytes < size:
+        messages, left = self._messages.left(now), self._bytes.left(now)
+        if messages < 1 or left < size:
             return False
-        self.messages -= 1
-        self.bytes -= size
+        self._messages.spend(1)
+        self._bytes.spend(size)
         return True
 
 
@@ -84,5 +77,5 @@ class Allowances:
         if meter is None:
             if len(self._meters) >= self.MOST_METERS:
                 self._meters.pop(next(iter(self._meters)))
-            meter = self._meters[key] = Meter.full(limits, now)
+            meter = self._meters[key] = Meter(limits)
         return meter.admit(size, now)

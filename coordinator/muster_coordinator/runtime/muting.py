@@ -16,6 +16,7 @@ Example: 1,200 messages within ten seconds beyond the allowance are a flood. The
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from muster.backoff import backoff_s
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 
 FLOOD_MESSAGES = 1_000
@@ -60,8 +61,8 @@ class MuteList:
         excess.bytes += size
         if excess.messages < FLOOD_MESSAGES and excess.bytes < FLOOD_BYTES:
             return False
-        excess.muted_until = now + min(MUTED_S * 2**excess.mutes, LONGEST_MUTE_S)
         excess.mutes += 1
+        excess.muted_until = now + backoff_s(excess.mutes, MUTED_S, LONGEST_MUTE_S)
         excess.since, excess.messages, excess.bytes = excess.muted_until, 0, 0
         return True
 

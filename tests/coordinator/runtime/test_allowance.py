@@ -21,7 +21,7 @@ FEW = Limits(Rate(3, 0.5), Rate(100, 10))
 )
 def test_a_burst_and_then_a_rate(sent, admitted):
     """In messages and in bytes, also if the clock goes back."""
-    meter = Meter.full(FEW, 0.0)
+    meter = Meter(FEW)
     assert [meter.admit(size, now) for now, size in sent] == admitted
 
 

@@ -329,11 +329,13 @@ async def test_all_that_the_broker_has_kept_comes_in(url, monkeypatch):
     """Also when it is more than may wait: it comes before the answer to the subscription."""
     monkeypatch.setattr("muster_coordinator.runtime.inbox.MOST", 100)
     said = [f"n{number}" for number in range(1_000)]
-    async with client(url) as node:
+    async with client(url) as node, client(url) as watcher:
+        await watcher.subscribe(TOPICS.node(said[-1], NodeTopic.PRESENCE))
         for start in range(0, len(said), 500):
             topics = ((TOPICS.node(name, NodeTopic.PRESENCE), name) for name in said[start : start + 500])
             sends = (node.publish(topic, encode(presence(name)), qos=1, retain=True) for topic, name in topics)
             await asyncio.gather(*sends)
+        await anext(aiter(watcher.messages))  # the embedded broker confirms what it has not kept yet
         async with linked(url) as (_, events):
             await eventually(lambda: len(events) >= len(said))
     assert sorted(event.message.node for event in events) == sorted(said)

@@ -3,19 +3,20 @@
 import asyncio
 import time
 
-from muster_plugins.schedulers.kubernetes.token_bucket import TokenBucket
+from muster.token_bucket import TokenBucket
 
 
 class Pace:
     """The turns of those who ask. Each goes together with one request."""
 
     def __init__(self, requests_per_s: float) -> None:
-        self._bucket = TokenBucket(requests_per_s)
+        self._bucket = TokenBucket(max(1.0, requests_per_s), requests_per_s)
 
     async def wait(self) -> None:
         """Returns when it is one's turn."""
-        await asyncio.sleep(self._bucket.take(time.monotonic()))
+        await asyncio.sleep(self._bucket.reserve(time.monotonic()))
 
     async def go_first(self) -> None:
         """Lets others wait instead."""
-        self._bucket.take_if_there(time.monotonic())
+        if self._bucket.left(time.monotonic()) >= 1:
+            self._bucket.spend(1)

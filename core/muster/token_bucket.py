@@ -1,0 +1,33 @@
+"""A limit on a rate: tokens that refill at a constant rate up to a burst. Pure."""
+
+
+class TokenBucket:
+    """A bucket that is full with `burst` tokens at first and refills by `per_s` tokens a second.
+
+    Example: `TokenBucket(6, 0.1)` allows six at once, and one more every ten seconds. A clock that was set back refills
+    nothing.
+    """
+
+    __slots__ = ("_at", "_burst", "_left", "_per_s")
+
+    def __init__(self, burst: float, per_s: float) -> None:
+        self._burst = burst
+        self._per_s = per_s
+        self._left = burst
+        self._at = float("-inf")
+
+    def left(self, now: float) -> float:
+        """The tokens that are left at the time `now`, in seconds; negative while more was spent than there was."""
+        passed_s, self._at = max(0.0, now - self._at), now
+        self._left = min(self._burst, self._left + passed_s * self._per_s)
+        return self._left
+
+    def spend(self, tokens: float) -> None:
+        """Takes tokens out, also more than are left."""
+        self._left -= tokens
+
+    def reserve(self, now: float) -> float:
+        """Takes one token out and returns in how many seconds it is there. Whoever reserves later waits longer."""
+        left = self.left(now) - 1
+        self._left = left
+        return max(0.0, -left / self._per_s)
