@@ -22,12 +22,13 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _RED, _YELLOW, _GREEN = "31", "33", "32"
 
 _COLOURS = {
-    **dict.fromkeys(("FAIL", "FAILED", "ERROR", "CORDONED"), _RED),
+    **dict.fromkeys(("FAIL", "FAILED", "ERROR", "CORDONED", "LOST"), _RED),
     **dict.fromkeys(("WARN", "WARNING", "SUSPECT", "DEGRADED", "UNKNOWN", "HELD", "PROBATION"), _YELLOW),
     **dict.fromkeys(("PASS", "HEALTHY"), _GREEN),
 }
 
-_COLOURED = re.compile(rf"\b({'|'.join(_COLOURS)})\b")
+_COLOURED = re.compile(rf"(?<!was )\b({'|'.join(_COLOURS)})\b")
+"""What a lost node `was` has no colour: a green HEALTHY there would reassure."""
 
 
 def for_terminal(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import Field, JsonValue, ValidationError
 
 from muster.model import Data, Run
-from muster_agent.acceptance.terminal import metric_text
+from muster.units import metric_text
 
 WIDTH, HEIGHT = 640, 200
 """Of a curve's drawing, in units of its own."""
@@ -63,7 +63,7 @@ def bars(run: Run) -> list[Bars]:
         if isinstance(values, list) and len(values) > 1 and any(values):
             longest = max(abs(value) for value in values if value is not None)
             drawn = (
-                Bar(f"device {index}", metric_text(value), 100 * abs(value or 0.0) / longest)
+                Bar(f"device {index}", metric_text(value, name), 100 * abs(value or 0.0) / longest)
                 for index, value in enumerate(values)
             )
             found.append(Bars(name, tuple(drawn)))

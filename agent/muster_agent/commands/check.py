@@ -4,25 +4,25 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
-from muster.commands.options import ConfigOption, JsonOption, load_settings
+from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Unavailable
 from muster.extras import require_extras
-from muster.model import EXIT_CODES
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.table import table
-from muster.terminal import say, say_json
+from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
@@ -40,25 +40,27 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 @app.command("list")
-def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Lists every check that the plugins bring."""
-    _, checks = _load(load_settings(config))
+@options_of(load_settings)
+def list_(settings: Settings, as_json: JsonOption = False) -> None:
+    """List every check that the plugins bring."""
+    _, checks = _load(settings)
     infos = [describe(checks[name]) for name in sorted(checks)]
     if as_json:
-        _print_items(infos)
+        say_items(infos)
     else:
         rows = ((info.name, info.scope, info.needs, _seconds(info.cadence_s), info.summary) for info in infos)
         say(table(("NAME", "SCOPE", "NEEDS", "EVERY", "SUMMARY"), rows))
 
 
 @app.command()
-def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Shows one check: what it needs, finds and is judged by, and its parameters."""
-    found, checks = _load(load_settings(config))
+@options_of(load_settings)
+def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
+    """Show one check: its needs, findings, judged metrics and parameters."""
+    found, checks = _load(settings)
     check = find(checks, name, found.failed)
     info = describe(check)
     if as_json:
-        say_json(info.model_dump(mode="json"))
+        say_json(info)
         return
     facts = info.model_dump(mode="json", exclude={"params", "compared", "judged"})
     say("\n".join(f"{key:<12}{'-' if value is None else value}" for key, value in facts.items()))
@@ -72,7 +74,9 @@ def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) ->
 
 
 @app.command()
+@options_of(load_settings)
 def run(
+    settings: Settings,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
@@ -87,12 +91,15 @@ def run(
     join_within_s: Annotated[
         float, typer.Option(min=1, max=86_400, help="How long to wait for these, in seconds.")
     ] = 120.0,
-    config: ConfigOption = None,
+    fail_on: FailOnOption = FailOn.WARN,
     as_json: JsonOption = False,
 ) -> None:
-    """Runs checks one after the other. Exits with 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN."""
+    """Run checks one after the other.
+
+    The exit code is 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL and 3 for UNKNOWN. With --fail-on fail it is 0 for
+    WARN, too: torchrun and other launchers take every other exit code for a crash.
+    """
     require_extras("check run", "agent")
-    settings = load_settings(config)
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
     found, checks = _load(settings)
@@ -111,8 +118,8 @@ def run(
     if accepted.report is not None:
         _print_report(accepted.report, sections=suite is not None, as_json=as_json)
         if report_dir is not None:
-            _write(accepted.report, report_dir, report_name)
-    raise typer.Exit(EXIT_CODES[accepted.verdict])
+            _write(accepted.report, report_dir, report_name, fail_on)
+    raise typer.Exit(exit_code(accepted.verdict, fail_on))
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
@@ -137,14 +144,14 @@ async def _accept(
         return await accept(plan, machine, job, audience, join_within_s)
 
 
-def _write(report: Report, directory: Path, name: str) -> None:
+def _write(report: Report, directory: Path, name: str, fail_on: FailOn) -> None:
     """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
     try:
         for path in files.write(report, directory, name):
             say(f"written: {path}", file=sys.stderr)
     except Unavailable as error:
         say(f"muster: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_CODES[report.verdict] or error.exit_code) from None
+        raise typer.Exit(exit_code(report.verdict, fail_on) or error.exit_code) from None
 
 
 def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:
@@ -153,11 +160,7 @@ def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:
     if sections:
         say_json(report) if as_json else print_result(report)
     else:
-        _print_items(runs) if as_json else print_runs(runs)
-
-
-def _print_items(items: Iterable[Any]) -> None:
-    say_json({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None})
+        say_items(runs) if as_json else print_runs(runs)
 
 
 def _seconds(value: float | None) -> str:

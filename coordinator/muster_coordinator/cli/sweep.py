@@ -5,17 +5,18 @@ from typing import Annotated, Any
 import typer
 
 from muster.commands.options import JsonOption, options_of
-from muster.model import EXIT_CODES, Verdict, format_instant
+from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
+from muster.model import Verdict
 from muster.params import parse_params
-from muster.table import table
 from muster.terminal import say, say_json
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.following import follow
-from muster_coordinator.cli.sweep_reports import export, show
+from muster_coordinator.cli.sweep_reports import SweepArgument, export, show
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
 from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.sweeps.sweep_list import sweep_list
 from muster_coordinator.web.client import Client
 
 NODES_HELP = "names, or where they stand, for example rack=r1,r2; default: all."
@@ -36,17 +37,22 @@ def start(
     nodes: Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these; {NODES_HELP}")] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
-    passes: Annotated[int, typer.Option(help="Runs that every node takes part in at least.")] = 1,
-    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Nodes in groups at the same time.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="End after so many rounds.")] = None,
-    max_node_s: Annotated[float | None, typer.Option(help="Spend at most so many node-seconds.")] = None,
-    priority: Annotated[int, typer.Option(help="Of sweeps that wait for the same nodes, the highest goes first.")] = 0,
+    passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
+    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Maximum of nodes tested together.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
+    max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
+    priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
-    wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end; the exit code is its verdict.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do and cost.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
+    fail_on: FailOnOption = FailOn.WARN,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a sweep. With --wait, exits with 0 for PASS, 2 FAIL, 3 UNKNOWN."""
+    """Start a sweep.
+
+    With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN. No sweep ends with WARN: --fail-on changes
+    nothing and is there for scripts that give it to every command.
+    """
     asked = {
         "check": check,
         "params": parse_params(param),
@@ -63,7 +69,9 @@ def start(
     if dry_run:
         _show_plan(client, body, as_json)
     else:
-        _begin(client, body, wait, as_json)
+        ended = _begin(client, body, wait, as_json)
+        if wait:
+            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on))
 
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
@@ -71,7 +79,7 @@ def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     say_json(plan) if as_json else say(forecast_text(Forecast.model_validate(plan)))
 
 
-def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> None:
+def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> SweepRecord:
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)
@@ -82,8 +90,7 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> N
         say(sweep_report(sweep))
     else:
         say(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
-    if wait:
-        raise typer.Exit(EXIT_CODES[sweep.verdict or Verdict.UNKNOWN])
+    return sweep
 
 
 @app.command("list")
@@ -97,30 +104,16 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    sweeps = [SweepRecord.model_validate(item) for item in answer["items"]]
-    say(table(("SWEEP", "STARTED", "STATE", "VERDICT", "CHECK", "STRATEGY", "NODES", "ROUNDS"), map(_row, sweeps)))
+    say(sweep_list([SweepRecord.model_validate(item) for item in answer["items"]]))
 
 
 @app.command()
 @options_of(connect)
 def abort(
     client: Client,
-    id: str,
+    id: SweepArgument,
     as_json: JsonOption = False,
 ) -> None:
     """End a sweep now; what it has found so far is kept."""
     answer = client.delete("sweeps", id)
     say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
-
-
-def _row(sweep: SweepRecord) -> tuple[str, ...]:
-    return (
-        sweep.id,
-        format_instant(sweep.created_at),
-        sweep.state,
-        sweep.verdict or "-",
-        sweep.check,
-        sweep.strategy,
-        str(len(sweep.nodes)),
-        str(len(sweep.rounds)),
-    )

@@ -17,18 +17,22 @@ from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
 
+SweepArgument = Annotated[
+    str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or as many of its first characters as are unique.")
+]
+
 
 @options_of(connect)
 def show(
     client: Client,
-    id: str,
+    id: SweepArgument,
     *,
     why: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Explain what was judged about one node, run by run.")
+        str | None, typer.Option(metavar="NODE", help="Explain the result for one node, run by run.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a sweep: its rounds, and whom it convicts, clears or leaves open; with --why, why."""
+    """Show a sweep: its rounds, and which nodes failed, passed or stay inconclusive."""
     if why is not None:
         _explain(client, id, why, as_json)
         return
@@ -43,18 +47,18 @@ def show(
 @options_of(connect)
 def export(
     client: Client,
-    id: str,
+    id: SweepArgument,
     *,
     format: Annotated[
         str,
         typer.Option(
             metavar="|".join(Format),
-            help="All of it, a line per rank, tables as nccl-tests prints them, or an SVG picture of the pairs.",
+            help="JSON, one line for each rank, tables of nccl-tests, or a picture.",
         ),
     ],
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file; default: stdout.")] = None,
 ) -> None:
-    """Write a sweep in another form, with every group, rank and measurement."""
+    """Write a sweep with every group, rank and measurement to a file."""
     text = client.text("sweeps", id, "export", format=format)
     if output is None:
         copy_out(text)

@@ -217,6 +217,12 @@ class Store:
         async with self._database.reading() as connection:
             return await read_sweep(connection, sweep)
 
+    async def sweep_ids(self, prefix: str, limit: int) -> list[str]:
+        """The ids of sweeps that begin with `prefix`, the first so many in alphabetical order."""
+        begins = func.substr(SWEEPS.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE would not tell A from a
+        async with self._database.reading() as connection:
+            return list(await connection.scalars(select(SWEEPS.c.id).where(begins).order_by(SWEEPS.c.id).limit(limit)))
+
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
         """A node's story, the latest step first; Refused when the cursor is none of ours."""
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)

@@ -14,6 +14,7 @@ from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Command, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
@@ -158,7 +159,7 @@ class SweepRegistry:
     def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
         if isinstance(due, Due):
             try:
-                return self.begin(SweepRequested(self._orders.new_id(), due.request, due.origin), now)
+                return self.begin(SweepRequested(sweep_id(self._orders.new_id()), due.request, due.origin), now)
             except Refused as refused:
                 due = PassedOver(due.origin, str(refused))
         self._counts.sweeps_not_begun += 1

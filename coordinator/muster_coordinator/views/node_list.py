@@ -5,7 +5,7 @@ of `muster node list` takes to run.
 """
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +16,11 @@ Json = Mapping[str, Any]
 
 _HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
 
-_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 12}
+_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 12, "HEALTH": 8}
 """The columns that may be cut, the least important first, and how much of each is left. Names of nodes never are."""
+
+_DISPENSABLE = _HEADER.index("DEVICES")
+"""The column that is left out where cutting is not enough."""
 
 HEALTH_ORDER = ("FAILED", "SUSPECT", "DEGRADED", "UNKNOWN", "HEALTHY")
 SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
@@ -32,8 +35,17 @@ _DRY_RUN_NOTE = "* dry run: no actor has been told"
 def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
     """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
     ordered = sorted(nodes, key=_urgency)
-    text = table(_HEADER, (_row(node, now) for node in ordered), width=width, shrinkable=_SHRINKABLE)
+    text = _fitted([_row(node, now) for node in ordered], width)
     return f"{text}\n{_DRY_RUN_NOTE}" if any(node["dry_run"] for node in ordered) else text
+
+
+def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
+    text = table(_HEADER, rows, width=width, shrinkable=_SHRINKABLE)
+    if width is None or max(map(len, text.splitlines())) <= width:
+        return text
+    header, *shorter = ((*row[:_DISPENSABLE], *row[_DISPENSABLE + 1 :]) for row in (_HEADER, *rows))
+    kept = {name: least for name, least in _SHRINKABLE.items() if name in header}
+    return table(header, shorter, width=width, shrinkable=kept)
 
 
 def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
@@ -49,21 +61,26 @@ def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
     A lost node counts as UNKNOWN at best, because its health is of a time when it still reported. Nodes that have left
     the fleet come last.
     """
-    health = HEALTH_ORDER.index(node["health"])
+    urgency = HEALTH_ORDER.index(node["health"])
     if node["lost"]:
-        health = min(health, HEALTH_ORDER.index("UNKNOWN"))
-    return node["left"], health, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
+        urgency = min(urgency, HEALTH_ORDER.index("UNKNOWN"))
+    return node["left"], urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
 
 
 def _row(node: Json, now: float) -> tuple[str, ...]:
     service = f"{node['service']}{'*' if node['dry_run'] else ''}"
-    return node["name"], node["health"], service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
+    return node["name"], health(node), service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
+
+
+def health(node: Json) -> str:
+    """The health of a node; of one that is silent, that it is lost, and its health when it last reported."""
+    return f"LOST (was {node['health']})" if node["lost"] else str(node["health"])
 
 
 def seen(node: Json, now: float) -> str:
-    """How long ago a node was heard, and whether it has left the fleet or is lost."""
+    """How long ago a node was heard, and whether it has left the fleet."""
     ago = _duration(max(0.0, now - datetime.fromisoformat(node["last_seen"]).timestamp()))
-    return f"left {ago}" if node["left"] else f"lost {ago}" if node["lost"] else ago
+    return f"left {ago}" if node["left"] else ago
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from muster.terminal import in_one_line
 from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
-from muster_coordinator.views.node_list import devices, seen
+from muster_coordinator.views.node_list import Json, devices, health, seen
 from muster_coordinator.views.quarantine_text import not_done, state, why
 
 
@@ -19,7 +19,7 @@ def node_text(node: NodeView, case: CaseView, now: float) -> str:
 
 def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
     shown = node.model_dump(mode="json")
-    yield f"{node.name}: {node.health}, {state(node.service, node.dry_run)}, last heard {seen(shown, now)} ago"
+    yield f"{node.name}: {health(shown)}, {state(node.service, node.dry_run)}, {_heard(shown, now)}"
     yield from (f"  because {reason}" for reason in node.reasons)
     yield from (f"  {reason}" for reason in why(case))
     yield from (f"  {line}" for line in not_done(case))
@@ -27,6 +27,10 @@ def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
         yield f"  its clock is {clock_in_words(node.clock_ahead_s)}"
     yield f"devices: {devices(shown)}"
     yield from (f"{level}: {place}" for level, place in node.topology if place is not None)
+
+
+def _heard(node: Json, now: float) -> str:
+    return f"{seen(node, now)} ago" if node["left"] else f"last heard {seen(node, now)} ago"
 
 
 def _checks(node: NodeView) -> Iterator[str]:

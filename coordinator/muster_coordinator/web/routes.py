@@ -8,7 +8,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from muster.errors import unknown
+from muster.errors import ambiguous, unknown
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.model.baselines import BaselineView
@@ -23,12 +23,13 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.runtime.link import Link
 from muster_coordinator.runtime.metrics import Figures
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.store.history import history
+from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
@@ -53,6 +54,9 @@ from muster_coordinator.web.requests import (
 )
 
 ROOT = "/api/v1"
+
+MOST_CANDIDATES = 10
+"""Sweeps that are named when the beginning of an id fits several."""
 
 log = structlog.get_logger()
 
@@ -123,7 +127,10 @@ class Api:
     async def history(self, request: web.Request) -> web.Response:
         """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
         wanted, node = query(request, HistoryQuery), self._node(request).name
-        return answer(await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor))
+        found = await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor)
+        if not found.items and wanted.cursor is None:
+            await require_measured(self.store.database, wanted.filter(node))
+        return answer(found)
 
     async def runs(self, request: web.Request) -> web.Response:
         """Runs, the latest first."""
@@ -157,7 +164,7 @@ class Api:
         """Starts a sweep; answers with it, and with its place in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        sweep = new_id()
+        sweep = sweep_id(new_id())
         await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
@@ -276,8 +283,15 @@ class Api:
                 return view
         raise Problem(HTTPStatus.NOT_FOUND, f"there is no baseline {wanted!r}; {ROOT}/baselines lists those there are")
 
-    async def _sweep(self, sweep: str) -> SweepRecord:
-        record = await self.store.sweep(sweep)
+    async def _sweep(self, id: str) -> SweepRecord:
+        """The sweep with this id, else the only one whose id begins with it."""
+        record = await self.store.sweep(id)
+        if record is not None:
+            return record
+        found = await self.store.sweep_ids(id, MOST_CANDIDATES + 1)
+        if len(found) > 1:
+            raise Problem(HTTPStatus.CONFLICT, ambiguous("sweep", id, found, MOST_CANDIDATES))
+        record = await self.store.sweep(found[0]) if found else None
         if record is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
+            raise Problem(HTTPStatus.NOT_FOUND, f"no sweep {id!r}; run `muster sweep list`")
         return record

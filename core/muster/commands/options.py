@@ -39,10 +39,10 @@ def load_settings(config: ConfigOption = None) -> "Settings":
 
 def options_of(source: Callable[..., S]) -> Callable[[Callable[Concatenate[S, P], None]], Callable[..., None]]:
     """Gives a command the options of `source`; what `source` returns for them is the command's first parameter."""
-    options = inspect.signature(source, eval_str=True).parameters
+    options = inspect.signature(source).parameters
 
     def decorate(command: Callable[Concatenate[S, P], None]) -> Callable[..., None]:
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        own = list(inspect.signature(command).parameters.values())[1:]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:

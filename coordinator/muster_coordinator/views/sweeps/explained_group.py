@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from muster.terminal import in_one_line
+from muster.units import with_unit
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, MemberRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, numbers
 from muster_coordinator.views.sweeps.explained import ExplainedGroup
@@ -91,4 +92,4 @@ def _span(place: MemberRecord, name: str) -> str:
     if not known:
         return ""
     least, most = f"{min(known):.3g}", f"{max(known):.3g}"
-    return least if least == most else f"{least} to {most}"
+    return with_unit(least if least == most else f"{least} to {most}", name)
