@@ -38,7 +38,7 @@ def with_unit(text: str, metric: str | None) -> str:
 
 
 def metric_text(value: Metric, metric: str | None = None) -> str:
-    """A value, or one for each device, as people read it, with the unit of the metric; `-` where a number is missing."""
+    """A value, or one for each device, with the unit of the metric; `-` where a number is missing."""
     numbers = value if isinstance(value, list) else [value]
     text = ", ".join("-" if number is None else f"{number:.6g}" for number in numbers)
     return text if text == "-" else with_unit(text, metric)

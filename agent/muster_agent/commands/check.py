@@ -96,8 +96,9 @@ def run(
 ) -> None:
     """Run checks one after the other.
 
-    The exit code is 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL and 3 for UNKNOWN. With --fail-on fail it is 0 for
-    WARN, too: torchrun and other launchers take every other exit code for a crash.
+    Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
+    With --fail-on fail it is 0 for WARN, too. Under torchrun use that: it
+    reports any other exit code as a crash, with "Root Cause".
     """
     require_extras("check run", "agent")
     if expect_gpus is not None:

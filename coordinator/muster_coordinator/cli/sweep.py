@@ -50,8 +50,8 @@ def start(
 ) -> None:
     """Start a sweep.
 
-    With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN. No sweep ends with WARN: --fail-on changes
-    nothing and is there for scripts that give it to every command.
+    With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
+    No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
     asked = {
         "check": check,

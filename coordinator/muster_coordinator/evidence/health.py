@@ -32,6 +32,7 @@ from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severit
 from muster_coordinator.model.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.model.finding_size import first_within, size_of
 from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.state_table import parse_state_table
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
@@ -69,16 +70,7 @@ FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
 """
 
 
-def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
-    head, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (Standing(before), Outcome(outcome)): Standing(after)
-        for before, *cells in rows
-        for outcome, after in zip(head, cells, strict=True)
-    }
-
-
-MOVES = _parse(_TABLE)
+MOVES = parse_state_table(_TABLE, Standing, Outcome)
 
 HEALTH: dict[Standing, Health] = {
     Standing.UNSURE: Health.UNKNOWN,

@@ -4,7 +4,6 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from os.path import commonprefix
 
 LENGTH = 8
 """Characters of a to z and 2 to 7, five bits each: of 10,000 sweeps, two have the same id in 1 of 20,000 fleets."""
@@ -24,6 +23,12 @@ def shortened(ids: Iterable[str]) -> Mapping[str, str]:
     ordered = sorted(set(ids))
     needed = dict.fromkeys(ordered, LENGTH)
     for one, other in pairwise(ordered):  # what shares most with an id stands beside it
-        unlike = len(commonprefix((one, other))) + 1
+        unlike = _alike(one, other) + 1
         needed[one], needed[other] = max(needed[one], unlike), max(needed[other], unlike)
     return {whole: whole[:length] for whole, length in needed.items()}
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    places = range(min(len(one), len(other)))
+    return next((place for place in places if one[place] != other[place]), len(places))

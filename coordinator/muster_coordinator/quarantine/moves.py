@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from muster.model import ServiceState
+from muster_coordinator.model.state_table import parse_state_table
 
 
 class Trigger(StrEnum):
@@ -33,15 +34,5 @@ PROBATION   .           .         .        .           .          IN_SERVICE  CO
 """
 
 
-def _parse(table: str) -> dict[tuple[ServiceState, Trigger], ServiceState]:
-    head, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (ServiceState(before), Trigger(trigger)): ServiceState(after)
-        for before, *cells in rows
-        for trigger, after in zip(head, cells, strict=True)
-        if after != "."
-    }
-
-
-MOVES = _parse(_TABLE)
+MOVES = parse_state_table(_TABLE, ServiceState, Trigger)
 """Where each trigger leads; in a state that it says nothing about, it changes nothing."""

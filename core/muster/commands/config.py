@@ -37,8 +37,8 @@ _AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 def show(settings: Settings, as_json: JsonOption = False) -> None:
     """Print the settings in effect: file, environment and defaults together.
 
-    The output is a settings file. Secrets are masked, and the lines that hold them are comments. Of URLs in the
-    plugins' tables only the scheme is shown: whoever has the URL of a chat can write to it.
+    The output is a settings file. Secrets are masked, in comments.
+    Plugins' URLs are masked whole: with that of a chat one can write to it.
     """
     shown = settings.model_dump(mode="json")
     table = without_secrets({**shown, "plugins": _without_urls(shown["plugins"])})
