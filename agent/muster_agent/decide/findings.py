@@ -69,10 +69,10 @@ def _own_evidence(error: BaseException) -> Json:
 
 
 def not_judged(metrics: list[str]) -> Finding:
-    """There is no reference for what was measured, so that nothing says whether it is good."""
+    """No reference is set for these metrics, which the check wants to judge."""
     return Finding(
         code="run.not_judged",
-        summary=f"measured, but no reference judges it: {', '.join(metrics)}",
+        summary=f"measured, but no reference is set for: {', '.join(metrics)}",
         severity=Severity.INFO,
         evidence={"metrics": [*metrics]},
     )
