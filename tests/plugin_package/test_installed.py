@@ -63,7 +63,8 @@ def test_its_params_are_checked_by_the_settings(muster, environment):
 
 
 @pytest.mark.parametrize(
-    ("code", "answer"), [("disk.full", 0), ("disk.fulll", "unknown finding code 'disk.fulll'; did you mean 'disk.full'?")]
+    ("code", "answer"),
+    [("disk.full", 0), ("disk.fulll", "unknown finding code 'disk.fulll'; did you mean 'disk.full'?")],
 )
 def test_a_policy_with_a_typo_in_its_code_is_refused(muster, environment, tmp_path, code, answer):
     """Because the check lists its findings; a row with the right code is accepted."""

@@ -157,7 +157,8 @@ def test_curves_are_scaled_and_what_is_none_is_left_out(told):
     assert points[0][0] == 0
     assert points[-1] == (640.0, 0.0)
     assert points[1][0] == pytest.approx(640 * 7 / 17, abs=0.1)
-    assert curve.ends == ("8", "1.04858e+06", "12.5")
+    assert curve.x_ends == ("8", "1.04858e+06")
+    assert curve.y_ticks == [(200.0, "0"), (100.0, "6.25"), (0.0, "12.5")]
     assert curves(run_of("x", Verdict.PASS, facts={"curves": 3})) == []
 
 

@@ -105,7 +105,7 @@ class _Matrix:
         return root
 
     def _title(self) -> str:
-        return f"Sweep {self.record.id}: {self.record.check}, pairs of nodes"
+        return f"Sweep {self.record.id}: what pairs of nodes reached in {self.record.check}"
 
     def _subtitle(self) -> str:
         """What the colours show, and when it was measured."""
