@@ -57,17 +57,14 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
 
 async def require_measured(database: Database, wanted: HistoryFilter) -> None:
     """Refused when neither a run nor a summary of the node names the metric; says what the node measured lately."""
-    ever = replace(wanted, since=None, until=None)
+    ever = replace(wanted, check=None, since=None, until=None)
     async with database.reading() as connection:
         for table in (RUNS, SUMMARIES):
             if await connection.scalar(select(table.c.id).where(*ever.conditions(table)).limit(1)) is not None:
                 return
         lately = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs(RUNS.c.node == wanted.node)))
         runs = [Run.model_validate_json(body) for body in await connection.scalars(lately)]
-    if wanted.check is not None and wanted.check not in (checks := {run.check for run in runs}):
-        raise Refused(unknown(f"check with runs on {wanted.node}", wanted.check, checks))
-    metrics = {metric for run in runs if wanted.check in (None, run.check) for metric in run.metrics}
-    raise Refused(unknown(f"metric of {wanted.check or wanted.node}", wanted.metric, metrics))
+    raise Refused(unknown("metric", wanted.metric, {metric for run in runs for metric in run.metrics}))
 
 
 def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:

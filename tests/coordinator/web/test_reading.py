@@ -97,6 +97,14 @@ async def test_a_node_has_a_history(compared):
     await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
 
 
+async def test_an_unknown_metric_is_refused(compared):
+    """With what the node measures; a known one without values in the period is an empty list."""
+    detail = await compared.refused(422, "GET", "/api/v1/nodes/n7/history?metric=tflop&since=2100-01-01T00:00:00Z")
+    assert detail == "unknown metric 'tflop'; did you mean 'tflops'? (valid: tflops)"
+    since = "/api/v1/nodes/n7/history?metric=tflops&since=2100-01-01T00:00:00Z"
+    assert (await compared.get(since))["items"] == []
+
+
 async def test_metrics_count_nodes_runs_and_refusals(fleet):
     """The exposition has what an operator watches."""
     await fleet.feed(report("n1", 1, 2))
