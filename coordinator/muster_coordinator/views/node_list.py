@@ -16,7 +16,7 @@ Json = Mapping[str, Any]
 
 _HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
 
-_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 12, "HEALTH": 8}
+_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 8, "HEALTH": 8}
 """The columns that may be cut, the least important first, and how much of each is left. Names of nodes never are."""
 
 _DISPENSABLE = _HEADER.index("DEVICES")
@@ -29,7 +29,7 @@ SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
-_DRY_RUN_NOTE = "* dry run: no actor has been told"
+_DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
 
 
 def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:

@@ -116,7 +116,7 @@ def measure(
     metrics = table.metrics(output.rows, len(gpus), peak)
     if output.wrong is not None:
         metrics["wrong_elements"] = float(output.wrong)
-    drawn = {"table": table.text_table(output.rows, peak), "curves": table.curves(output.rows)}
+    drawn: Json = {"table": table.text_table(output.rows, peak), "curves": table.curves(output.rows)}
     return Measurement(metrics=metrics, facts=known | drawn)
 
 

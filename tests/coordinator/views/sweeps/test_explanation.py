@@ -135,7 +135,7 @@ def test_every_group_is_told_in_order(bad_link):
         "formed because: every node once",
         "verdict FAIL: busbw 1 GB/s is slow: typical here is 10 GB/s",
         "n1 reported PASS",
-        "n1 measured algbw_gbps 0.8, busbw_gbps 1, wrong_elements 0",
+        "n1 measured algbw_gbps 0.8 GB/s, busbw_gbps 1 GB/s, wrong_elements 0",
     )
     assert first.learned == ("cleared: n3, n4", "suspected: n1, n2")
     assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 90.8 GB/s"
