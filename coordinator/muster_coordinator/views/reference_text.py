@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from muster.conditions import in_words
 from muster.references import Considered, Reference
 from muster.table import table
-from muster.units import metric_text, unit_of
+from muster.units import unit_of, with_unit
 from muster_coordinator.references.explanation import ExplainedMetric, ExplainedRun
 
 
@@ -63,4 +63,6 @@ def _bounds(row: Reference) -> str:
 
 
 def _value(metric: ExplainedMetric) -> str:
-    return "not measured" if metric.value is None else metric_text(metric.value, metric.metric)
+    values = metric.value if isinstance(metric.value, list) else [metric.value]
+    text = ", ".join("not measured" if value is None else f"{value:.6g}" for value in values)
+    return with_unit(text, metric.metric) if any(value is not None for value in values) else text

@@ -19,7 +19,8 @@ NOW = 1_800_000_000.0
 
 
 def finding(code, severity=Severity.ERROR, **evidence):
-    return NodeFinding(code=code, summary="it is bad", severity=severity, check="c", run="r", since=NOW, evidence=evidence)
+    place = {"check": "c", "run": "r", "since": NOW}
+    return NodeFinding(code=code, summary="it is bad", severity=severity, evidence=evidence, **place)
 
 
 def node(name="n1", state=Health.HEALTHY, service=ServiceState.IN_SERVICE, *, ago_s=4.0, **values):
