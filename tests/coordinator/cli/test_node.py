@@ -41,7 +41,7 @@ async def test_list_shows_a_line_for_each_node(told):
         (("health=SUSPECT,FAILED",), ["bad"]),
         (("health!=FAILED", "name=good"), ["good"]),
         (("good",), ["good"]),
-        (("health=HEALTHY",), []),
+        (("health=DEGRADED",), []),
     ],
 )
 async def test_list_shows_only_nodes_that_fit(told, terms, names):
