@@ -94,7 +94,11 @@ def _muster(
     no_colour: Annotated[
         bool,
         typer.Option(
-            "--no-colour", "--no-color", callback=_no_colour, is_eager=True, help="Print no colours; as NO_COLOR does."
+            "--no-colour",
+            "--no-color",
+            callback=_no_colour,
+            is_eager=True,
+            help="Print no colours; the variable NO_COLOR does the same.",
         ),
     ] = False,
 ) -> None:

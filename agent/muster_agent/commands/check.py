@@ -34,7 +34,7 @@ from muster_agent.acceptance.terminal import Audience, Terminal, print_result, p
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
-app = typer.Typer(help="Checks of this machine; no broker or coordinator is needed.", no_args_is_help=True)
+app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
 
 _TERMINATED = 128 + signal.SIGTERM
 
@@ -80,16 +80,22 @@ def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
-    suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Take each check's quick parameters.")] = False,
-    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Set a parameter.")] = None,
-    expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
-    report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
-    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the written files.")] = "report",
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print what was measured, too.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave the other processes of a job out.")] = False,
+    suite: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Suite to run, with all processes of a job.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
+    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
+    expect_gpus: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
+    ] = None,
+    report_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for reports: JSON, JUnit XML and HTML.")
+    ] = None,
+    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
     join_within_s: Annotated[
-        float, typer.Option(min=1, max=86_400, help="How long to wait for these, in seconds.")
+        float, typer.Option(min=1, max=86_400, help="Seconds to wait for the other processes of the job.")
     ] = 120.0,
     fail_on: FailOnOption = FailOn.WARN,
     as_json: JsonOption = False,

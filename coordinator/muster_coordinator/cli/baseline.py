@@ -1,5 +1,7 @@
 """`muster baseline`: what the fleet is compared by."""
 
+from typing import Annotated
+
 import typer
 
 from muster.commands.options import JsonOption, options_of
@@ -9,9 +11,7 @@ from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.views.text import baseline_table
 from muster_coordinator.web.client import Client
 
-app = typer.Typer(
-    help="What is normal in the fleet, as it has shown itself; needs the coordinator.", no_args_is_help=True
-)
+app = typer.Typer(help="Baselines: what is normal in the fleet; needs the coordinator.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -20,7 +20,7 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List every baseline: what counts as normal, where the fleet is now, and who is out of line."""
+    """List baselines: the normal value, the value now, and how many nodes differ."""
     answer = client.pages("baselines")
     if as_json:
         say_json(answer)
@@ -32,9 +32,9 @@ def list_(
 @options_of(connect)
 def reset(
     client: Client,
-    baseline: str,
+    baseline: Annotated[str, typer.Argument(help="Id of the baseline, as `muster baseline list` shows it.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Let what is measured now count as normal, for example after new software made the whole fleet slower."""
+    """Take what is measured now as normal, for example after a software update."""
     answer = client.delete("baselines", baseline)
     say_json(answer) if as_json else say(baseline_table([BaselineView.model_validate(answer)]))

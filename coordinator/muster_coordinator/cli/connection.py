@@ -20,11 +20,11 @@ UrlOption = Annotated[
         envvar="MUSTER_URL",
         metavar="URL",
         show_envvar=True,
-        help="The coordinator's API; default: http.listen.",
+        help="Address of the coordinator's API; default: http.listen.",
     ),
 ]
 TokenFileOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the token; default: http.token_file.")
+    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the API token; default: http.token_file.")
 ]
 
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
-ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Who decides; default: you, as USER@HOST.")]
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Reason; the history shows it.")]
+ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Your name; default: USER@HOST.")]
 
 
 def decision(by: str | None, reason: str) -> dict[str, str]:

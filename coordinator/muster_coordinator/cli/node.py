@@ -47,7 +47,7 @@ def list_(
 @app.command()
 @options_of(connect)
 def show(client: Client, name: str, as_json: JsonOption = False) -> None:
-    """Show one node: its state and why, its devices, checks and findings."""
+    """Show one node: state, reasons, devices, checks and findings."""
     answer = client.get("nodes", name)
     if as_json:
         say_json(answer)
@@ -63,7 +63,7 @@ def show(client: Client, name: str, as_json: JsonOption = False) -> None:
 @app.command()
 @options_of(connect)
 def story(client: Client, name: str, as_json: JsonOption = False) -> None:
-    """Tell how a node came to its state, from the first step to the last."""
+    """Show each step that led to the state of a node, oldest first."""
     answer = client.pages("nodes", name, "story")
     if as_json:
         say_json(answer)
@@ -80,15 +80,17 @@ def history(
     client: Client,
     name: str,
     *,
-    metric: Annotated[str, typer.Option(metavar="NAME", help="What was measured.")],
-    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only by this check.")] = None,
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Metric to show.")],
+    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this check.")] = None,
     device: Annotated[int | None, typer.Option(metavar="INDEX", help="Only of this device.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="ISO 8601 with a time zone.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="How many runs or hours at most.")] = 100,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Start of the period: ISO 8601 with a time zone.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End of the period, not included.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="Maximum number of runs or hours.")] = 100,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a node has measured over time, the latest first."""
+    """Show measurements of a node over time, latest first."""
     wanted = {"metric": metric, "check": check, "device": device, "since": since, "until": until, "limit": limit}
     answer = client.get("nodes", name, "history", **wanted)
     if as_json:
@@ -105,7 +107,7 @@ def history(
 def forget(
     client: Client, name: str, *, reason: ReasonOption, by: ByOption = None, as_json: JsonOption = False
 ) -> None:
-    """Remove a node that is silent for good; if it reports again, it joins as a new node."""
+    """Remove a silent node; if it reports again, it joins as a new one."""
     answer = client.post("nodes", name, "forget", body=decision(by, reason))
     if as_json:
         say_json(answer)

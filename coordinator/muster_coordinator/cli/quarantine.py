@@ -1,4 +1,4 @@
-"""`muster quarantine`: who is out of service and why, and what people decide about it."""
+"""`muster quarantine`: nodes out of service, and what people decide about them."""
 
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from muster_coordinator.views.quarantine_text import budget_text, case_table, de
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
-    help="Nodes that are out of service, and what people decide about them; needs the coordinator.",
+    help="Nodes out of service: list, hold, release, budget; needs the coordinator.",
     no_args_is_help=True,
 )
 
@@ -25,7 +25,7 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List every node that is away or not plainly in service: its state, why, and what could not be done about it."""
+    """List nodes that are not in service, with reasons and failed actions."""
     answer = client.pages("quarantine")
     if as_json:
         say_json(answer)
@@ -43,7 +43,7 @@ def hold(
     by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep muster's hands off a node, in service or out, until it is released."""
+    """Keep a node in its present state until it is released."""
     answer = client.post("nodes", node, "hold", body=decision(by, reason))
     _print_case(answer, as_json)
 
@@ -55,11 +55,13 @@ def release(
     node: str,
     *,
     reason: ReasonOption,
-    untested: Annotated[bool, typer.Option("--untested", help="Back to work at once, without any test.")] = False,
+    untested: Annotated[
+        bool, typer.Option("--untested", help="Return the node to service at once, without a test.")
+    ] = False,
     by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a hold; a node that is out is tested and comes back when it has passed."""
+    """End a hold; a node that is out of service is tested before it returns."""
     body = {**decision(by, reason), "untested": untested}
     _print_case(client.post("nodes", node, "release", body=body), as_json)
 
@@ -70,7 +72,7 @@ def budget(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
+    """Show the budget, waiting nodes, mass events and the state of actors."""
     _print_budget(client.get("quarantine", "budget"), as_json)
 
 
@@ -78,12 +80,12 @@ def budget(
 @options_of(connect)
 def history(
     client: Client,
-    node: Annotated[str | None, typer.Argument(help="Only of this node; default: of all.")] = None,
+    node: Annotated[str | None, typer.Argument(help="Only this node; default: all.")] = None,
     *,
-    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE, help="Maximum number of entries.")] = 100,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was asked for and decided, by whom and why, and what came of it at each actor, the latest first."""
+    """Show requests, decisions and their outcome at each actor, latest first."""
     answer = client.get("quarantine", "history", node=node, limit=limit)
     if as_json:
         say_json(answer)
@@ -100,7 +102,7 @@ def unfreeze(
     by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let nodes be taken out again although so many have the same trouble: it is their own, says whoever calls this."""
+    """Lift a mass-event freeze: the nodes themselves are faulty."""
     answer = client.post("quarantine", "unfreeze", body=decision(by, reason))
     _print_budget(answer, as_json)
 

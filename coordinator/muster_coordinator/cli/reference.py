@@ -23,7 +23,7 @@ from muster_coordinator.views.reference_text import described, explanation, refe
 from muster_coordinator.web.client import Client
 
 app = typer.Typer(
-    help="References, by which measurements are judged: those of this machine, or the fleet's with --url.",
+    help="References that judge measurements: of this machine, or of the fleet with --url.",
     no_args_is_help=True,
 )
 
@@ -32,10 +32,10 @@ WhenOption = Annotated[
     typer.Option(
         "--when",
         metavar="FACT=VALUE",
-        help='Only where this fact is VALUE, any of a list "[1, 2]", or in a range \'{"at_least": 1, "at_most": 8}\'.',
+        help='Condition: a value, a list "[1, 2]", or a range \'{"at_least": 1, "at_most": 8}\'.',
     ),
 ]
-BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="What is at the bound is still good.")]
+BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is still good.")]
 
 _RUNS = TypeAdapter(list[Run])
 
@@ -70,10 +70,10 @@ def source_of(url: UrlOption = None, token_file: TokenFileOption = None, config:
 @options_of(source_of)
 def list_(
     source: Source,
-    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this check.")] = None,
+    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only for this check.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every reference: shipped ones, then the operator's, which go before them."""
+    """List references: shipped ones, then the operator's, which override them."""
     rows = source.rows()
     checks = {row.check for row in rows}
     if check is not None and check not in checks:
@@ -90,7 +90,7 @@ def show(
     metric: str,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the references of one metric of a check with their sources."""
+    """Show the references for one metric of a check, with their sources."""
     rows = source.rows()
     found = [row for row in rows if (row.check, row.metric) == (check, metric)]
     if not found:
@@ -110,11 +110,14 @@ def set_(
     warn_below: BoundOption = None,
     warn_above: BoundOption = None,
     fail_above: BoundOption = None,
-    source: Annotated[str, typer.Option(metavar="TEXT", help="Where the figures come from.")],
+    source: Annotated[str, typer.Option(metavar="TEXT", help="Where the values come from.")],
     unit: Annotated[str, typer.Option(metavar="TEXT", help="The unit of the bounds.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Set a reference for the fleet, in the place of the operator's with the same check, metric and conditions."""
+    """Set a reference for the fleet.
+
+    It replaces the operator's reference with the same check, metric and conditions.
+    """
     bounds = {
         "fail_below": fail_below,
         "warn_below": warn_below,
@@ -140,7 +143,7 @@ def remove(
     when: WhenOption = [],  # noqa: B006 (typer copies it)
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a reference that was set for the fleet; what is shipped applies again."""
+    """Remove a reference of the fleet; the shipped one applies again."""
     conditions = json.dumps(parse_params(when, "condition"))
     answer = client.delete("references", check=check, metric=metric, when=conditions)
     say_json(answer) if as_json else say("removed")
@@ -150,14 +153,16 @@ def remove(
 @options_of(source_of)
 def explain_(
     source: Source,
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run that the coordinator has.")] = None,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="Id of a run that the coordinator has stored.")
+    ] = None,
     *,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What `muster check run` has written as JSON; - for stdin.")
+        str | None, typer.Option(metavar="FILE", help="JSON output of `muster check run`; - for stdin.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say for each metric of a run which reference applies to it now and why, and why the others do not."""
+    """Explain which reference applies to each metric of a run, and why."""
     if (run_id is None) == (file is None):
         raise Refused("give either the id of a run that the coordinator has, or --file FILE")
     runs = [source.run(str(run_id))] if file is None else _read_runs(file)

@@ -19,7 +19,7 @@ from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.sweep_list import sweep_list
 from muster_coordinator.web.client import Client
 
-NODES_HELP = "names, or where they stand, for example rack=r1,r2; default: all."
+NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 
@@ -33,8 +33,10 @@ app.command()(export)
 def start(
     client: Client,
     *,
-    check: Annotated[str, typer.Option(metavar="NAME", help="The check that the groups run.")],
-    nodes: Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these; {NODES_HELP}")] = None,
+    check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")
+    ] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
@@ -42,7 +44,7 @@ def start(
     max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
     max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
-    param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
+    param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
     fail_on: FailOnOption = FailOn.WARN,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
@@ -99,7 +101,7 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List every sweep, the latest first."""
+    """List sweeps, latest first."""
     answer = client.pages("sweeps")
     if as_json:
         say_json(answer)
@@ -114,6 +116,6 @@ def abort(
     id: SweepArgument,
     as_json: JsonOption = False,
 ) -> None:
-    """End a sweep now; what it has found so far is kept."""
+    """Abort a sweep; its results so far are kept."""
     answer = client.delete("sweeps", id)
     say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))

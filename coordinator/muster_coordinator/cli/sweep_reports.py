@@ -17,9 +17,7 @@ from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
 
-SweepArgument = Annotated[
-    str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or as many of its first characters as are unique.")
-]
+SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or its first characters.")]
 
 
 @options_of(connect)

@@ -98,7 +98,7 @@ def _answer(url: str, status: int, text: bytes) -> Any:
     try:
         answer = json.loads(text)
     except ValueError:
-        raise Unavailable(f"{url} does not answer as a coordinator does (status {status})") from None
+        raise Unavailable(f"no muster coordinator at {url} (it answered with status {status}); check --url") from None
     if status < 400:
         return answer
     detail = in_one_line(str(answer.get("detail") or answer.get("title") or f"status {status}"))

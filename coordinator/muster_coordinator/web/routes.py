@@ -143,7 +143,7 @@ class Api:
         wanted = request.match_info["run"]
         run = await self.store.run(wanted)
         if run is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no run {wanted!r}; {ROOT}/runs lists those there are")
+            raise Problem(HTTPStatus.NOT_FOUND, f"no run {wanted!r}; {ROOT}/runs lists runs")
         return answer(run)
 
     async def start_run(self, request: web.Request) -> web.Response:
@@ -176,7 +176,7 @@ class Api:
         return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
-        """One sweep as it stands."""
+        """One sweep as it stands. Its id may be cut to any prefix that no other sweep has; 409 when several have it."""
         query(request, NoQuery)
         return await answer_large(await self._sweep(request.match_info["sweep"]))
 
@@ -253,7 +253,7 @@ class Api:
     async def readyz(self, _request: web.Request) -> web.Response:
         """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no connection to the broker, or not allowed to hear nodes")
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker, or not subscribed")
         await self.readiness.check()
         return web.json_response({"status": "ok"})
 
@@ -281,7 +281,7 @@ class Api:
         for view in self.pipeline.fleet.baselines():
             if view.id == wanted:
                 return view
-        raise Problem(HTTPStatus.NOT_FOUND, f"there is no baseline {wanted!r}; {ROOT}/baselines lists those there are")
+        raise Problem(HTTPStatus.NOT_FOUND, f"no baseline {wanted!r}; run `muster baseline list`")
 
     async def _sweep(self, id: str) -> SweepRecord:
         """The sweep with this id, else the only one whose id begins with it."""

@@ -25,7 +25,7 @@ from muster.secrecy import HIDDEN, Masked, without_secrets
 from muster.terminal import say
 from muster.toml import to_toml
 
-app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
+app = typer.Typer(help="Settings: show and check them.", no_args_is_help=True)
 
 GROUP = "muster.config_checks"
 

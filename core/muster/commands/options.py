@@ -24,7 +24,7 @@ ConfigOption = Annotated[
     typer.Option("--config", envvar="MUSTER_CONFIG", metavar="FILE", help="Settings file (TOML).", show_envvar=True),
 ]
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to stdout.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 P = ParamSpec("P")
 S = TypeVar("S")

@@ -9,7 +9,7 @@ from muster.table import table
 from muster.terminal import say, say_items
 from muster.wire.messages import PluginInfo
 
-app = typer.Typer(help="Plugins that are installed.", no_args_is_help=True)
+app = typer.Typer(help="Installed plugins.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -76,7 +76,7 @@ async def test_a_check_can_be_run_now(fleet):
 @pytest.mark.parametrize(
     ("status", "request_line", "body", "detail"),
     [
-        (404, "GET /nothing", None, "there is nothing at /nothing"),
+        (404, "GET /nothing", None, "no such path: /nothing"),
         (404, "GET /api/v1/nodes/n9", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "GET /api/v1/nodes/n9/story", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "POST /api/v1/nodes/n9/runs", {"check": "gemm"}, "unknown node 'n9' (valid: n1, n2, n3)"),

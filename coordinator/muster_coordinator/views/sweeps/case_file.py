@@ -60,7 +60,7 @@ class CaseFile:
         found = [note for note in named if note.partition(": ")[0] not in others]
         absent = self.record.absent.get(self.node)
         if absent is not None and not any(absent in note for note in found):
-            found.append(f"{self.node} was not to be had: {absent}")
+            found.append(f"{self.node} took no part: {absent}")
         return tuple(found)
 
     @cached_property

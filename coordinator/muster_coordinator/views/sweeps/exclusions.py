@@ -47,4 +47,4 @@ def _partners(case: CaseFile) -> Iterator[str]:
     for node, proof in proven[:MOST_NAMES]:
         yield f"{node} is not to blame: it passed {case.how(proof, node)}"
     if len(proven) > MOST_NAMES:
-        yield f"nor are {len(proven) - MOST_NAMES} others, which passed without it too"
+        yield f"{len(proven) - MOST_NAMES} other partners are not to blame either: they passed without it"

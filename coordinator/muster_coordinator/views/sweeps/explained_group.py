@@ -13,8 +13,8 @@ from muster_coordinator.views.sweeps.naming import names
 _ENDINGS = {
     Ending.NOT_FORMED: "the group could not be formed",
     Ending.TIMED_OUT: "the group did not end in time",
-    Ending.ABORTED: "the group was ended before all had reported",
-    Ending.INTERRUPTED: "the coordinator ended before the group did",
+    Ending.ABORTED: "the group was aborted before all members had reported",
+    Ending.INTERRUPTED: "the coordinator stopped before the group had ended",
 }
 
 
@@ -67,7 +67,7 @@ def _outcome(group: GroupRecord, amounts: Amounts) -> Iterator[str]:
 def _compared(group: GroupRecord, amounts: Amounts) -> str:
     typical = amounts.typical(group)
     if typical is None:
-        return "and there was too little to compare it with"
+        return "and there are too few runs to compare it with"
     kind = "of one node alone" if len(group.members) == 1 else "of several nodes"
     return f"typical for groups {kind} here is {amounts.words(typical)}"
 

@@ -11,8 +11,8 @@ def explanation_text(it: Explanation) -> str:
     accused = "it" if it.standing is Standing.CONVICTED else "what connects it"
     lines = [
         it.conclusion,
-        *_section(f"what speaks against {accused}", it.against),
-        *_section("what is excluded", it.excluded),
+        *_section(f"evidence against {accused}", it.against),
+        *_section("ruled out", it.excluded),
         *_section("notes", it.notes),
     ]
     for stage in it.rounds:
@@ -30,7 +30,7 @@ def _round(node: str, stage: ExplainedRound) -> Iterator[str]:
         yield from _group(group)
     if not stage.groups:
         yield f"{node} was in no group"
-    yield from (f"judged after it, {line}" for line in stage.learned)
+    yield from (f"after this round, {line}" for line in stage.learned)
 
 
 def _group(group: ExplainedGroup) -> list[str]:

@@ -172,7 +172,7 @@ def test_findings_of_the_nodes_own_ranks_are_counted(group, sweep):
     record = sweep([made.model_copy(update={"places": (place, made.places[1])})])
     told = explain(record, "n1", {}).rounds[0].groups[0].told
     assert told[-1] == "n1 found collective.wrong: 12 elements are wrong (2 times)"
-    assert "reached 9 GB/s, and there was too little to compare it with" in told
+    assert "reached 9 GB/s, and there are too few runs to compare it with" in told
 
 
 def test_a_node_behind_its_leaf(bad_leaf, places):
@@ -207,7 +207,7 @@ def test_a_link_of_a_cleared_node(group, sweep):
     assert it.standing is Standing.CLEARED
     assert it.conclusion.endswith("; its link to n1 is at fault")
     assert it.against == ("bad four times",)
-    assert "\nwhat speaks against what connects it\n  bad four times\n" in explanation_text(it)
+    assert "\nevidence against what connects it\n  bad four times\n" in explanation_text(it)
     assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is explained by link n1 - n2",)
 
 
@@ -221,7 +221,7 @@ def test_while_the_sweep_runs(group, sweep):
 def test_a_cleared_node_that_has_left(bad_link):
     """Why it was not to be had from then on stands in the notes, once."""
     left = bad_link.model_copy(update={"absent": {"n4": "busy: another run", "n6": "lost: its agent has vanished"}})
-    assert explain(left, "n4", {}).notes[-1] == "n4 was not to be had: busy: another run"
+    assert explain(left, "n4", {}).notes[-1] == "n4 took no part: busy: another run"
     assert explain(left, "n6", {}).notes == ("n6: lost: its agent has vanished",)
 
 
@@ -258,7 +258,7 @@ def test_hundreds_of_members_are_counted(group, sweep):
     it = explain(record, "n0", {})
     assert it.rounds[0].groups[0].told[0].startswith("with n1, n2, n3, n4, n5, n6, n7, n8 and 503 others; n0 had ranks")
     assert len(it.excluded) == 9
-    assert it.excluded[-1] == "nor are 503 others, which passed without it too"
+    assert it.excluded[-1] == "503 other partners are not to blame either: they passed without it"
 
 
 def test_a_node_of_another_sweep_is_refused(bad_link):
@@ -273,6 +273,6 @@ def test_the_text_begins_with_the_conclusion(bad_link):
     lines = explanation_text(it).splitlines()
     assert lines[0] == it.conclusion
     titles = [line for line in lines[1:] if line and not line.startswith(" ")]
-    assert titles == ["what speaks against it", "what is excluded", "round 1", "round 2", "round 3", "round 4"]
-    assert "  judged after it, suspected: n1, n2" in lines
+    assert titles == ["evidence against it", "ruled out", "round 1", "round 2", "round 3", "round 4"]
+    assert "  after this round, suspected: n1, n2" in lines
     assert Explanation.model_validate_json(it.model_dump_json()) == it
