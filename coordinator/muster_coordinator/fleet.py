@@ -17,7 +17,7 @@ from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
-from muster_coordinator.evidence.tally import Tally, tally
+from muster_coordinator.evidence.tally import Tally, fleet_view, tally
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.actions import Action
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
@@ -58,7 +58,6 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
-from muster_coordinator.topology.selection import parse_selection
 
 
 class Fleet:
@@ -81,7 +80,6 @@ class Fleet:
         self.name = name
         self.epoch = epoch
         self.counts = Counts()
-        self._declared = declared
         self._orders = Orders(epoch)
         self._registry = NodeRegistry(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
@@ -145,8 +143,7 @@ class Fleet:
 
     def select(self, selection: str) -> list[str]:
         """The nodes that a selection such as `rack=r1 health=FAILED` means, by name; none where none fits."""
-        candidates = [self._registry.nodes[name].candidate for name in self.names]
-        return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
+        return self._sweeps.select(selection)
 
     @property
     def present(self) -> frozenset[str]:
@@ -228,15 +225,7 @@ class Fleet:
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""
-        counted = self.tally(now)
-        return FleetView(
-            name=self.name,
-            nodes=len(self._registry.nodes),
-            health=counted.health,
-            service=counted.service,
-            lost=counted.lost,
-            findings=self.findings,
-        )
+        return fleet_view(self.name, self._registry, now)
 
     def tally(self, now: float) -> Tally:
         """Its nodes in numbers."""

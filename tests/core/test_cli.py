@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, version
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -99,9 +100,9 @@ def test_without_a_command_the_help_is_shown(muster):
         assert f"Usage: {' '.join(['muster', *group])}" in done.stdout
 
 
-def every_command():
+def every_command() -> list[list[str]]:
     """The words of every command and every group."""
-    found = [[]]
+    found: list[list[str]] = [[]]
     for name in sorted(cli._commands()):
         command = cli._command(cli._commands()[name])
         found += [[name], *([name, inner] for inner in getattr(command, "commands", ()))]
@@ -120,9 +121,9 @@ def test_every_command_has_a_short_option_for_help():
 
 def test_common_options_are_the_same_everywhere():
     """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all."""
-    helps = {}
+    helps: dict[str, set[tuple[str, str, str]]] = {}
     for words in every_command():
-        command = get_command(cli.app)
+        command: Any = get_command(cli.app)
         for word in words:
             command = command.get_command(None, word)
         for option in command.params:

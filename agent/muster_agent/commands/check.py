@@ -21,6 +21,7 @@ from muster.extras import require_extras
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
+from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
@@ -80,17 +81,11 @@ def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
-    suite: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Suite to run, with all processes of a job.")
-    ] = None,
+    suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
-    expect_gpus: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
-    ] = None,
-    report_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory for reports: JSON, JUnit XML and HTML.")
-    ] = None,
+    expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
+    report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
     report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
     verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
@@ -103,16 +98,12 @@ def run(
     """Run checks one after the other.
 
     Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
-    With --fail-on fail it is 0 for WARN, too. Under torchrun use that: it
-    reports any other exit code as a crash, with "Root Cause".
+    With --fail-on fail, 0 for WARN, too: torchrun takes 1 for a crash.
     """
     require_extras("check run", "agent")
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
-    found, checks = _load(settings)
-    make_plan(checks, settings.checks, complete=not found.failed)  # refuses settings that do not fit
-    judged = None if found.failed else judged_metrics(checks)
-    rows = (*references.shipped(), *read_references(settings.references_file, judged))
+    found, checks, rows = _load_to_run(settings)
     asked = Asked(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ()))
     plan = plan_of(asked, settings, checks, found.failed)
     job = detect(os.environ) if suite is not None and not alone else None
@@ -122,17 +113,27 @@ def run(
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
         accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
+    code = exit_code(accepted.verdict, fail_on)
     if accepted.report is not None:
         _print_report(accepted.report, sections=suite is not None, as_json=as_json)
         if report_dir is not None:
-            _write(accepted.report, report_dir, report_name, fail_on)
-    raise typer.Exit(exit_code(accepted.verdict, fail_on))
+            written = _write(accepted.report, report_dir, report_name)
+            code = code or written  # what was found matters more than that it could not be written
+    raise typer.Exit(code)
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     return found, plugins.collect_checks(found)
+
+
+def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tuple[Reference, ...]]:
+    """Plugins, checks and references; SettingsError when the settings of a check or a reference do not fit."""
+    found, checks = _load(settings)
+    make_plan(checks, settings.checks, complete=not found.failed)
+    judged = None if found.failed else judged_metrics(checks)
+    return found, checks, (*references.shipped(), *read_references(settings.references_file, judged))
 
 
 def _until_signalled(work: Coroutine[None, None, Accepted]) -> Accepted:
@@ -151,14 +152,15 @@ async def _accept(
         return await accept(plan, machine, job, audience, join_within_s)
 
 
-def _write(report: Report, directory: Path, name: str, fail_on: FailOn) -> None:
-    """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
+def _write(report: Report, directory: Path, name: str) -> int:
+    """Writes the files; the exit code of what went wrong, or 0. The disk may have filled up meanwhile."""
     try:
         for path in files.write(report, directory, name):
             say(f"written: {path}", file=sys.stderr)
     except Unavailable as error:
         say(f"muster: {error}", file=sys.stderr)
-        raise typer.Exit(exit_code(report.verdict, fail_on) or error.exit_code) from None
+        return error.exit_code
+    return 0
 
 
 def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:

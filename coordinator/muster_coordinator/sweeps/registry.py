@@ -23,6 +23,7 @@ from muster_coordinator.sweeps.planning import plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
 from muster_coordinator.sweeps.sweep import Sweep
 from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.topology.selection import parse_selection
 
 ENDED_SWEEPS_KEPT = 100
 """Sweeps that have just ended are still answered from memory; older ones only by the store."""
@@ -71,6 +72,12 @@ class SweepRegistry:
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
         return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
+
+    def select(self, selection: str) -> list[str]:
+        """The nodes that a selection means, by name; none where none fits. Refused as in a request for a sweep."""
+        nodes = self._registry.nodes
+        candidates = [nodes[name].candidate for name in sorted(nodes)]
+        return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
 
     # What happens
 

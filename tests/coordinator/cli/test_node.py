@@ -2,6 +2,7 @@ import asyncio
 import json
 import socket
 import threading
+from functools import partial
 
 import pytest
 
@@ -131,7 +132,7 @@ async def test_the_settings_say_where_the_coordinator_is(coordinator, nodes, mus
     settings.write_text(f'data_dir = "{directory}"\n[http]\nlisten = "127.0.0.1:{port}"\n')
     async with nodes(coordinator, "n1"):
         for command in COMMANDS_WITH_SETTINGS:
-            done = await asyncio.to_thread(muster, *command, "--config", str(settings))
+            done = await asyncio.to_thread(partial(muster, *command, "--config", str(settings)))
             assert done.returncode == 0, done.stderr
         elsewhere = ("--config", str(settings), "--url", "http://127.0.0.1:1")
         assert (await asyncio.to_thread(muster, "node", "list", *elsewhere)).returncode == 69

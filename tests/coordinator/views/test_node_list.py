@@ -19,8 +19,8 @@ NOW = 1_800_000_000.0
 
 
 def finding(code, severity=Severity.ERROR, **evidence):
-    place = {"check": "c", "run": "r", "since": NOW}
-    return NodeFinding(code=code, summary="it is bad", severity=severity, evidence=evidence, **place)
+    said = {"code": code, "summary": "it is bad", "severity": severity, "evidence": evidence}
+    return NodeFinding.model_validate({**said, "check": "c", "run": "r", "since": NOW})
 
 
 def node(name="n1", state=Health.HEALTHY, service=ServiceState.IN_SERVICE, *, ago_s=4.0, **values):
