@@ -33,6 +33,7 @@ from muster_coordinator.web.requests import (
     NewReference,
     NewRun,
     NewSweep,
+    NodesQuery,
     PageQuery,
     ReferenceQuery,
     Release,
@@ -43,6 +44,7 @@ from muster_coordinator.web.routes import Api
 
 _ASKED: dict[str, type[BaseModel]] = {
     "Query of lists": PageQuery,
+    "Query of /api/v1/nodes": NodesQuery,
     "Query of /api/v1/runs": RunQuery,
     "Query of history": HistoryQuery,
     "Body of POST runs": NewRun,

@@ -1,6 +1,7 @@
 """What an acceptance came to, and the forms in which it is written."""
 
 import json
+import re
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -131,6 +132,20 @@ def test_the_page_needs_nothing_else_and_runs_nothing(told):
     assert text.count("<svg") == 1
     assert "# size &lt;B&gt;" in text
     assert text.count('class="bar"') == 2
+
+
+def test_a_curve_has_numbers_at_its_axes(told):
+    """What it is over what, the ends of x, and lines for 0, the middle and the top of y."""
+    text = page(told)
+    assert f"{SWEEP['title']}: {SWEEP['y_label']} over {SWEEP['x_label']}" in text
+    (picture,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert re.findall(r">([^<>\s][^<>]*)</text>", picture) == ["0", "6.25", "12.5", "8", "1.04858e+06 bytes"]
+    assert picture.count("<line") == 3
+
+
+def test_bars_tell_the_unit(told):
+    """Once, in their title."""
+    assert "<p>tflops (TFLOP/s)</p>" in page(told)
 
 
 def test_the_page_opens_what_is_not_good(told):
