@@ -1,7 +1,8 @@
 """The list of nodes as text: what is wrong comes first, in lines that fit a terminal.
 
 It reads the API's JSON as it is and imports none of the models: they take several times as long to import as the whole
-of `muster node list` takes to run.
+of `muster node list` takes to run. A field that has a default in the models may be missing, as in an older coordinator's
+answer.
 """
 
 import textwrap
@@ -36,7 +37,7 @@ def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
     """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
     ordered = sorted(nodes, key=_urgency)
     text = _fitted([_row(node, now) for node in ordered], width)
-    return f"{text}\n{_DRY_RUN_NOTE}" if any(node["dry_run"] for node in ordered) else text
+    return f"{text}\n{_DRY_RUN_NOTE}" if any(node.get("dry_run") for node in ordered) else text
 
 
 def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
@@ -64,7 +65,7 @@ def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
     urgency = HEALTH_ORDER.index(node["health"])
     if node["lost"]:
         urgency = min(urgency, HEALTH_ORDER.index("UNKNOWN"))
-    return node["left"], urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
+    return bool(node.get("left")), urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
 
 
 def _row(node: Json, now: float) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ def health(node: Json) -> str:
 def seen(node: Json, now: float) -> str:
     """How long ago a node was heard, and whether it has left the fleet."""
     ago = _duration(max(0.0, now - datetime.fromisoformat(node["last_seen"]).timestamp()))
-    return f"left {ago}" if node["left"] else ago
+    return f"left {ago}" if node.get("left") else ago
 
 
 def _duration(seconds: float) -> str:
@@ -98,7 +99,7 @@ def devices(node: Json) -> str:
 
 def _model(device: Json) -> str:
     model = str(device["model"]).removeprefix("NVIDIA ")
-    return f"{model} (simulated)" if device["simulated"] and not model.endswith("(simulated)") else model
+    return f"{model} (simulated)" if device.get("simulated") and not model.endswith("(simulated)") else model
 
 
 def _findings(findings: Iterable[Json]) -> str:
@@ -108,5 +109,5 @@ def _findings(findings: Iterable[Json]) -> str:
 
 
 def _code(finding: Json) -> str:
-    xid = finding["evidence"].get("xid")
+    xid = finding.get("evidence", {}).get("xid")
     return finding["code"] if xid is None else f"{finding['code']} {xid}"

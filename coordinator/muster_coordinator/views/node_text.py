@@ -30,7 +30,7 @@ def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
 
 
 def _heard(node: Json, now: float) -> str:
-    return f"{seen(node, now)} ago" if node["left"] else f"last heard {seen(node, now)} ago"
+    return f"{seen(node, now)} ago" if node.get("left") else f"last heard {seen(node, now)} ago"
 
 
 def _checks(node: NodeView) -> Iterator[str]:
