@@ -1,7 +1,7 @@
 """The list of nodes as text: what is wrong comes first, in lines that fit a terminal.
 
 It reads the API's JSON as it is and imports none of the models: they take several times as long to import as the whole
-of `muster node list` takes to run. A field that has a default in the models may be missing, as in an older coordinator's
+of `muster node list` takes to run. A field with a default in the models may be missing, as in an older coordinator's
 answer.
 """
 
@@ -69,7 +69,7 @@ def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
 
 
 def _row(node: Json, now: float) -> tuple[str, ...]:
-    service = f"{node['service']}{'*' if node['dry_run'] else ''}"
+    service = f"{node['service']}{'*' if node.get('dry_run') else ''}"
     return node["name"], health(node), service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
 
 
