@@ -7,11 +7,11 @@ from jinja2 import Environment, StrictUndefined
 from muster.instants import instant_text
 from muster.units import metric_text
 from muster_agent.acceptance.plots import HEIGHT, WIDTH, bars, curves
-from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.terminal import finding_line, no_gpu
 
 
-def page(report: Report) -> str:
+def page(report: AcceptanceReport) -> str:
     """The page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(bars=bars, curves=curves, finding=finding_line, no_gpu=no_gpu)

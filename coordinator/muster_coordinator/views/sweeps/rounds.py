@@ -2,8 +2,7 @@
 
 from muster.units import with_unit
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, SweepRecord
-from muster_coordinator.views.sweeps.lines import blame_lines, indented
-from muster_coordinator.views.sweeps.naming import names
+from muster_coordinator.views.sweeps.naming import blame_lines, indented, names
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:
