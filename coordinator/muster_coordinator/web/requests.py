@@ -26,6 +26,9 @@ BODY_S = 15.0
 
 CURSOR = "cursor"
 
+MOST_SELECTION = 500
+"""Characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
+
 
 class Request(BaseModel):
     """Base of queries and bodies: unknown names are errors."""
@@ -50,9 +53,13 @@ class PageQuery(Request):
 
 
 class NodesQuery(PageQuery):
-    """Which nodes: `select` is a selection as sweeps have them, for example `health=FAILED rack=r1`."""
+    """Which nodes."""
 
-    select: str | None = Field(None, max_length=10_000)
+    select: str | None = Field(
+        None,
+        max_length=MOST_SELECTION,
+        description="Nodes that fit, in the terms that sweeps take: `health=FAILED rack=r1`",
+    )
 
 
 class RunQuery(PageQuery):
