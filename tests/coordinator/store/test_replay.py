@@ -1,16 +1,17 @@
-"""Rehearsing a policy on a real database, beside a coordinator that holds it."""
+"""Replaying a policy on a real database, beside a coordinator that holds it."""
 
 import pytest
 
 from muster.config import Settings
 from muster.errors import Unavailable
 from muster.model import Action, Finding, Run, Severity, Verdict
+from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.events import SaveSweep, StoreRuns
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord, SweepState
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.database import open_to_read
-from muster_coordinator.store.rehearsal import rehearse
+from muster_coordinator.store.replay import replay_stored
 from muster_coordinator.store.store import Store
 
 START = 1_800_000_000.0
@@ -67,12 +68,12 @@ async def taken_out(settings, since=START, now=START + 5_000):
     engine = open_to_read(settings)
     assert engine is not None
     try:
-        found = await rehearse(engine, POLICY, since, now)
+        found = await replay_stored(engine, QuarantineSettings(), POLICY, since, now)
     finally:
         await engine.dispose()
     return {
-        name: rehearsal.first and (rehearsal.first.at - START, rehearsal.first.demand.row, rehearsal.times)
-        for name, rehearsal in found.by_node.items()
+        name: node.first and (node.first.at - START, node.first.requirement.row, node.times)
+        for name, node in found.replay.by_node.items()
     }
 
 
