@@ -24,13 +24,14 @@ from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
 from muster.references import Reference, judge_value
 from muster.section import Section
-from muster.transition import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
+from muster.transition import ActionOutcome, Cause, Effect, Mark, SchedulerNode, Survey, Transition, cause_text
 
 __version__ = version("gpu-muster")
 
 __all__ = [
     "Action",
     "ActionOutcome",
+    "Cause",
     "Check",
     "Config",
     "Context",
@@ -58,6 +59,7 @@ __all__ = [
     "Verdict",
     "Worse",
     "__version__",
+    "cause_text",
     "hookimpl",
     "judge_value",
 ]

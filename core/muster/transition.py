@@ -11,13 +11,58 @@ from muster.model import Action, Data, Instant, Name, ServiceState
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which a node shall get no work."""
 
+_IN_WORDS = {
+    Action.CHECK_APPLICATION: "check the application",
+    Action.RESET_GPU: "reset the GPU",
+    Action.REBOOT_NODE: "reboot the node",
+    Action.INSPECT_HARDWARE: "inspect the hardware",
+    Action.REPLACE: "replace the hardware",
+}
+
+_UUID_ENDS_BY = 112
+"""Characters of `cause_text` within which the UUID of the GPU ends, unless much else is long. With the `muster: ` that
+Slurm's reason begins with, these are the first 120, which `squeue` and dashboards show."""
+
+_LEAST_SUMMARY = 20
+
+
+class Cause(Data):
+    """One finding for which a node is out of service.
+
+    `check` and `code` are the finding's. `device` is the index of the GPU, None for the node, and `uuid` that GPU's.
+    `xid` or `sxid` is the number by which the driver calls the error. `summary` is the finding's.
+    """
+
+    code: str
+    check: str = ""
+    device: int | None = None
+    uuid: str = ""
+    xid: int | None = None
+    sxid: int | None = None
+    summary: str = ""
+
+    @property
+    def label(self) -> str:
+        """What operators call it: `XID 79`, `SXID 12028`, else the code without its check: `ecc_uncorrected`."""
+        if self.xid is not None:
+            return f"XID {self.xid}"
+        if self.sxid is not None:
+            return f"SXID {self.sxid}"
+        return self.code.partition(".")[2] or self.code
+
+    @property
+    def short(self) -> str:
+        """The label and the GPU: `XID 79 GPU 3`."""
+        return self.label if self.device is None else f"{self.label} GPU {self.device}"
+
 
 class Transition(Data):
     """A change of a node's service state.
 
-    `id` stays the same when it is told again. `codes` are the findings that led to it, with the worst first, `action`
-    is what should be done about them, `by` who asked for it, None when nobody but the policy did. In a `dry_run` a
-    plugin changes nothing and answers what it would do.
+    `id` stays the same when it is told again. `causes` are the findings for which the node is out of service, with the
+    worst first; a retest keeps them. `codes` are the codes of the findings that led to this transition, `action` is
+    what should be done about them, `by` who asked for it, None when nobody but the policy did. In a `dry_run` a plugin
+    changes nothing and answers what it would do.
     """
 
     id: Name
@@ -27,6 +72,7 @@ class Transition(Data):
     reason: str
     at: Instant
     codes: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
     action: Action = Action.NONE
     by: str | None = None
     dry_run: bool = False
@@ -35,6 +81,34 @@ class Transition(Data):
     def is_out(self) -> bool:
         """Whether the node shall get no work from now on."""
         return self.after in OUT_OF_SERVICE
+
+
+def cause_text(transition: Transition) -> str:
+    """Why the node is in its state, in one line for people, with the most important first.
+
+    Lists cut it: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come first, then
+    what the error is, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off the bus; reboot the
+    node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened where the UUID would
+    otherwise come too late. A transition without causes, or back into service, has its reason instead.
+    """
+    if not transition.causes or transition.after is ServiceState.IN_SERVICE:
+        return transition.reason
+    worst, *others = transition.causes
+    begin = f"{worst.short}, retest" if transition.after is ServiceState.PROBATION else worst.short
+    after = [_IN_WORDS.get(transition.action, ""), worst.uuid]
+    room = _UUID_ENDS_BY - len("; ".join(filter(None, [f"{begin}: ", *after])))
+    summary = _shortened(_without_label(worst), max(room, _LEAST_SUMMARY))
+    more = f"+{len(others)} more: {', '.join(cause.short for cause in others)}" if others else ""
+    return "; ".join(filter(None, [f"{begin}: {summary}" if summary else begin, *after, more]))
+
+
+def _without_label(cause: Cause) -> str:
+    """The summary, which often begins with the label: `XID 79, GPU has fallen off the bus`."""
+    return cause.summary.removeprefix(cause.label).lstrip(" ,:")
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3].rstrip()}..."
 
 
 def _writable(text: str) -> str:

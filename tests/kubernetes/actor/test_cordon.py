@@ -1,5 +1,7 @@
 """Nodes are taken out of scheduling and let back, and what others say about them is respected."""
 
+import json
+
 import pytest
 from benchmarks.kubernetes_standin.objects import node as new_node
 from benchmarks.kubernetes_standin.resources import EVENTS
@@ -90,8 +92,21 @@ async def test_a_transition_can_be_told_again(standin, coordinator):
         [event],
     )
     assert (event["type"], event["reason"]) == ("Warning", "Cordoned")
-    assert event["message"] == "GPU 3 has fallen off the bus (nvml.device_lost)"
+    assert event["message"] == "GPU 3 has fallen off the bus (nvml.device_lost) (to-CORDONED)"
     assert event["involvedObject"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_event_and_annotation_say_the_cause(standin, coordinator):
+    """The Event's message begins with it and ends with the transition's id, whatever comes between."""
+    bus = {"code": "nvml.xid", "check": "nvml", "device": 3, "uuid": "GPU-5c1d", "xid": 79, "summary": "off the bus"}
+    told = {"causes": [bus], "action": "REBOOT_NODE", "reason": "policy row fallen-off-the-bus " + "x" * 2000}
+    await coordinator.tell("CORDONED", **told)
+    (event,) = events(standin)
+    assert event["message"].startswith("XID 79 GPU 3: off the bus; reboot the node; GPU-5c1d; policy row fallen-off-")
+    assert event["message"].endswith("x (to-CORDONED)")
+    assert len(event["message"]) == 1024
+    mark = json.loads(standin.node("n1")["metadata"]["annotations"]["muster.dev/quarantine"])
+    assert mark["causes"] == [bus]
 
 
 async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):

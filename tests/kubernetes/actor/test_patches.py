@@ -107,6 +107,7 @@ def test_the_mark_tells_all_that_is_needed_to_undo_it(as_node, transition, setti
         "state": "CORDONED",
         "reason": "GPU 3 has fallen off the bus",
         "since": "2027-01-15T08:00:00.000Z",
+        "causes": [],
         "taint": {**OURS, "value": ""},
     }
     assert (taint.form, taint.guarded, taint.rest) == (Form.MERGE, True, {"spec": {"taints": [OTHERS, OURS]}})
@@ -154,7 +155,7 @@ def test_the_condition_holds_since_its_status_has_changed(as_node, transition, s
             "type": "MusterHealthy",
             "status": status,
             "reason": after.title().replace("_", ""),
-            "message": "GPU 3 has fallen off the bus (nvml.device_lost); suggested action: REPLACE",
+            "message": f"GPU 3 has fallen off the bus (nvml.device_lost); suggested action: REPLACE (to-{after})",
             "lastHeartbeatTime": NOW,
             "lastTransitionTime": since,
         }

@@ -71,7 +71,12 @@ def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
 
 def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
     mark = OurMark(
-        transition=transition.id, state=transition.after, reason=transition.reason, since=transition.at, taint=taint
+        transition=transition.id,
+        state=transition.after,
+        reason=transition.reason,
+        since=transition.at,
+        causes=transition.causes,
+        taint=taint,
     )
     annotations = {settings.mark_key: mark.model_dump_json(exclude_defaults=True)}
     if settings.drain_hint is not None and transition.after is ServiceState.CORDONED:
