@@ -24,10 +24,12 @@ from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import Act, Alarm
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import Link
 from muster_coordinator.runtime.metrics import Figures
 from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
@@ -110,7 +112,14 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
-        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, retention)
+        health = HealthPublisher(
+            plugins,
+            settings.quarantine.resync_s,
+            names=lambda: pipeline.fleet.names,
+            view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
+            clock=pipeline.clock,
+        )
+        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
@@ -144,6 +153,7 @@ class Shell:
     notifier: RunNotifier
     dispatcher: TransitionDispatcher
     poller: ActorPoller
+    health: HealthPublisher
     retention: Retention
 
     def routes(self, store: Store) -> list[web.RouteDef]:
@@ -177,6 +187,7 @@ class Shell:
             leading = [
                 group.create_task(self.poller.run(), name="poller"),
                 group.create_task(self.dispatcher.run(), name="dispatcher"),
+                group.create_task(self.health.run(), name="health"),
             ]
             sources = [
                 group.create_task(self._lead(leading), name="link"),
@@ -202,6 +213,8 @@ class Shell:
                 self.stream.tell(command)
                 if isinstance(payload, Run):
                     self.notifier.tell(payload)
+                elif isinstance(payload, NodeView):
+                    self.health.note(payload)
             case Act():
                 self.dispatcher.act(command)
             case Alarm(text=text):

@@ -22,9 +22,20 @@ from muster.check import (
 from muster.config import Config
 from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+from muster.node_health import HealthFinding, NodeHealthReport
 from muster.references import Reference, judge_value
 from muster.section import Section
-from muster.transition import ActionOutcome, Cause, Effect, Mark, SchedulerNode, Survey, Transition, cause_text
+from muster.transition import (
+    ActionOutcome,
+    Cause,
+    Effect,
+    Mark,
+    SchedulerNode,
+    Survey,
+    Transition,
+    cause_text,
+    describe_causes,
+)
 
 __version__ = version("gpu-muster")
 
@@ -38,12 +49,14 @@ __all__ = [
     "Device",
     "Effect",
     "Finding",
+    "HealthFinding",
     "IdleProbe",
     "Idleness",
     "Inventory",
     "Mark",
     "Measurement",
     "Needs",
+    "NodeHealthReport",
     "Params",
     "Reference",
     "Rendezvous",
@@ -60,6 +73,7 @@ __all__ = [
     "Worse",
     "__version__",
     "cause_text",
+    "describe_causes",
     "hookimpl",
     "judge_value",
 ]

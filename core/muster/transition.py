@@ -1,5 +1,6 @@
 """What is told to plugins that act on nodes, and what they answer: the contract between decisions and schedulers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -84,18 +85,27 @@ class Transition(Data):
 
 
 def cause_text(transition: Transition) -> str:
-    """Why the node is in its state, in one line for people, with the most important first.
+    """Why the node is in its state, in one line for people: `describe_causes`, with a retest called one.
+
+    A transition without causes, or back into service, has its reason instead.
+    """
+    if not transition.causes or transition.after is ServiceState.IN_SERVICE:
+        return transition.reason
+    note = ", retest" if transition.after is ServiceState.PROBATION else ""
+    return describe_causes(transition.causes, transition.action, note)
+
+
+def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> str:
+    """Causes, at least one, and what to do, in one line with the most important first; `note` follows the first cause.
 
     Lists cut it: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come first, then
     what the error is, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off the bus; reboot the
     node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened where the UUID would
-    otherwise come too late. A transition without causes, or back into service, has its reason instead.
+    otherwise come too late.
     """
-    if not transition.causes or transition.after is ServiceState.IN_SERVICE:
-        return transition.reason
-    worst, *others = transition.causes
-    begin = f"{worst.short}, retest" if transition.after is ServiceState.PROBATION else worst.short
-    after = [_IN_WORDS.get(transition.action, ""), worst.uuid]
+    worst, *others = causes
+    begin = f"{worst.short}{note}"
+    after = [_IN_WORDS.get(action, ""), worst.uuid]
     room = _UUID_ENDS_BY - len("; ".join(filter(None, [f"{begin}: ", *after])))
     summary = _shortened(_without_label(worst), max(room, _LEAST_SUMMARY))
     more = f"+{len(others)} more: {', '.join(cause.short for cause in others)}" if others else ""

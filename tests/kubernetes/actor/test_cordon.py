@@ -16,11 +16,6 @@ def taints(node):
     return [taint for taint in node["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/unschedulable"]
 
 
-def condition(node):
-    (found,) = (it for it in node["status"]["conditions"] if it["type"] == "MusterHealthy")
-    return found["status"], found["reason"]
-
-
 def events(standin):
     return [stored.item for _, stored in standin.store.all(EVENTS)]
 
@@ -31,13 +26,13 @@ def writes(standin):
 
 
 async def test_a_node_is_taken_out_and_let_back(standin, coordinator):
-    """With a trace on the node, and none of it afterwards but its label and its condition."""
+    """With a trace on the node, and none of it afterwards but its label."""
     outcome = await coordinator.tell("CORDONED")
     assert outcome.effect is Effect.DONE
     assert "spec.unschedulable=true" in outcome.detail
     node = standin.node("n1")
     assert node["spec"]["unschedulable"] is True
-    assert (taints(node), condition(node)) == ([TAINT], ("False", "Cordoned"))
+    assert taints(node) == [TAINT]
     assert node["metadata"]["labels"]["muster.dev/service-state"] == "cordoned"
     assert (await coordinator.see()).model_dump(include={"mark", "transition"}) == {
         "mark": Mark.OURS,
@@ -50,7 +45,7 @@ async def test_a_node_is_taken_out_and_let_back(standin, coordinator):
     assert (await coordinator.tell("IN_SERVICE", before="PROBATION")).effect is Effect.DONE
     node = standin.node("n1")
     assert "unschedulable" not in node["spec"]
-    assert (taints(node), condition(node)) == ([], ("True", "InService"))
+    assert taints(node) == []
     assert node["metadata"]["labels"]["muster.dev/service-state"] == "in-service"
     assert not [key for key in node["metadata"]["annotations"] if key.startswith("muster.dev")]
     assert (await coordinator.see()).mark is Mark.NONE
@@ -71,7 +66,7 @@ async def test_fields_are_ours_by_server_side_apply(standin, coordinator):
         },
         "f:spec": {"f:unschedulable": {}},
     }
-    assert [*owned["Apply", "status"]["f:status"]["f:conditions"]] == ['k:{"type":"MusterHealthy"}']
+    assert [*owned] == [("Apply", None), ("Update", None)]
 
 
 async def test_what_others_write_into_our_fields_does_not_stop_us(standin, coordinator, kubectl):
@@ -115,8 +110,7 @@ async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):
     assert (outcome.effect, writes(standin), events(standin)) == (Effect.WOULD, [], [])
     assert outcome.detail == (
         "would patch node n1: spec.unschedulable=true, label muster.dev/service-state=cordoned, "
-        "annotation muster.dev/quarantine; taint muster.dev/quarantine:NoSchedule; "
-        "condition MusterHealthy=False (Cordoned)"
+        "annotation muster.dev/quarantine; taint muster.dev/quarantine:NoSchedule"
     )
 
 

@@ -67,6 +67,10 @@ class ActorSettings(Section):
         "muster.dev/accepting",
         description="Key of the taint with which new nodes come; removed when one is let into service",
     )
+    component_conditions: bool = Field(
+        False,
+        description="true: besides MusterHealthy, a condition by component, such as MusterGpuProblem",
+    )
     opt_out: Pair = Field("muster.dev/opt-out=true", description="A node with this label is left alone")
     drain_hint: Pair | None = Field(
         None,

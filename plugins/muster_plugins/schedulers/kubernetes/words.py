@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from muster import Action, Transition, cause_text
 from muster.model import ServiceState
 
-_MOST_CHARACTERS = 1024
-"""Of an event's text: NoteLengthLimit in pkg/apis/core/validation/events.go of Kubernetes."""
+MOST_CHARACTERS = 1024
+"""Of the text of an Event or condition: NoteLengthLimit in pkg/apis/core/validation/events.go of Kubernetes."""
 
 
 def state_word(state: ServiceState) -> str:
@@ -22,7 +22,7 @@ def state_label(state: ServiceState) -> str:
 def message(transition: Transition) -> str:
     """The cause first, then what was decided and why; the transition's id comes last and is never cut."""
     ending = f" ({transition.id})"
-    return f"{_why(transition)[: _MOST_CHARACTERS - len(ending)]}{ending}"
+    return f"{_why(transition)[: MOST_CHARACTERS - len(ending)]}{ending}"
 
 
 def _why(transition: Transition) -> str:
