@@ -174,8 +174,9 @@ class SchedulerNode(Data):
 
     `transition` is the id in our mark. `incomplete` says that part of what marks the node as ours is missing. `detail`
     is what a person wrote beside a mark of theirs. `leaving` says why the node goes away or is about to restart as
-    planned: a scale-down, the end of a lease, an announced reboot. `is_new` says that it is kept out from its first
-    moment on until somebody lets it in; by its `registration` it is told from an earlier one of the same name.
+    planned: a scale-down, the end of a lease, an announced reboot. `keeps_off` says how somebody keeps work off a node
+    that they have not cordoned, such as by a taint: muster may still cordon it. `is_new` says that it is kept out from
+    its first moment on until somebody lets it in; its `registration` tells it from an earlier one of the same name.
     """
 
     node: Name
@@ -187,6 +188,7 @@ class SchedulerNode(Data):
     detail: Text = ""
     opted_out: bool = False
     leaving: Text | None = None
+    keeps_off: Text | None = None
     labels: dict[str, str] = {}
 
 

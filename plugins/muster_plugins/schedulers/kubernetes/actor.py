@@ -23,6 +23,7 @@ from muster_plugins.schedulers.kubernetes.marks import (
     why_left,
 )
 from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.pace import Pace
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
@@ -42,6 +43,7 @@ class Actor:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings.actor
+        self._gpu_resources = settings.gpu_resources
         self._connection = Connection(settings)
         pace = Pace(settings.actor.requests_per_s)
         self._client = Client(self._connection, pace.wait)
@@ -57,12 +59,13 @@ class Actor:
         self._health.note(nodes)
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
         missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]
+        ordinary = ordinary_kinds(nodes, self._gpu_resources)
         name = f"Kubernetes at {self._connection.server}"
         return Survey(
             summary=name,
             can_cordon=not missing,
             problem=f"{name} does not let us {', '.join(missing)}: grant it by RBAC" if missing else None,
-            nodes=tuple(scheduler_node(node, self._settings) for node in nodes),
+            nodes=tuple(scheduler_node(node, ordinary, self._settings) for node in nodes),
         )
 
     async def show_health(self, reports: Iterable[NodeHealthReport]) -> None:
@@ -115,8 +118,8 @@ def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutco
     return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
 
-def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
-    """How Kubernetes has one node."""
+def scheduler_node(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
+    """How Kubernetes has one node; `ordinary` taints keep no work off it."""
     mark, ours = whose_mark(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,
@@ -128,5 +131,6 @@ def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
         detail=others_word(node) if mark is Mark.FOREIGN else "",
         opted_out=has_opted_out(node, settings),
         leaving=leaving(node),
+        keeps_off=keeps_off(node, ordinary, settings),
         labels=node.metadata.labels,
     )

@@ -71,6 +71,10 @@ class ActorSettings(Section):
         False,
         description="true: besides MusterHealthy, a condition by component, such as MusterGpuProblem",
     )
+    ordinary_taints: tuple[Key, ...] = Field(
+        ("nvidia.com/gpu", "node-role.kubernetes.io/control-plane"),
+        description="Keys of others' taints that do not make a node count as away; nor does what most GPU nodes have",
+    )
     opt_out: Pair = Field("muster.dev/opt-out=true", description="A node with this label is left alone")
     drain_hint: Pair | None = Field(
         None,
