@@ -112,13 +112,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
-        health = HealthPublisher(
-            plugins,
-            settings.quarantine.resync_s,
-            names=lambda: pipeline.fleet.names,
-            view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
-            clock=pipeline.clock,
-        )
+        health = _health_publisher(settings, plugins, pipeline)
         shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
@@ -140,6 +134,16 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
         timetable=timetable_of(settings),
         rules=settings.quarantine,
         policy=policy,
+    )
+
+
+def _health_publisher(settings: Settings, plugins: Plugins, pipeline: Pipeline) -> HealthPublisher:
+    return HealthPublisher(
+        plugins,
+        settings.quarantine.resync_s,
+        names=lambda: pipeline.fleet.names,
+        view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
+        clock=pipeline.clock,
     )
 
 

@@ -128,6 +128,8 @@ class Check(Generic[P]):
     `judged` names the metrics that are meant to be held against references; a run says so where one has none.
     `compared` names those that the coordinator compares over the fleet and over time, with what is worse. `watch`,
     of a resident check only, blocks until there is something to measure at once, such as an event of the driver.
+    `clear`, of a check that reports what has happened, forgets all of it on this node: an operator has repaired it and
+    calls `muster check clear`.
 
     The rest is for people: `finds` says by finding code what the finding means, `cost_s` what a run with default
     parameters takes on a usual GPU node in seconds, `precedent` which tool or document checks the same.
@@ -149,6 +151,7 @@ class Check(Generic[P]):
     judged: tuple[str, ...] = ()
     compared: Mapping[str, Worse] = field(default_factory=dict)
     watch: Callable[[], None] | None = None
+    clear: Callable[[], None] | None = None
     finds: Mapping[str, str] = field(default_factory=dict)
     cost_s: float | None = None
     precedent: str = ""

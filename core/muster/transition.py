@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator
 
-from muster.model import Action, Data, Instant, Name, ServiceState
+from muster.model import Action, Data, Finding, Instant, Name, ServiceState
 
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which a node shall get no work."""
@@ -42,6 +42,19 @@ class Cause(Data):
     sxid: int | None = None
     summary: str = ""
 
+    @classmethod
+    def of(cls, finding: Finding, check: str, uuid: str = "") -> Self:
+        """The cause that a finding of `check` is; `uuid` is that of its device."""
+        return cls(
+            code=finding.code,
+            check=check,
+            device=finding.device,
+            uuid=uuid,
+            xid=_number(finding, "xid"),
+            sxid=_number(finding, "sxid"),
+            summary=finding.summary,
+        )
+
     @property
     def label(self) -> str:
         """What operators call it: `XID 79`, `SXID 12028`, else the code without its check: `ecc_uncorrected`."""
@@ -55,6 +68,12 @@ class Cause(Data):
     def short(self) -> str:
         """The label and the GPU: `XID 79 GPU 3`."""
         return self.label if self.device is None else f"{self.label} GPU {self.device}"
+
+
+def _number(finding: Finding, name: str) -> int | None:
+    """A number in the evidence, which an agent fills with what it likes."""
+    number = finding.evidence.get(name)
+    return number if isinstance(number, int) else None
 
 
 class Transition(Data):

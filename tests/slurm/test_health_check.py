@@ -28,8 +28,8 @@ def install(slurm):
     for name, text in (("logger", log), ("scontrol", scontrol)):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    node_check = slurm.example("node-check", PATH=f"{programs}:/usr/bin:/bin", deadline_s="50")
-    slurm.example("health-check", node_check=node_check, scontrol=programs / "scontrol")
+    paths = {"PATH": f"{programs}:/usr/bin:/bin", "scontrol": programs / "scontrol"}
+    slurm.example("health-check", node_check=slurm.example("node-check", deadline_s="50", **paths))
 
 
 def system_log(slurm):
@@ -41,7 +41,8 @@ def test_a_faulty_node_is_drained_while_no_job_uses_it(checked, eventually):
     """Others stay, and what was found is in the system log."""
     checked.put_fault("gpu1", kind="ecc")
     eventually(lambda: "DRAIN" in checked.node("gpu1")["State"], "the drain")
-    assert checked.node("gpu1")["Reason"].startswith("muster-node-check failed")
+    assert checked.node("gpu1")["Reason"].startswith("ecc_uncorrected GPU 0: ")
+    assert "reset the GPU (muster-node-check) [" in checked.node("gpu1")["Reason"]
     assert checked.node("gpu2")["State"] == "IDLE"
     assert "health_check, job none: exit code 2\n" in system_log(checked)
     assert "simulated.ecc_uncorrected on device 0" in system_log(checked)

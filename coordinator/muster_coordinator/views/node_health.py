@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from muster.model import Severity
 from muster.node_health import HealthFinding, NodeHealthReport
+from muster.transition import Cause
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 
 MOST_FINDINGS = 32
@@ -27,20 +28,6 @@ def health_report(view: NodeView, at: float) -> NodeHealthReport:
 
 
 def _finding(finding: NodeFinding, uuids: Mapping[int, str]) -> HealthFinding:
-    return HealthFinding(
-        code=finding.code,
-        check=finding.check,
-        device=finding.device,
-        uuid="" if finding.device is None else uuids.get(finding.device, ""),
-        xid=_number(finding, "xid"),
-        sxid=_number(finding, "sxid"),
-        summary=finding.summary,
-        severity=finding.severity,
-        action=finding.action,
-    )
-
-
-def _number(finding: NodeFinding, name: str) -> int | None:
-    """A number by which the driver calls an error; agents write what they like there."""
-    number = finding.evidence.get(name)
-    return number if isinstance(number, int) else None
+    uuid = "" if finding.device is None else uuids.get(finding.device, "")
+    cause = Cause.of(finding, finding.check, uuid)
+    return HealthFinding(**dict(cause), severity=finding.severity, action=finding.action)

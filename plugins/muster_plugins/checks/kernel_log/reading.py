@@ -57,6 +57,10 @@ class KernelLog:
         self._memory.keep(standing)
         return Look(standing, now_s, booted_at)
 
+    def clear(self) -> None:
+        """Lets nothing stand that has happened until now, from the next look of whichever process on."""
+        self._cleared.touch()
+
     def watch(self) -> None:
         """Blocks until the log tells of more than what an application did; Unavailable when it cannot be waited for."""
         while True:
