@@ -30,11 +30,11 @@ IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
 	$(addprefix tests/plugins/test_, collective collective_evidence collective_resent dcgm gemm gemm_corruption kernel_log \
 	kernel_log_source kubernetes memory nccl_tests nvml nvml_transitions nvml_watch programs reservation_file script \
 	script_actor simulated storage torch_device training training_ddp webhook webhook_guide webhook_signature))
-PURE := tests/test_architecture.py tests/agent/decide tests/simulation \
+PURE := tests/test_architecture.py tests/agent/decide tests/docs/test_words.py tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
 	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py tests/plugins/test_*.py))
 
-.PHONY: demo test quick pure costs lint docs constraints clean
+.PHONY: demo test quick pure costs lint docs site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -64,6 +64,10 @@ lint: $(VENV)/.installed-for-tests
 
 docs: $(VENV)/.installed-for-tests
 	$(BIN)/python docs/generate.py
+
+# The documentation as a site that needs no network: build/site/index.html. A link that leads nowhere is an error.
+site: $(VENV)/.installed-for-tests
+	$(BIN)/python -m sphinx --fail-on-warning --nitpicky --keep-going --quiet -c docs -d build/doctrees . build/site
 
 # Pins what is installed now, after the tests have passed with it.
 constraints: $(VENV)/.installed-for-tests

@@ -1,4 +1,4 @@
-"""Writes docs/checks.md, docs/reference/*.md and the state diagrams of docs/architecture.md from the code.
+"""Writes docs/reference/*.md and the state diagrams of docs/explanation/architecture.md from the code.
 
 Each page is one function, and so is each diagram; a test compares what they give with the files.
 """
@@ -21,10 +21,10 @@ from muster.model import Json
 from muster_plugins.schedulers.kubernetes import rbac
 
 DOCS = Path(__file__).parent
-ARCHITECTURE = DOCS / "architecture.md"
+ARCHITECTURE = DOCS / "explanation" / "architecture.md"
 DAEMONSET = DOCS.parent / "daemonset"
 PAGES: dict[str, Callable[[], str]] = {
-    "checks.md": checks,
+    "reference/checks.md": checks,
     "reference/api.md": api,
     "reference/hooks.md": hooks,
     "reference/metrics.md": metrics,
@@ -48,7 +48,7 @@ MANIFESTS: dict[str, Callable[[], str]] = {
 
 
 def architecture() -> str:
-    """docs/architecture.md with its rooms and diagrams drawn anew."""
+    """docs/explanation/architecture.md with its rooms and diagrams drawn anew."""
 
     def drawn(block: re.Match[str]) -> str:
         name = block["name"]

@@ -1,7 +1,8 @@
 """The hooks that a plugin may implement.
 
-Contribute hooks are called once, when a process starts; notify hooks are coroutines, isolated and time-limited.
-A plugin is whatever an entry point in the group `muster` names: a module, or a class that is called without arguments.
+Contribute hooks are called once, when a process starts. Notify hooks are coroutines with a time limit; if one fails,
+the others go on. A plugin is what an entry point in the group `muster` names: a module, or a class that is called
+without arguments.
 """
 
 from collections.abc import Iterable
@@ -22,55 +23,55 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def muster_configure(config: Config) -> None:
-    """Called first: read your settings with `config.plugin(name, model)`, so that wrong ones are refused at start."""
+    """Called first: read your settings with `config.plugin(name, model)`, which refuses wrong ones at the start."""
 
 
 @hookspec
 def muster_checks(config: Config) -> Iterable[AnyCheck]:
-    """The checks that you bring."""
+    """Returns the checks of the plugin."""
     return ()
 
 
 @hookspec(firstresult=True)
 def muster_inventory(config: Config) -> Inventory | None:
-    """The devices of this node, or None when you cannot tell. Called in a child process; may import pynvml."""
+    """Returns the devices of this node, or None if unknown. Runs in a child process; may import pynvml."""
 
 
 @hookspec
 def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
-    """Probes that tell whether somebody else works on this node; a run that needs idleness needs all to say idle."""
+    """Returns probes that say whether somebody else works on this node; all must say idle before a run gets it."""
     return ()
 
 
 @hookspec
 def muster_reservations(config: Config) -> Iterable[Reservation]:
-    """Reservations that keep a scheduler's work off this node while a group or a requested run needs it idle."""
+    """Returns reservations, which keep a scheduler's work off this node while a group or a requested run has it."""
     return ()
 
 
 @hookspec
 def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
-    """Called in the child process of a run just before it measures: set its environment up."""
+    """Called in the child process of a run just before it measures: prepare its environment."""
 
 
 @hookspec
 async def muster_survey(config: Config) -> Survey | None:
-    """How your scheduler has its nodes; None when you are no actor here, which the settings decide.
+    """Returns how your scheduler has its nodes, or None if the settings do not make the plugin an actor.
 
-    Asked when the coordinator starts and every few minutes. It changes nothing; what is not as decided is told again
-    through `muster_transition`. Raise what keeps you from acting, in words that say what to change; what you lack when
-    you can tell of nodes all the same is the survey's `problem`.
+    Called when the coordinator starts and every few minutes. It must change nothing. If a node differs from the
+    decision, the coordinator calls `muster_transition` again. If you cannot act, raise an error that says what to
+    change. If you cannot act and can still list the nodes, return the survey with a `problem`.
     """
 
 
 @hookspec
 async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
-    """A node's service state has changed: act on it or tell somebody; None when you are not to.
+    """A node's service state has changed: act on it or notify somebody. Returns None if the plugin does neither.
 
-    May be told again, with the same id, until it was answered with something else than FAILED, and whenever the
-    scheduler is found to have the node otherwise: do what is missing and answer DONE when nothing is. What you raise
-    counts as FAILED. Of two transitions of a node the later is told last, never beside the earlier; one that has waited
-    until then is not told at all.
+    The coordinator calls it again with the same id until it returns something other than FAILED, and whenever the
+    scheduler differs from the decision. Do what is missing; if nothing is, return DONE. An exception counts as
+    FAILED. Two transitions of one node never run at the same time, and the later one runs last. A transition that
+    still waits when a later one comes is dropped.
     """
 
 
@@ -91,7 +92,7 @@ async def muster_result(config: Config, run: Run) -> None:
 
 @hookspec
 async def muster_close(config: Config) -> None:
-    """The process that called your coroutines is about to end: close what they hold open."""
+    """The process that called your coroutines ends: close what they hold open."""
 
 
 CONTRIBUTE = (

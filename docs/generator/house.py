@@ -43,7 +43,7 @@ def _source(package: str, room: str) -> Path:
 def _link(package: str, room: str) -> str:
     source = _source(package, room)
     place = source if source.name != "__init__.py" else source.parent
-    return f"[`{place.relative_to(ROOT / PACKAGES[package] / package)}`](../{place.relative_to(ROOT)})"
+    return f"[`{place.relative_to(ROOT / PACKAGES[package] / package)}`](../../{place.relative_to(ROOT)})"
 
 
 def _first_sentence(source: Path) -> str:

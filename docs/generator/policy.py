@@ -16,9 +16,9 @@ def policy() -> str:
     lines = [
         NOTE,
         "# The policy that comes with muster",
-        "Which findings take a node out of service. For every finding that stands against a node, the first row that "
-        "matches it decides; what none matches takes no node out. An operator's rows go before these, see "
-        "[the guide](../guides/policy.md).",
+        "Which findings require draining. For every finding that stands against a node, the first row that matches "
+        "decides. A finding that no row matches does not drain the node. An operator's rows come before these, see "
+        "[the guide](../how-to/policy.md).",
         table(rows, ("Row", "Is about", "What comes of it", "Reason", "Source")),
         "## What a row can say",
         table(fields(Row, ""), ("Field", "Type", "Default", "Meaning")),

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import http.client
+import time
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
@@ -140,6 +141,8 @@ def test_of_two_processes_the_later_one_leads(broker, tmp_path):
             parts.append(Part("coordinator", tmp_path / f"{name}.log", settings, {}))
             parts[-1].start()
             wait_for(lambda: is_ready(parts[-1]), f"the {name} one to be ready")
+            # Epochs are seconds: of two that start in the same second, the URL and not the order decides who leads.
+            wait_for(lambda: time.time() >= parts[-1].logged("coordinator_ready")["epoch"] + 1, "the next second")
         earlier, later = parts
         earlier.logged("coordinator_superseded")
         wait_for(lambda: not is_ready(earlier), "the earlier one to say so")

@@ -56,5 +56,5 @@ def test_an_operators_own_label_stands_for_its_level():
 @pytest.mark.parametrize("level", KNOWN)
 def test_the_guide_names_the_labels(level):
     """In the order in which they count."""
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "topology.md"
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "topology.md"
     assert f"| {level} | {', '.join(f'`{key}`' for key in KNOWN[level])} |\n" in guide.read_text(encoding="utf-8")

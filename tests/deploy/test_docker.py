@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 DOCKER = Path(__file__).parent.parent.parent / "docker"
-GUIDE = (DOCKER.parent / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")
+GUIDE = (DOCKER.parent / "docs" / "how-to" / "kubernetes.md").read_text(encoding="utf-8")
 IMAGES = ("agent", "coordinator")
 FROM = re.compile(r"^FROM (\S+) AS (\S+)$", re.MULTILINE)
 ARG = re.compile(r"^ARG (\w+)", re.MULTILINE)

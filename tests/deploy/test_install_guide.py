@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-GUIDE = (ROOT / "docs" / "guides" / "fleet.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "how-to" / "fleet.md").read_text(encoding="utf-8")
 LINES = re.findall(r"^```shell\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
 

@@ -12,8 +12,8 @@ from muster.config import Config, load
 from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings
 
 ROOT = Path(__file__).parent.parent.parent
-GUIDE = (ROOT / "docs" / "guides" / "kubernetes.md").read_text(encoding="utf-8")
-WEBHOOKS = (ROOT / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text(encoding="utf-8")
+WEBHOOKS = (ROOT / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
 
 
 def blocks(guide: str, language: str) -> list[str]:

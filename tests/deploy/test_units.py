@@ -62,7 +62,7 @@ def test_agent_can_reserve_its_node_and_deletes_nobodys_mark():
     text = (ROOT / "systemd" / "muster-agent.service").read_text(encoding="utf-8")
     assert "\nRuntimeDirectory=muster\n" in text
     assert "\nRuntimeDirectoryPreserve=yes\n" in text
-    assert 'path = "/run/muster/' in (ROOT / "docs" / "guides" / "leases.md").read_text(encoding="utf-8")
+    assert 'path = "/run/muster/' in (ROOT / "docs" / "how-to" / "leases.md").read_text(encoding="utf-8")
 
 
 def test_example_settings_are_valid():

@@ -1,4 +1,4 @@
-"""docs/architecture.md names files that exist, and every room says what it is for."""
+"""docs/explanation/architecture.md names files that exist, and every room says what it is for."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 FOLDERS = (
     ROOT / "core/muster",
     ROOT / "agent/muster_agent",

@@ -25,7 +25,7 @@ from muster_coordinator.web.local_token import find_token
 from muster_plugins.checks.script.output import read_output
 
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)

@@ -154,7 +154,7 @@ def test_what_is_no_file_is_respected_as_well(path, reservation):
 
 def test_the_prolog_of_the_guide_holds_a_job_back_until_the_file_is_gone(path, reservation):
     """And not at all where there is none."""
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "leases.md"
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "leases.md"
     (shown,) = re.findall(r"^```sh\n(.*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
     prolog = ["sh", "-e", "-c", shown.replace("/run/muster/reserved", str(path))]
     assert subprocess.run(prolog, timeout=30, check=False).returncode == 0

@@ -30,7 +30,7 @@ OUT = Transition(
     reason="fell off the bus",
     at=1_700_000_000.0,
 )
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "webhooks.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md"
 
 
 class Actor:

@@ -11,7 +11,7 @@ from muster_coordinator.quarantine.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import read_policy
 from muster_plugins.checks.script.output import read_output
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "scripts.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "scripts.md").read_text(encoding="utf-8")
 
 
 def shown(language: str) -> list[str]:

@@ -16,7 +16,7 @@ from muster_plugins.notifiers.webhook.settings import WebhookSettings
 from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
 from muster_plugins.shared.transition_document import transition_document
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
 BODY = b'{"node": "gpu-0042"}'
 KEY = bytes(range(32))
 SECRET = base64.b64encode(KEY).decode()

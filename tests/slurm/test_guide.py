@@ -11,7 +11,7 @@ from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.decision import decide
 from muster_plugins.schedulers.slurm.nodes import read_nodes
 
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "guides" / "slurm.md"
+GUIDE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "slurm.md"
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 

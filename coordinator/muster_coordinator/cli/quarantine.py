@@ -106,7 +106,7 @@ def unfreeze(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let nodes be taken out again although so many have the same trouble: it is their own, says whoever calls this."""
+    """Lift a mass-event freeze: the nodes themselves are faulty."""
     answer = connect(url, token_file, config).post("quarantine", "unfreeze", body=decision(by, reason))
     _print_budget(answer, as_json)
 

@@ -59,7 +59,7 @@ class Row(Data, extra="forbid"):
         3600.0, ge=1, le=365 * DAY_S, allow_inf_nan=False, description="What was found longer ago must be found again"
     )
     service: Literal["CORDONED", "IN_SERVICE"] = Field(
-        "CORDONED", description="IN_SERVICE: takes no node out, whatever the rows behind it say"
+        "CORDONED", description="IN_SERVICE: does not drain, whatever the rows behind it say"
     )
     action: Action | None = Field(None, description="What should be done; unset: what the finding says")
     urgency: int = Field(50, ge=0, le=100, description="Of two nodes, the one with the higher goes first")

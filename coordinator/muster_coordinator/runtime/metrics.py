@@ -19,6 +19,19 @@ from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 
+_COUNTED = {
+    "reports": "Reports received from agents",
+    "runs": "Runs stored",
+    "duplicates": "Runs received again, and dropped",
+    "gaps": "Reports refused because earlier runs are missing; the agent sends these again",
+    "over_quota": "Reports refused because their node is over its quota; the agent keeps the runs",
+    "not_announced": "Runs of checks that their node has not announced",
+    "sweeps": "Sweeps started",
+    "sweeps_not_begun": "Scheduled sweeps that did not start",
+    "groups": "Groups of sweeps that have ended",
+}
+"""What each count of the fleet means."""
+
 
 class Figures(Collector):
     """Collects from the parts of one coordinator."""
@@ -52,15 +65,19 @@ class Figures(Collector):
         yield from self._of_the_fleet()
         yield from self._of_the_quarantine()
         yield _gauge(
-            "muster_broker_connected", "Whether the coordinator is connected to the broker", self._link.connected
+            "muster_broker_connected", "1 while the coordinator is connected to the broker", self._link.connected
         )
         yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
-        yield _counter("muster_notices_dropped", "News that plugins were too slow to take", self._notifier.dropped)
+        yield _counter(
+            "muster_notices_dropped",
+            "Results dropped because plugins were too slow to take them",
+            self._notifier.dropped,
+        )
         thinned = self._retention.counts
-        yield _counter("muster_runs_thinned", "Old runs that became summaries", thinned.runs)
-        yield _counter("muster_summaries_removed", "Summaries that were too old to keep", thinned.summaries)
+        yield _counter("muster_runs_thinned", "Old runs replaced by hourly summaries", thinned.runs)
+        yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", thinned.summaries)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
@@ -77,39 +94,43 @@ class Figures(Collector):
             nodes.add_metric([health, service], count)
         yield nodes
         yield _gauge(
-            "muster_nodes_lost", "Nodes whose heartbeat has stopped, but for those that have left", len(counted.lost)
+            "muster_nodes_lost", "Nodes whose heartbeat has stopped, without those that have left", len(counted.lost)
         )
-        held = GaugeMetricFamily("muster_compared", "Findings that hold against nodes, by code", labels=["code"])
+        held = GaugeMetricFamily(
+            "muster_compared", "Findings of comparisons that stand against nodes, by code", labels=["code"]
+        )
         for code in COMPARED:
             held.add_metric([code], counted.compared[code])
         yield held
-        yield _gauge("muster_baselines", "Baselines and fingerprints that are kept", fleet.comparisons)
-        yield _gauge("muster_fleet_findings", "What is wrong with many nodes at once", len(fleet.findings))
-        yield _gauge("muster_sweeps_running", "Sweeps that go on", fleet.running)
+        yield _gauge("muster_baselines", "Baselines and fingerprints", fleet.comparisons)
+        yield _gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.findings))
+        yield _gauge("muster_sweeps_running", "Sweeps that are running", fleet.running)
         yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
-            yield _counter(f"muster_{name}", f"{name.capitalize().replace('_', ' ')} since the start", count)
+            yield _counter(f"muster_{name}", _COUNTED[name], count)
 
     def _of_the_quarantine(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet
         view = fleet.quarantine_view()
         yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
         yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
-        yield _gauge("muster_quarantine_held", "Nodes that should go and for which there is no room", len(view.held))
+        yield _gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
         yield _gauge(
-            "muster_quarantine_frozen", "Causes that so many nodes share that none is taken out", len(view.frozen)
+            "muster_quarantine_frozen",
+            "Mass events: causes that so many nodes share that draining is frozen",
+            len(view.frozen),
         )
         unheard = self._poller.unheard(fleet.present)
         yield _gauge(
-            "muster_nodes_unheard", "Nodes that a scheduler keeps out, but no agent reports from", len(unheard)
+            "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)
         )
         changes = CounterMetricFamily(
-            "muster_service_changes", "Changes of service state since the start, by the new one", labels=["service"]
+            "muster_service_changes", "Changes of service state, by the new state", labels=["service"]
         )
         for service in ServiceState:
             changes.add_metric([service], fleet.service_changes.get(service, 0))
         yield changes
-        works = GaugeMetricFamily("muster_actor_works", "Whether an actor can act, by actor", labels=["actor"])
+        works = GaugeMetricFamily("muster_actor_works", "1 if the actor can act, by actor", labels=["actor"])
         for actor in self._poller.actors:
             works.add_metric([actor.name], actor.problem is None)
         yield works
@@ -123,7 +144,7 @@ class Figures(Collector):
             actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
         )
         failing = GaugeMetricFamily(
-            "muster_actions_failing", "Nodes whose last transition an actor could not carry out yet", labels=["actor"]
+            "muster_actions_failing", "Nodes whose last transition the actor has failed to carry out", labels=["actor"]
         )
         for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
             failing.add_metric([actor], failed[actor])

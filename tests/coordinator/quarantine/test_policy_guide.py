@@ -8,7 +8,7 @@ from muster.config import Config, Settings
 from muster_coordinator.quarantine.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import read_policy
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "policy.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "policy.md"
 
 
 def test_the_rows_of_the_guide_are_right(tmp_path):

@@ -13,7 +13,7 @@ from muster.model import Health, ServiceState, Topology
 from muster_coordinator.topology.selection import Selection, parse_selection
 from muster_coordinator.topology.term import Candidate
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "topology.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "topology.md"
 
 NODES = [
     Candidate(

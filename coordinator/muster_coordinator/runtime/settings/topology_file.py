@@ -34,7 +34,7 @@ def parse_topology(text: str, path: Path) -> dict[str, Topology]:
     found, disputes = places(statements)
     problems += disputes
     if not problems and not found:
-        problems.append("places no node: name racks or leaves with their nodes, as in docs/guides/topology.md")
+        problems.append("places no node: name racks or leaves with their nodes, as in docs/how-to/topology.md")
     if problems:
         lines = [f"topology_file: {path}: {problem}" for problem in problems[:_SHOWN]]
         more = len(problems) - _SHOWN

@@ -57,7 +57,7 @@ class ActorSettings(Section):
     requests_per_s: float = Field(
         _REQUESTS_PER_S,
         ge=_LEAST_REQUESTS_PER_S,
-        description="How often the API server is asked in a second; what takes a node out goes first and does not wait",
+        description="Requests to the API server in a second; those that drain a node go first and do not wait",
     )
     taint: TaintText = Field(
         "muster.dev/quarantine:NoSchedule",

@@ -52,7 +52,7 @@ def test_settings_know_every_strategy_and_pairing(name, words):
 
 def test_the_tables_that_are_shown_are_right():
     """The guide's can be used as they stand."""
-    guide = Path(__file__).parents[4] / "docs" / "guides" / "scheduled-sweeps.md"
+    guide = Path(__file__).parents[4] / "docs" / "how-to" / "scheduled-sweeps.md"
     tables = re.findall(r"^```toml\n(.*?)^```", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert len(tables) == 2
     for table in tables:

@@ -12,7 +12,7 @@ from muster.errors import SettingsError
 from muster.model import Topology
 from muster_coordinator.runtime.settings.topology_file import parse_topology, read_topology
 
-GUIDE = Path(__file__).parents[4] / "docs" / "guides" / "topology.md"
+GUIDE = Path(__file__).parents[4] / "docs" / "how-to" / "topology.md"
 
 TOML = """
 [[leaf]]

@@ -1,0 +1,101 @@
+"""Documents and help texts do not use phrases that readers stumbled over.
+
+A pattern is here because a reader had to read a sentence with it twice, or because the phrase is another name for
+something that has one already. Take a pattern out when it stops a good sentence: people must understand the text.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.main import get_command
+
+from muster import cli
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CODE = re.compile(r"^( *)```.*?^\1```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+INSTEAD = {
+    # Inversions and riddles.
+    r"who only observes": "In observe mode, muster …",
+    r"\b(do|does|did|go|goes on) without (?!it\b)": "does not need …; leaves out …",
+    r"\bas far as\b": "if …; the known …",
+    r"\bof (an earlier|these nothing|those nothing|what is left)\b": "start with the subject",
+    r"(?:^|[.;:] )(?-i:Of) (a|an|one|those|these|what|several|equals)\b": "start with the subject: 'If several, …'",
+    r"\bso many (per ?cent|of a)\b": "a percentage of …",
+    r"\bsays whoever\b|\bwhoever (calls|says) this\b": "say who does what",
+    r"\bneed be\b|\bnobody need\b|\bno one need\b": "you need not …",
+    r"\b(shall|anew|thereby|whereupon|heeds?|heeded)\b": "must, again, so, then, respects",
+    r"\bin vain\b": "wrongly; without success",
+    r"\bgets? its way\b": "fails",
+    r"\bsuffices\b|\bwill do\b": "is enough",
+    # One thing, one name.
+    r"\basks? for it to go\b|\bask that it go": "requires draining",
+    r"\bstands? against (it|them) any ?more\b": "once all faults have cleared",
+    r"\b(its|their) own fault\b": "the node itself is faulty",
+    r"\btakes? no nodes? out\b|\bnodes? is taken out\b|\btakes? a node out(?! of)": "drains; does not drain",
+    r"\bkeeps? no work off\b": "cannot drain",
+    r"\bhas it otherwise\b": "differs from the decision; muster applies it again",
+    r"\blets? (it|them|nodes?) (in|back) again\b|\blet it pass\b": "uncordons; returns to service",
+    r"\b(absolved?|absolves|acquits?|acquitted)\b": "clears",
+    r"\bindicts?\b": "convicts",
+    r"\b(roster|inquiry|inquiries|pleas?)\b": "registry; check; request",
+    r"\bthin(s|ned|ning)\b": "retention; downsampling",
+    r"\bbeyond chance\b|\bchance may bring about\b": "significance; false-accusation rate",
+    r"\b(shunned|standing trouble|repeaters)\b": "suspect; flapping",
+}
+"""What to write instead of a pattern."""
+
+FLAGS = re.IGNORECASE | re.MULTILINE
+
+
+def running_text(path: Path) -> str:
+    """A document without its code, where every line keeps its number."""
+    return CODE.sub(lambda code: "\n" * code[0].count("\n"), path.read_text(encoding="utf-8"))
+
+
+@cache
+def help_texts() -> dict[str, str]:
+    """Every help text of the command line by its command or option."""
+    root = get_command(cli.app)
+    return dict(_texts(root, typer.Context(root, info_name="muster")))
+
+
+def _texts(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
+    yield context.command_path, command.help or ""
+    for option in command.params:
+        yield f"{context.command_path} {option.opts[0]}", getattr(option, "help", None) or ""
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        member = command.get_command(context, name)
+        yield from _texts(member, typer.Context(member, info_name=name, parent=context))
+
+
+@pytest.mark.parametrize("pattern", INSTEAD)
+def test_no_document_uses_the_phrase(pattern):
+    """In its running text; what programs print is not a matter of documents."""
+    found = [
+        f"{path.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}: {match[0].strip()}"
+        for path in DOCUMENTS
+        for text in [running_text(path)]
+        for match in re.finditer(pattern, text, FLAGS)
+    ]
+    assert not found, f"write instead: {INSTEAD[pattern]}"
+
+
+@pytest.mark.parametrize("pattern", INSTEAD)
+def test_no_help_text_uses_the_phrase(pattern):
+    """Of commands, arguments and options."""
+    found = {place: text for place, text in help_texts().items() if re.search(pattern, text, FLAGS)}
+    assert not found, f"write instead: {INSTEAD[pattern]}"
+
+
+def test_there_are_texts_to_look_at():
+    """Or else the tests above would find nothing."""
+    assert len(DOCUMENTS) > 25
+    assert len(help_texts()) > 100
+    assert all(help_texts()[place] for place in ("muster sweep start --max-parallel", "muster quarantine"))
