@@ -133,7 +133,8 @@ def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> 
 
 def _without_label(cause: Cause) -> str:
     """The summary, which often begins with the label: `XID 79, GPU has fallen off the bus`."""
-    return cause.summary.removeprefix(cause.label).lstrip(" ,:")
+    begins = cause.summary.startswith((f"{cause.label},", f"{cause.label}:"))
+    return cause.summary[len(cause.label) + 1 :].lstrip() if begins else cause.summary
 
 
 def _shortened(text: str, most: int) -> str:

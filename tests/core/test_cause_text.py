@@ -79,6 +79,13 @@ def test_a_retest_keeps_the_cause():
     assert text(BUS, after=ServiceState.PROBATION).startswith("XID 79 GPU 3, retest: GPU has fallen off the bus; ")
 
 
+@pytest.mark.parametrize("summary", ["ecc_uncorrected_volatile 2 is above 0", "ecc_uncorrected twice"])
+def test_a_summary_that_begins_like_the_label_stays_whole(summary):
+    """Only a label that stands apart is left out."""
+    said = text(ECC.model_copy(update={"summary": summary, "uuid": ""}), action=Action.NONE)
+    assert said == f"ecc_uncorrected GPU 0: {summary}"
+
+
 @pytest.mark.parametrize(("causes", "after"), [((), "CORDONED"), ((BUS,), "IN_SERVICE")])
 def test_where_no_finding_led_to_it_the_reason_is_said(causes, after):
     """A node that is back in service is no longer called by its old fault."""

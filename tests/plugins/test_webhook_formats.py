@@ -70,10 +70,10 @@ def test_the_cause_comes_first():
     """In the line that a person sees of each format; programs get it in its parts."""
     told = OUT.model_copy(update={"causes": (CAUSE,)})
     slack: Any = slack_message(notice(told))
-    (alert,) = alertmanager_alerts(notice(told))
+    alerts: Any = alertmanager_alerts(notice(told))
     assert slack["text"] == HEADLINE
     assert event_of(told)["payload"]["summary"] == HEADLINE
-    assert alert["annotations"]["summary"] == HEADLINE
+    assert alerts[0]["annotations"]["summary"] == HEADLINE
     assert transition_document("prod", told)["causes"] == [CAUSE.model_dump()]
 
 

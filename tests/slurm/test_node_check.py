@@ -84,7 +84,7 @@ def test_a_faulty_node_is_drained_and_the_job_runs_elsewhere(guarded, tmp_path, 
     job = guarded.sbatch("--nodes=1", f"--output={tmp_path / 'out'}", "--wrap=echo from $SLURMD_NODENAME")
     eventually(lambda: guarded.node("gpu1")["State"] == "IDLE+DRAIN", "the drain")
     assert guarded.node("gpu1")["Reason"].startswith("ecc_uncorrected GPU 0: ")
-    assert "reset the GPU (muster-node-check) [" in guarded.node("gpu1")["Reason"]
+    assert "reset the GPU; SIM-gpu1-0 (muster-node-check) [" in guarded.node("gpu1")["Reason"]
     assert "simulated.ecc_uncorrected on device 0" in system_log(guarded).read_text()
     eventually(lambda: guarded.job(job)["JobState"] == "PENDING", "the requeue")
     guarded.scontrol("update", f"JobId={job}", "StartTime=now")
