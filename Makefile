@@ -24,15 +24,9 @@ ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/loca
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
-# Tests that start no process, open no connection and never sleep; tests/pure.py sees to it.
-IMPURE := $(addsuffix .py,$(addprefix tests/core/test_, \
-	cli config_command connections extras logs mqtt plugins secrecy systemd) \
-	$(addprefix tests/plugins/test_, collective collective_evidence collective_resent dcgm gemm gemm_corruption kernel_log \
-	kernel_log_source kubernetes memory nccl_tests nvml nvml_transitions nvml_watch programs reservation_file script \
-	script_actor simulated storage torch_device training training_ddp webhook webhook_guide webhook_signature))
-PURE := tests/test_architecture.py tests/agent/decide tests/docs/test_words.py tests/simulation \
-	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views) \
-	$(filter-out $(IMPURE),$(wildcard tests/core/test_*.py tests/plugins/test_*.py))
+# What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
+PURE := tests/test_architecture.py tests/agent/decide tests/core tests/docs/test_words.py tests/plugins tests/simulation \
+	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
 .PHONY: demo test quick pure costs lint docs site constraints clean
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from muster.errors import Unavailable
 from muster_coordinator.local import processes
-from muster_coordinator.local.processes import Part
+from muster_coordinator.local.processes import ChildProcess
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.web.client import Client
@@ -56,7 +56,7 @@ class Fleet:
         settings: Mapping[str, Any] = MappingProxyType({}),
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ChildProcess] = {}
         self.url = f"http://{free_address()}"
         self.client = Client(self.url)
         self._directory = directory
@@ -136,7 +136,7 @@ class Fleet:
     async def _start(self, name: str, command: str, settings: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         everywhere = {"data_dir": str(self._directory / name), "log": {"format": "json"}}
         environment = processes.environment(everywhere | dict(settings)) | BYTE_CODE | dict(variables)
-        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        log = self._stack.enter_context((self._directory / f"{name}.log").open("ab"))
         self.parts[name] = await processes.start(name, [command], environment, log)
 
     async def _until(self, condition: Callable[[], bool]) -> None:

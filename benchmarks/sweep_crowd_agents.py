@@ -26,10 +26,10 @@ from muster.references import Reference
 from muster.wire.messages import InventoryReport, PluginInfo, new_id
 from muster_agent.decide import events
 from muster_agent.decide.events import Command, Event
-from muster_agent.decide.node import Node
+from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Order, RanksReady, RunEnded
-from muster_agent.decide.plan import Planned, announced
-from muster_agent.wire.link import Link
+from muster_agent.decide.plan import PlannedCheck, announced
+from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 from muster_coordinator.local.processes import PR_SET_PDEATHSIG
@@ -38,7 +38,7 @@ IN_MEMORY = Path(":memory:")
 NO_DEVICES = Inventory()
 
 PLUGIN = PluginInfo(name="noop", distribution=None, version=None, status="loaded", checks=(NOOP_GROUP.name,))
-PLANNED = Planned(check=NOOP_GROUP, params=None, timeout_s=NOOP_GROUP.timeout_s, interval_s=None)
+PLANNED = PlannedCheck(check=NOOP_GROUP, params=None, timeout_s=NOOP_GROUP.timeout_s, interval_s=None)
 
 
 class Simulated:
@@ -48,8 +48,8 @@ class Simulated:
         settings = Settings(node=name, broker=BrokerSettings(url=broker))
         self._name = name
         self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
-        self._node = Node(name, {NOOP_GROUP.name: PLANNED}, new_id, time.time(), spread_s=0.0)
-        self._link = Link(settings, self._outbox, metrics, self._feed, _ignore)
+        self._node = NodeAgent(name, {NOOP_GROUP.name: PLANNED}, new_id, time.time(), spread_s=0.0)
+        self._link = AgentLink(settings, self._outbox, metrics, self._feed, _ignore)
         self._orders: dict[str, tuple[Order, float]] = {}  # by run, with the time at which its rank has come
 
     async def run(self) -> None:
@@ -72,7 +72,7 @@ class Simulated:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case events.Reply(message):
+            case events.SendReply(message):
                 self._link.reply(message)
             case events.ReportRun(run):
                 self._outbox.append(run)
@@ -81,12 +81,12 @@ class Simulated:
                 self._feed(events.PortOpened(group, "127.0.0.1", 1))
             case events.ProbeIdle():
                 self._feed(events.IdlenessSeen(Idleness.IDLE))
-            case events.Reach(group):
-                self._feed(events.Reached(group))
+            case events.ConnectToRankZero(group):
+                self._feed(events.RankZeroReached(group))
             case events.StartRun(order):
                 self._orders[order.run] = order, time.time()
                 self._feed(RanksReady(order.run))
-            case events.LetGo(run):
+            case events.ReleaseRanks(run):
                 self._work(*self._orders.pop(run))
             case events.StopRun(run) if run in self._orders:  # whoever is let go already ends by itself
                 self._work(*self._orders.pop(run))

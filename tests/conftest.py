@@ -25,7 +25,13 @@ pytest.register_assert_rewrite(
 )
 
 
-SHARED = ("tests/network/", "tests/kubernetes/whole/", "tests/slurm/", "tests/faults/", "tests/hostile/")
+SHARED = (
+    "tests/network/",
+    "tests/plugins/schedulers/kubernetes/whole/",
+    "tests/plugins/schedulers/slurm/",
+    "tests/faults/",
+    "tests/hostile/",
+)
 """Directories whose tests share real processes that take long to start. They run first: at the end, one worker would
 run such a directory while the others have nothing left to do."""
 
@@ -77,8 +83,16 @@ def no_settings_from_outside(monkeypatch):
         monkeypatch.delenv(variable)
 
 
+@pytest.fixture(scope="session")
+def live() -> None:
+    """For what starts processes, opens connections or sleeps. `make quick` leaves out the tests that use it.
+
+    A fixture takes it as a parameter, a test has `@pytest.mark.usefixtures("live")`.
+    """
+
+
 @pytest.fixture
-def muster() -> Callable[..., subprocess.CompletedProcess[str]]:
+def muster(live: None) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line in a process of its own: `muster("plugin", "list", env={...})`."""
 
     def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -140,7 +154,7 @@ def eventually() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session", params=["installed", "newer"])
-def mosquitto_program(request: pytest.FixtureRequest) -> Path:
+def mosquitto_program(live: None, request: pytest.FixtureRequest) -> Path:
     """Each Mosquitto that muster is tested with: the installed one and, if that is older, the one of Debian 13."""
     if request.param == "installed":
         return brokers.installed()
@@ -152,7 +166,7 @@ def mosquitto_program(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="session")
-def new_mosquitto(tmp_path_factory):
+def new_mosquitto(live, tmp_path_factory):
     """Makes brokers that run while their context lasts; `program` is the installed Mosquitto if none is given."""
 
     @contextlib.contextmanager
@@ -188,7 +202,7 @@ def mischief(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def nvml_stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def nvml_stub(live: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a libnvidia-ml.so.1 that says what a state file tells it to; see plugins/nvml_stub/nvml.c."""
     library = tmp_path_factory.mktemp("nvml_stub") / "libnvidia-ml.so.1"
     source = Path(__file__).parent / "plugins" / "nvml_stub" / "nvml.c"

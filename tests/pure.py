@@ -1,5 +1,6 @@
-"""Holds the tests of `make quick` to what makes them quick: no processes, no connections, no sleeping.
+"""Selects the tests of `make quick`: all that do without the fixture `live`.
 
+The fixture `live` is for tests that start processes, open connections or sleep. A test without it that does so fails.
 Used with `-p tests.pure`.
 """
 
@@ -25,12 +26,23 @@ _watching: list[str] = []
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if _watching and event in FORBIDDEN:
-        raise AssertionError(f"{event}{arguments} in a test of make quick; it belongs into another directory")
+        raise AssertionError(f"{event}{arguments} in a test of make quick; mark it with usefixtures('live')")
 
 
 def pytest_configure() -> None:
-    """An audit hook stays for good, so that it looks itself whether a test runs."""
+    """Starts to watch. An audit hook cannot be removed, so it looks itself whether a test runs."""
     sys.addaudithook(_refuse)
+
+
+@pytest.hookimpl(trylast=True)  # after the tests have been sorted
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out every test that uses `live`, itself or through another fixture."""
+    config.hook.pytest_deselected(items=[item for item in items if _is_live(item)])
+    items[:] = [item for item in items if not _is_live(item)]
+
+
+def _is_live(item: pytest.Item) -> bool:
+    return "live" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,6 @@
-"""The agent's shell: receives events, asks `Node` what follows, and carries that out.
+"""The agent's shell: receives events, asks `NodeAgent` what follows, and carries that out.
 
-Commands are carried out in their order; errands, which take time, are begun in it and go on beside the others.
+It carries out commands in order. Slow commands are started in order and then run beside the others.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent.decide import events
 from muster_agent.decide.events import Command, Event
-from muster_agent.decide.node import Node
+from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Surroundings
-from muster_agent.decide.plan import Planned, announced, judged, watched
-from muster_agent.runs.errands import Errand, Errands
+from muster_agent.decide.plan import PlannedCheck, announced, judged, watched
 from muster_agent.runs.inventory import completed
 from muster_agent.runs.labels import read_labels
 from muster_agent.runs.launcher import Launcher, LauncherLost
 from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
 from muster_agent.runs.plugins_run import plugins_run
 from muster_agent.runs.ports import Ports, alone
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
+from muster_agent.runs.slow_commands import SlowCommand, SlowCommands
 from muster_agent.wire.endpoint import serving
-from muster_agent.wire.link import Link
+from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 
@@ -53,10 +53,10 @@ GOODBYE_WITHIN_S = 1.0
 log = structlog.get_logger()
 
 
-def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher) -> None:
     """Runs the agent until SIGTERM or SIGINT.
 
-    Unavailable when something that it needs is taken or gone, SettingsError when its references or labels are wrong.
+    Raises Unavailable if a port, a file or the launcher is not to be had, SettingsError for wrong references or labels.
     """
     with _alone_in(settings.data_dir):
         try:
@@ -68,7 +68,7 @@ def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], lau
 
 @contextmanager
 def _alone_in(data_dir: Path) -> Iterator[None]:
-    """Holds data_dir for this agent while the context lasts; Unavailable when it cannot be had."""
+    """Locks data_dir for this agent while the context lasts; raises Unavailable if another agent has it."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (data_dir / "agent.lock").open("w")
@@ -82,7 +82,7 @@ def _alone_in(data_dir: Path) -> Iterator[None]:
         yield
 
 
-async def _serve(settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher) -> None:
+async def _serve(settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher) -> None:
     with closing(Outbox(settings.data_dir / "outbox.db", settings.agent.outbox_limit, _boot_id())) as outbox:
         await Daemon(settings, plugins, plan, launcher, outbox).run()
 
@@ -92,10 +92,10 @@ def _boot_id() -> str:
 
 
 class Daemon:
-    """The agent of one node; to be created inside the running loop."""
+    """The agent of one node. Create it inside the running event loop."""
 
     def __init__(
-        self, settings: Settings, plugins: Plugins, plan: Mapping[str, Planned], launcher: Launcher, outbox: Outbox
+        self, settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher, outbox: Outbox
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._epoch_offset_s = time.time() - self._loop.time()
@@ -107,7 +107,7 @@ class Daemon:
         self._launcher = launcher
         self._outbox = outbox
         self._metrics = Metrics()
-        self._node = Node(
+        self._node = NodeAgent(
             settings.node,
             plan,
             new_id,
@@ -117,10 +117,10 @@ class Daemon:
             reserves=launcher.reserves,
         )
         self._ports = Ports(settings)
-        self._link = Link(settings, outbox, self._metrics, self._feed, self._take_references)
+        self._link = AgentLink(settings, outbox, self._metrics, self._handle, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
         resident_limit = resident_limit_bytes(memory_limit)
-        self._resident = Resident(launcher, resident_limit, watched(plan), self._alert)
+        self._resident = ResidentChild(launcher, resident_limit, watched(plan), self._alert)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -128,32 +128,32 @@ class Daemon:
             references=(*references.shipped(), *self._own_references),
             memory_limit_bytes=memory_limit,
         )
-        self._runner = Runner(launcher, self._resident, surroundings, self._feed)
-        self._neighbourhood = Resident(launcher, resident_limit)
-        self._errands = Errands(self._neighbourhood, self._runner, self._ports)
+        self._runner = Runner(launcher, self._resident, surroundings, self._handle)
+        self._probing_child = ResidentChild(launcher, resident_limit)
+        self._slow_commands = SlowCommands(self._probing_child, self._runner, self._ports)
         self._inventory: Inventory | None = None
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._stop = asyncio.Event()
-        self._asides: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self._bug: Exception | None = None
         self._tasks = asyncio.TaskGroup()
 
     async def run(self) -> None:
-        """Serves until a signal; then ends everything within 5 s."""
+        """Runs until a signal, then ends everything within 5 s."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._stop.set)
         self._loop.set_exception_handler(self._crash)
-        self._watch()
+        self._set_metrics()
         async with serving(self._settings.agent.listen, self._health, self._metrics) as port, self._tasks as tasks:
             link = tasks.create_task(self._link.run(), name="link")
             carrier = tasks.create_task(self._carry_out_all(), name="commands")
-            self._put_aside("inventory", self._keep_inventory())
-            self._put_aside("neighbourhood", self._neighbourhood.keep_only_while_asked())
-            self._put_aside("launcher", self._miss_launcher())
-            self._put_aside("watchdog", keep_watchdog_quiet(is_well=lambda: True))
+            self._start_beside("inventory", self._keep_inventory())
+            self._start_beside("probes", self._probing_child.keep_only_while_asked())
+            self._start_beside("launcher", self._end_with_launcher())
+            self._start_beside("watchdog", keep_watchdog_quiet(is_well=lambda: True))
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
-            self._feed(events.Ticked())
+            self._handle(events.Ticked())
             notify(READY)
             log.info("agent_started", endpoint=f"http://{self._settings.agent.listen.rpartition(':')[0]}:{port}")
             await self._stop.wait()
@@ -162,19 +162,19 @@ class Daemon:
             if self._bug:
                 raise self._bug
 
-    def _put_aside(self, name: str, work: Coroutine[None, None, None]) -> None:
-        """Has work done that nobody waits for; the end of the agent is its end."""
+    def _start_beside(self, name: str, work: Coroutine[None, None, None]) -> None:
+        """Starts a task that nothing waits for. It ends with the agent."""
         task = self._tasks.create_task(work, name=name)
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     # Events
 
     def _now(self) -> float:
-        """Seconds since the epoch by a clock that was set at the start: a step of the host's moves no deadline."""
+        """Seconds since the epoch, by a clock set at the start: if the host's clock jumps, no deadline moves."""
         return self._loop.time() + self._epoch_offset_s
 
-    def _feed(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         for command in self._node.handle(event, self._now()):
             self._commands.put_nowait(command)
         if self._timer:
@@ -182,10 +182,10 @@ class Daemon:
             self._timer = None
         due = self._node.next_due()
         if due < float("inf"):
-            self._timer = self._loop.call_at(due - self._epoch_offset_s, self._feed, events.Ticked())
+            self._timer = self._loop.call_at(due - self._epoch_offset_s, self._handle, events.Ticked())
 
     def _alert(self, check: str) -> None:
-        self._feed(events.Alerted(check))
+        self._handle(events.WatchFired(check))
 
     # Commands
 
@@ -199,24 +199,24 @@ class Daemon:
         match command:
             case events.StartRun():
                 await self._start(command)
-            case events.LetGo(run):
+            case events.ReleaseRanks(run):
                 self._runner.go(run)
             case events.StopRun(run, reason):
                 self._runner.stop(run, reason)
             case events.ReportRun(run):
                 self._report(run)
-            case events.Reply(message):
+            case events.SendReply(message):
                 self._link.reply(message)
-            case events.Refuse(kind, detail):
+            case events.CountRefusal(kind, detail):
                 self._metrics.refused(kind)
                 log.warning("order_refused", kind=kind, detail=detail)
             case events.ClosePort(group):
                 self._ports.close(group)
             case _:
-                self._put_aside(type(command).__name__, self._run_errand(command))
+                self._start_beside(type(command).__name__, self._run_slow_command(command))
 
-    async def _run_errand(self, errand: Errand) -> None:
-        self._feed(await self._errands.run(errand))
+    async def _run_slow_command(self, command: SlowCommand) -> None:
+        self._handle(await self._slow_commands.run(command))
 
     async def _start(self, command: events.StartRun) -> None:
         order, listener = command.order, None
@@ -235,10 +235,10 @@ class Daemon:
         log.info("run_ended", run=run.id, check=run.check, verdict=run.verdict, findings=codes, kept=kept is not None)
         self._link.appended()
 
-    # What the node is made of, and what is expected of it
+    # Inventory and references
 
     async def _keep_inventory(self) -> None:
-        """Without an answer what was known stays so, and what never was is empty: the checks say what is wrong."""
+        """Refreshes the inventory. Without an answer, the last one stays; the first may be empty."""
         while True:
             found = await self._resident.inventory()
             if found is not None or self._inventory is None:
@@ -251,7 +251,7 @@ class Daemon:
         self._inventory = inventory
         self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
         self._link.announce(self._inventory_report(inventory))
-        self._feed(events.InventoryFound(inventory))
+        self._handle(events.InventoryFound(inventory))
 
     def _inventory_report(self, inventory: Inventory) -> InventoryReport:
         return InventoryReport(
@@ -263,13 +263,13 @@ class Daemon:
         )
 
     def _take_references(self, rows: tuple[Reference, ...]) -> None:
-        """Judges by the fleet's references from now on; of equals this machine's own, which come last, win."""
+        """Uses the fleet's references from now on. Of equal rows, this node's own win because they come last."""
         rows = (*references.shipped(), *rows, *self._own_references)
         self._runner.surroundings = replace(self._runner.surroundings, references=rows)
 
-    # Being watched, and the end
+    # Metrics, health and the end
 
-    def _watch(self) -> None:
+    def _set_metrics(self) -> None:
         self._metrics.outbox_depth.set_function(lambda: len(self._outbox))
         self._metrics.running.set_function(lambda: len(self._node.running))
         self._metrics.lease_held.set_function(lambda: self._node.holder is not None)
@@ -285,14 +285,14 @@ class Daemon:
         }
 
     def _crash(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Ends the agent when a callback of the loop raises: what it should have done nobody else does."""
+        """Ends the agent if a callback of the loop raises: nothing else would do the callback's work."""
         loop.default_exception_handler(context)
         if "handle" in context:
             self._bug = context.get("exception")
             self._stop.set()
 
-    async def _miss_launcher(self) -> None:
-        """Without the launcher nothing can run: its end is the agent's, and the supervisor starts both anew."""
+    async def _end_with_launcher(self) -> None:
+        """Ends the agent if the launcher ends. Without it nothing can run, and the supervisor restarts both."""
         descriptor = os.pidfd_open(self._launcher.pid)
         gone = asyncio.Event()
         self._loop.add_reader(descriptor, gone.set)
@@ -306,15 +306,15 @@ class Daemon:
     async def _wind_down(self, link: asyncio.Task[None]) -> None:
         log.info("agent_stops")
         notify(STOPPING)
-        self._feed(events.StopRequested())
+        self._handle(events.StopRequested())
         await self._commands.join()
-        for task in self._asides:
+        for task in self._beside:
             task.cancel()
         await self._runner.stop_all()
         await self._commands.join()
         if self._launcher.reserves:
-            await self._errands.give_back_for_good()
-        await self._errands.close()
+            await self._slow_commands.release_for_good()
+        await self._slow_commands.close()
         await self._runner.close()
         self._ports.close_all()
         self._link.close()

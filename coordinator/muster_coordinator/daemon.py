@@ -30,8 +30,8 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.health_publisher import HealthPublisher
-from muster_coordinator.runtime.link import Link
-from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.settings.acceptance import require_tests
@@ -47,6 +47,7 @@ from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
+from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
 from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen
 
@@ -98,7 +99,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         broker_url = settings.broker.url
         if broker_url is None:
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
-        link = Link(
+        link = CoordinatorLink(
             settings,
             broker_url=broker_url,
             api_url=api_url,
@@ -152,7 +153,7 @@ class Shell:
     """The parts that run side by side around the fleet."""
 
     pipeline: Pipeline
-    link: Link
+    link: CoordinatorLink
     stream: Stream
     notifier: RunNotifier
     dispatcher: TransitionDispatcher
@@ -162,7 +163,7 @@ class Shell:
 
     def routes(self, store: Store) -> list[web.RouteDef]:
         """The whole API."""
-        figures = Figures(
+        figures = CoordinatorMetrics(
             pipeline=self.pipeline,
             link=self.link,
             stream=self.stream,
@@ -178,9 +179,13 @@ class Shell:
             link=self.link,
             figures=figures,
             readiness=Readiness(store.check_writable),
+            document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
-        return [*api.routes(), *quarantine.routes()]
+        return [
+            *(route.bound(api) for route in FLEET_ROUTES),
+            *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
+        ]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Addresses as people write them, and which of them are this machine."""
+"""Parses addresses, and tells which ones are on this host."""
 
 from ipaddress import ip_address
 
@@ -6,7 +6,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a host, given by name or address, is the loopback of this machine; False for other names."""
+    """Whether a host name or address is the loopback of this host; False for other names."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -14,7 +14,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """`host:port` as a pair; ValueError when it is not one. IPv6 hosts stand in brackets."""
+    """Splits `host:port`; raises ValueError if it is not one. IPv6 hosts are in brackets."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080")
@@ -22,7 +22,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def possible_host(host: str) -> str:
-    """The host unchanged; ValueError when it cannot be the name or address of a host."""
+    """Returns the host unchanged; raises ValueError if it cannot be a host name or address."""
     try:
         host.encode("idna")
     except UnicodeError:
@@ -35,5 +35,5 @@ def possible_host(host: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether `host:port` can be reached from this machine only."""
+    """Whether `host:port` can be reached from this host only."""
     return split_address(address)[0] in LOOPBACK

@@ -1,4 +1,4 @@
-"""What a check is: the contract between muster and every plugin that measures something."""
+"""The contract between muster and every plugin that measures something: what a check is."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -62,10 +62,10 @@ class Skip(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendezvous:
-    """Where and as whom a rank joins its group.
+    """Where a rank joins its group, and with which number.
 
     The environment holds the same values under torch's standard names. `listen_fd` is set on rank 0 only: a socket
-    that listens on `master_port` already, to be handed to the store so that no other process can take the port.
+    that already listens on `master_port`. Pass it to the store, so that no other process can take the port.
     """
 
     rank: int
@@ -77,7 +77,7 @@ class Rendezvous:
 
 
 class Context(Protocol):
-    """What a running check may ask of its surroundings."""
+    """What a running check can ask muster."""
 
     @property
     def node(self) -> str:
@@ -85,27 +85,27 @@ class Context(Protocol):
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The devices of this node, in index order; empty on a machine without any."""
+        """The devices of this node in index order; empty without devices."""
 
     @property
     def expected_gpus(self) -> int | None:
-        """How many devices the operator says that there are; None when not said."""
+        """How many devices the operator expects; None if not set."""
 
     @property
     def scratch(self) -> Path:
-        """An empty directory that is removed when the run has ended."""
+        """An empty directory that is removed after the run."""
 
     @property
     def timeout_s(self) -> float:
         """How long the whole run may take, in seconds."""
 
     def progress(self, text: str) -> None:
-        """Says in a few words how far the run has come."""
+        """Reports the progress of the run in a few words."""
 
     def rendezvous(self) -> Rendezvous:
-        """Says that this rank is ready and blocks until every rank of the group is.
+        """Reports that this rank is ready and blocks until every rank of the group is.
 
-        To be called once by checks of scope GROUP, after slow imports and before the process group is initialised.
+        A check of scope GROUP calls it once, after slow imports and before it initialises the process group.
         """
 
 
@@ -116,23 +116,24 @@ P = TypeVar("P", bound=Params)
 class Check(Generic[P]):
     """The definition of a check.
 
-    `measure` runs in a child process and may import torch or pynvml, block, crash or hang; it returns numbers only.
-    `judge` is pure, so that it can be repeated when references change: it gets the measurement and, by metric name,
-    the reference that applies to it. `cadence_s` is the default interval in seconds between background runs, None
-    for a check that runs on demand only; a background check needs a default for every parameter. `quick` are the
-    parameters that `--quick` sets. A `resident` check is cheap and frequent and shares one long-lived process with
-    others of its kind. `objective` names the metric, more is better, by which a sweep compares groups with one
-    another, and `by_rail` the one with a number for each rail of a group, by local rank: a check that has it takes a
-    parameter `by_rail`, true or false, which says whether the rails are measured apart.
+    - `measure` runs in a child process. It may import torch or pynvml, block, crash or hang, and returns numbers only.
+    - `judge` is pure, so it can be repeated when references change. It gets the measurement and the reference of each
+      metric by name.
+    - `cadence_s` is the default interval between background runs in seconds; None for a check that runs on demand only.
+      A background check needs a default for every parameter.
+    - `quick` has the parameters that `--quick` sets.
+    - A `resident` check is cheap and frequent, and shares one long-lived process with other resident checks.
+    - `watch`, of a resident check only, blocks until there is something to measure at once, such as a driver event.
+    - `objective` names the metric by which a sweep compares groups; more is better.
+    - `by_rail` names the metric with one number for each rail of a group, by local rank. Such a check has a parameter
+      `by_rail`, true or false, for measuring the rails one by one.
+    - `judged` names the metrics to judge against references. A run reports those that have no reference.
+    - `compared` names the metrics that the coordinator compares over the fleet and over time, and which way is worse.
+    - `clear`, of a check that reports past events, forgets them on this node. `muster check clear` calls it after a
+      repair.
 
-    `judged` names the metrics that are meant to be held against references; a run says so where one has none.
-    `compared` names those that the coordinator compares over the fleet and over time, with what is worse. `watch`,
-    of a resident check only, blocks until there is something to measure at once, such as an event of the driver.
-    `clear`, of a check that reports what has happened, forgets all of it on this node: an operator has repaired it and
-    calls `muster check clear`.
-
-    The rest is for people: `finds` says by finding code what the finding means, `cost_s` what a run with default
-    parameters takes on a usual GPU node in seconds, `precedent` which tool or document checks the same.
+    The rest is for people: `finds` has the meaning of each finding code, `cost_s` the seconds of a run with default
+    parameters on a usual GPU node, and `precedent` the tools or documents that check the same.
     """
 
     name: str
@@ -159,7 +160,7 @@ class Check(Generic[P]):
     def __post_init__(self) -> None:
         _NAME.validate_python(self.name)
         if self.cadence_s is not None:
-            valid_params(self, {})  # nobody is there to give a background run its parameters
+            valid_params(self, {})  # a background run has only defaults
 
 
 AnyCheck = Check[Any]
@@ -168,7 +169,7 @@ _NAME = TypeAdapter[str](Name)
 
 
 def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
-    """The parameters of a run of `check`, defaults filled in; Refused says what is wrong and what would be right."""
+    """The parameters of a run of `check` with defaults filled in. Refused says what is wrong and what is valid."""
     try:
         params: Params = check.params.model_validate(dict(values))
     except ValidationError as error:
@@ -179,7 +180,7 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 class CheckInfo(Data):
     """A check as others see it: what the agent announces and `muster check show` prints.
 
-    `params` is the JSON schema of its parameters in flat form, `{}` when the flat form cannot express it.
+    `params` is the JSON schema of its parameters in flat form; `{}` if the flat form cannot express it.
     """
 
     name: Name
@@ -215,12 +216,12 @@ def describe(check: AnyCheck) -> CheckInfo:
 
 
 def judged_metrics(checks: Mapping[str, AnyCheck]) -> dict[str, tuple[str, ...]]:
-    """By check, the metrics that it has judged by references."""
+    """The metrics that each check judges against references."""
     return {name: check.judged for name, check in checks.items()}
 
 
 class Idleness(StrEnum):
-    """What an idle probe says. UNKNOWN counts as BUSY."""
+    """The answer of an idle probe. UNKNOWN counts as BUSY."""
 
     IDLE = "IDLE"
     BUSY = "BUSY"
@@ -229,15 +230,15 @@ class Idleness(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleProbe:
-    """Tells whether somebody else is at work on this node.
+    """Tells whether a job or user other than muster works on this node.
 
-    `probe` gets the process ids of muster's own runs, which do not count as work. It is called in a child process, anew
-    before each run that needs idleness and about twice a second while one holds the node, and must answer within a
-    second. What it raises is UNKNOWN, for the reason that the error's text gives. The probes of a node are asked side
-    by side, each in a thread of its own and always the same while its process lives.
+    `probe` gets the process ids of muster's own runs, which do not count as work. muster calls it in a child process,
+    before each run that needs idleness and about twice a second while one holds the node. It must answer within a
+    second. An exception means UNKNOWN, with the error's text as the reason. The probes of a node run side by side, each
+    always in the same thread.
 
-    A probe whose question costs others something has an `interval_s`: while a run holds the node, it is asked again
-    only so many seconds after it has said IDLE.
+    `interval_s` is for a probe whose question loads another system: while a run holds the node, the probe is asked
+    again only so many seconds after it has said IDLE.
     """
 
     name: str
@@ -249,17 +250,17 @@ class IdleProbe:
 class Reservation:
     """Keeps a scheduler's new work off this node while muster tests it.
 
-    `reserve` gets a reason for people, puts a mark where the scheduler heeds it, and returns when no new work can come.
-    When that cannot be had it raises, and the error's text says why. `release` takes the mark off. Work that is here
-    already is for the idle probes to notice, which are asked afterwards.
+    `reserve` gets a reason for people, sets a mark that the scheduler respects, and returns when no new work can
+    arrive. If that is impossible, it raises an error that says why. `release` removes the mark. Afterwards muster asks
+    the idle probes about work that is already there.
 
-    Both are called in the child process that asks the idle probes, and all reservations of a node together have five
-    seconds to answer, or the run does not get the node. What must hold:
+    Both are called in the child process that asks the idle probes. All reservations of a node together have five
+    seconds, or the run does not get the node. The rules:
 
-    - The mark can be told from anybody else's. Another's is respected: `reserve` raises and says whose it is, `release`
-      leaves it alone.
-    - Both can be repeated at any time, also by an agent that starts after one that was killed: a mark of ours that is
-      there is taken over, with the new reason, and nothing to release is no error.
+    - The mark shows that it is muster's. Marks of others are respected: `reserve` raises and names the owner, `release`
+      leaves them alone.
+    - Both can be repeated at any time, also by the next agent after a kill. `reserve` takes over an existing mark of
+      ours with the new reason; `release` without a mark is no error.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Conditions on facts, as they stand in a reference's `when`.
+"""Conditions on facts, as in a reference's `when`.
 
-A value is met by a fact that is equal to it, a list by one that is equal to any of its values, and a table
-`{at_least = …, at_most = …}` by a number within these bounds. A fact that is missing meets no condition.
+A fact meets a value if it equals it, a list if it equals one of its values, and a table `{at_least = …, at_most = …}`
+if it is a number within these bounds. A missing fact meets no condition.
 """
 
 import json
@@ -16,7 +16,7 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {"at_least": operator.ge, "at_m
 
 
 def _valid(condition: JsonValue) -> JsonValue:
-    """The condition as it is; ValueError says what would be one."""
+    """Returns the condition unchanged; ValueError says what is valid."""
     match condition:
         case dict():
             right = _is_range(condition)
@@ -36,7 +36,7 @@ Condition = Annotated[JsonValue, AfterValidator(_valid)]
 
 
 def is_met(condition: JsonValue, fact: JsonValue) -> bool:
-    """Whether the fact meets the condition; None stands for a fact that is missing."""
+    """Whether the fact meets the condition; None is a missing fact."""
     if isinstance(condition, dict):
         return _is_number(fact) and all(_BOUNDS[word](fact, bound) for word, bound in condition.items())
     values = condition if isinstance(condition, list) else [condition]
@@ -44,7 +44,7 @@ def is_met(condition: JsonValue, fact: JsonValue) -> bool:
 
 
 def in_words(condition: JsonValue) -> str:
-    """The condition as a person would say it: `2`, `1 or 2`, `at least 1 and at most 8`."""
+    """The condition in words: `2`, `1 or 2`, `at least 1 and at most 8`."""
     if isinstance(condition, dict):
         return " and ".join(f"{word.replace('_', ' ')} {json.dumps(bound)}" for word, bound in condition.items())
     if isinstance(condition, list):
@@ -65,7 +65,7 @@ def _is_plain(value: JsonValue) -> bool:
 
 
 def _is_number(value: JsonValue) -> TypeGuard[float]:
-    """Whether it is a number that a float can hold, which neither NaN nor an integer without end is."""
+    """Whether it is a number that a float can hold, so neither NaN nor a huge integer."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 

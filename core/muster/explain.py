@@ -1,4 +1,4 @@
-"""Says in one line what is wrong with a value that a person gave: the key, what was wrong and what would be right."""
+"""Explains a wrong value in one line: the key, what is wrong and what is valid."""
 
 import re
 from typing import Any, get_args
@@ -20,13 +20,13 @@ _IN_OUR_WORDS = {
 }
 
 _MUST = re.compile(r"^[A-Z][a-z]+ should(?= )")
-"""How a message of pydantic's begins that says what kind of value would be right."""
+"""The start of those messages of pydantic that name the valid kind of value."""
 
 
 def explain(
     model: type[BaseModel], error: ValidationError, prefix: tuple[str, ...] = (), what: str = "setting"
 ) -> list[str]:
-    """One line for each thing that is wrong in a table that `model` describes and that stands below `prefix`."""
+    """One line for each error in a table below `prefix` that `model` describes."""
     return [_line(model, item, prefix, what) for item in error.errors(include_url=False)]
 
 
@@ -41,11 +41,11 @@ def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], w
     hidden = list(secrets_in(key, given))
     message = without_quotes_of(hidden, message)
     shown = f" (got {given!r})" if isinstance(given, str | int | float) and not hidden else ""
-    return f"{what} {key!r}: {message}{shown}" if key else message  # no key: it is about the table as a whole
+    return f"{what} {key!r}: {message}{shown}" if key else message  # no key: the error is about the whole table
 
 
 def _table_at(model: type[BaseModel], location: tuple[str, ...]) -> type[BaseModel]:
-    """The model of the table at `location`; names of entries and indices in it are passed over."""
+    """The model of the table at `location`, which may contain names of entries and indices."""
     for part in location:
         if part in model.model_fields:
             model = _model_in(model.model_fields[part].annotation) or model

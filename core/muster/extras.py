@@ -1,4 +1,4 @@
-"""Which packages the extras of the distribution install, and a refusal in one line when they are missing."""
+"""The packages of the distribution's extras, and a one-line error if they are missing."""
 
 from importlib.util import find_spec
 

@@ -19,7 +19,7 @@ MOST_HEADERS = 64
 SHUTDOWN_S = 1.0
 
 HANDSHAKE_S = 5.0
-"""Until a client has shaken hands, it counts as no connection yet. Over a slow line that takes half a second."""
+"""A client counts as a connection only after the handshake, which takes half a second over a slow line."""
 
 NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -27,7 +27,7 @@ CONNECTIONS = web.AppKey("connections", Connections)
 
 
 def listening_socket(address: str) -> socket.socket:
-    """A socket that listens on `address` (host:port, port 0 picks a free one); OSError if that is not possible."""
+    """A socket that listens on `address` (host:port, port 0 picks a free one). Raises OSError if it cannot."""
     host, port = split_address(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=BACKLOG)

@@ -17,7 +17,7 @@ from muster.log_limit import LogLimit
 from muster.terminal import for_terminal
 
 LEFT_OUT = "left_out"
-"""The field of a log line that says how many like it were not written in the minute before."""
+"""The field with the number of similar lines that were left out in the minute before."""
 
 
 class _RepeatFilter(logging.Filter):
@@ -35,7 +35,7 @@ class _RepeatFilter(logging.Filter):
 
 
 def _kind(record: logging.LogRecord) -> str:
-    """The place in the code that a line comes from. Its text is no kind: it may name the peer, and differ each time."""
+    """The kind of a line: its place in the code. Its text may name a peer and differ each time."""
     error = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
     # All lines of asyncio come from one place. Their first line says what happened, the others name the peer.
     about = str(record.msg).partition("\n")[0] if record.name == "asyncio" else ""

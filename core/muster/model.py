@@ -1,6 +1,6 @@
-"""The words of muster as data: what is measured, what was found, and what a node is made of.
+"""The shared data of muster: measurements, findings, runs and inventories.
 
-Everything here is frozen and travels as JSON: over MQTT, through the HTTP API and into the database.
+All of it is frozen and is sent as JSON: over MQTT, through the HTTP API and into the database.
 Times are seconds since the epoch in Python and ISO 8601 in UTC in JSON.
 """
 
@@ -11,7 +11,16 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import pydantic_core
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from muster.labels import valid_labels
 
@@ -35,9 +44,10 @@ def format_instant(seconds: float) -> str:
 
 Instant = Annotated[
     float,
-    Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # what ISO 8601 can write: to the end of the year 9999
-    BeforeValidator(parse_instant),  # behind the bounds, which are only quick where they stand next to the float
+    Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # ISO 8601 ends with the year 9999
+    BeforeValidator(parse_instant),  # after the bounds: pydantic checks them fast only next to the float
     PlainSerializer(format_instant, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),  # numbers are for Python and for the database only
 ]
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
@@ -134,7 +144,7 @@ class Data(BaseModel):
 
 
 class Verdict(StrEnum):
-    """What a run says."""
+    """The result of a run."""
 
     PASS = "PASS"
     WARN = "WARN"
@@ -144,11 +154,11 @@ class Verdict(StrEnum):
 
 
 EXIT_CODES = {Verdict.PASS: 0, Verdict.SKIPPED: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.UNKNOWN: 3}
-"""What a command that ends with a verdict exits with."""
+"""The exit code of a command that ends with a verdict."""
 
 
 class Severity(StrEnum):
-    """What a finding weighs. SKIPPED names something that could not be measured here."""
+    """How bad a finding is. SKIPPED means that something could not be measured here."""
 
     INFO = "INFO"
     SKIPPED = "SKIPPED"
@@ -158,7 +168,7 @@ class Severity(StrEnum):
 
 
 class Action(StrEnum):
-    """What a person, or later an actor, should do about a finding; ordered from nothing to most."""
+    """What a person should do about a finding, from nothing to the most."""
 
     NONE = "NONE"
     CHECK_APPLICATION = "CHECK_APPLICATION"
@@ -179,7 +189,7 @@ class Health(StrEnum):
 
 
 class ServiceState(StrEnum):
-    """What we decided to do about a node."""
+    """What muster has decided about a node."""
 
     ACCEPTING = "ACCEPTING"
     IN_SERVICE = "IN_SERVICE"
@@ -189,11 +199,11 @@ class ServiceState(StrEnum):
 
 
 MOST_DEVICES = 128
-"""Devices of one node. Sixteen GPUs, each cut into seven instances, are 112."""
+"""The most devices of one node. Sixteen GPUs with seven instances each are 112."""
 
 
 class Device(Data):
-    """One GPU, or a stand-in for one that says so in `simulated`."""
+    """One GPU, real or `simulated`."""
 
     index: int = Field(ge=0, lt=MOST_DEVICES)
     uuid: Label
@@ -204,7 +214,7 @@ class Device(Data):
 
 
 class Topology(Data):
-    """Where a node stands, from the widest domain to the narrowest. None where nobody said."""
+    """The place of a node, from the widest domain to the narrowest; None if unknown."""
 
     block: Label | None = None
     rack: Label | None = None
@@ -212,7 +222,7 @@ class Topology(Data):
     host: Label | None = None
 
     def or_else(self, other: "Topology") -> "Topology":
-        """What is said here and, at levels where nothing is, what `other` says."""
+        """The same place with unknown levels filled in from `other`."""
         return Topology(**{**dict(other), **{level: place for level, place in self if place is not None}})
 
 
@@ -221,7 +231,7 @@ MOST_NAMES = 256
 
 
 class Inventory(Data):
-    """What a node is made of, as its agent found it."""
+    """The hardware and software of a node, as its agent found it."""
 
     devices: tuple[Device, ...] = Field((), max_length=MOST_DEVICES)
     machine_type: Label | None = None
@@ -262,13 +272,13 @@ Metrics = Annotated[dict[Code, Metric], Field(max_length=MOST_NAMES)]
 """Measured values by name."""
 
 Findings = Annotated[tuple[Finding, ...], Field(max_length=1000)]
-"""The findings of one run. More would repeat one fault many times."""
+"""The findings of one run; more would only repeat a fault."""
 
 
 class Measurement(Data):
     """The numbers of one run (`metrics`) and what else judging needs: versions, states, counts by name (`facts`).
 
-    Two facts are shown to people by reports: `table`, a text as it is, and `curves`, a list of objects with `title`,
+    Reports show two facts to people: `table`, a text as it is, and `curves`, a list of objects with `title`,
     `x_label`, `y_label` and the lists of numbers `x` and `y`.
     """
 
@@ -281,7 +291,7 @@ MOST_RANKS = 1 << 20
 
 
 class RankResult(Data):
-    """What one rank of a run says for itself. A run of scope NODE has exactly one, with rank 0."""
+    """The result of one rank. A run of scope NODE has exactly one, with rank 0."""
 
     rank: int = Field(ge=0, lt=MOST_RANKS)
     verdict: Verdict
@@ -326,9 +336,9 @@ _FROM_BEST_TO_WORST = (Verdict.SKIPPED, Verdict.PASS, Verdict.WARN, Verdict.UNKN
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """The verdict of several runs or ranks together; of none, SKIPPED.
+    """The verdict of several runs or ranks together; SKIPPED for none.
 
-    SKIPPED counts least: it only stands when nothing was measured at all.
+    SKIPPED counts least: it is the verdict only if nothing was measured at all.
     """
     return max(verdicts, key=_FROM_BEST_TO_WORST.index, default=Verdict.SKIPPED)
 

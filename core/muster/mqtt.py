@@ -1,4 +1,4 @@
-"""How the agent and the coordinator connect to the broker, so that both understand the settings in one way."""
+"""Connects agent and coordinator to the broker with the same settings."""
 
 import asyncio
 import random
@@ -13,13 +13,13 @@ from muster.config import BrokerSettings, read_secret
 from muster.errors import SettingsError
 
 MAX_INFLIGHT = 1_000
-"""Messages of QoS 1 that may be under way at once in each direction; paho's own limit of 20 is for slow links."""
+"""The most unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
 
 LONGEST_PAUSE_S = 30.0
 
 
 def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
-    """The arguments of `aiomqtt.Client` for the broker at `url`; SettingsError when a file cannot be read."""
+    """The arguments of `aiomqtt.Client` for the broker at `url`. Raises SettingsError if a file cannot be read."""
     parts = urlsplit(url)
     secure = parts.scheme == "mqtts"
     return {
@@ -35,10 +35,10 @@ def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
 async def publish(
     client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False, within_s: float = 10.0
 ) -> None:
-    """Publishes with QoS 1 and returns when the broker has confirmed it; MqttError when it does not `within_s`.
+    """Publishes with QoS 1 and waits for the broker's confirmation. Raises MqttError if none comes `within_s`.
 
-    To be called in a task that is new with the connection: one that has outlived a failed task group may still count
-    as cancelled (before Python 3.13).
+    Call it in a task that is new with the connection. Before Python 3.13, a task that has outlived a failed task group
+    may still count as cancelled.
     """
     await client.publish(topic, payload, qos=1, retain=retain, timeout=within_s)
     task = asyncio.current_task()
@@ -48,12 +48,12 @@ async def publish(
 
 
 def pause_s(attempt: int) -> float:
-    """Seconds to wait after the `attempt`th failure in a row (from 0): full jitter, so that a fleet spreads out."""
+    """Seconds to wait after failure number `attempt` in a row, from 0: random from 0 to 0.5, 1, 2, 4, … seconds."""
     return random.uniform(0, backoff_s(attempt + 1, 0.5, LONGEST_PAUSE_S))  # noqa: S311 (spreads load, no secret)
 
 
 def _tls(broker: BrokerSettings) -> ssl.SSLContext:
-    """Verifies the broker's certificate and name always; shows our own certificate where one is set."""
+    """A TLS context that always verifies the broker's certificate and name, with our own certificate if one is set."""
     try:
         context = ssl.create_default_context(cafile=broker.ca_file)
     except OSError as error:

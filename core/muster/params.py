@@ -1,4 +1,4 @@
-"""Parameters of a check, or conditions of a reference, as they are written on the command line."""
+"""Parses parameters of a check, or conditions of a reference, from the command line."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ from muster.model import Json
 
 
 def parse_params(pairs: Iterable[str], what: str = "parameter") -> Json:
-    """What stands in `KEY=VALUE` pairs; a VALUE that is JSON is taken as JSON, any other as a string.
+    """The values of `KEY=VALUE` pairs. A VALUE that is JSON is read as JSON, any other as a string.
 
-    Raises Refused for a pair, called `what`, without a key or without `=`, and for a key that is given twice.
+    Raises Refused for a pair without key or `=`, and for a key given twice. `what` names the pair in the error.
     """
     params: Json = {}
     for pair in pairs:

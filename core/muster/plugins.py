@@ -1,9 +1,9 @@
-"""Finds plugins by entry point and calls their hooks, so that one broken plugin never hurts the others.
+"""Finds plugins by entry point and calls their hooks. A broken plugin never hurts the others.
 
-pluggy's own multicall stops at the first implementation that raises, and its entry-point loader at the first that does
-not import. Here every plugin is loaded, and every implementation called, on its own; what failed is kept as data.
-A plugin fails with whatever it raises, `SystemExit` included; only Ctrl-C is nobody's failure, and settings that are
-wrong are the operator's.
+pluggy's own multicall stops at the first implementation that raises, and its entry-point loader at the first plugin
+that does not import. Here, every plugin is loaded and every implementation called separately, and failures are kept as
+data. Any exception fails its plugin, including `SystemExit`. Two are passed on: Ctrl-C, and SettingsError, which the
+operator must mend.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ _ITEMS: dict[str, type] = {
     "muster_idle_probes": IdleProbe,
     "muster_reservations": Reservation,
 }
-"""The hooks that give any number of things, and what each of these must be."""
+"""The hooks that return any number of items, and the type of each item."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What one plugin's implementation of a hook gave: a value or an error."""
+class HookAnswer:
+    """The answer of one plugin's hook: a value or an error."""
 
     plugin: str
     value: Any = None
@@ -55,7 +55,7 @@ class Plugins:
 
     @property
     def infos(self) -> tuple[PluginInfo, ...]:
-        """Every plugin that was found, whether it is loaded, disabled or failed, by name."""
+        """Every plugin that was found: loaded, disabled or failed, sorted by name."""
         return tuple(sorted([*self._infos.values(), *self._skipped], key=lambda info: info.name))
 
     @property
@@ -64,7 +64,7 @@ class Plugins:
         return tuple(info for info in self.infos if info.status == "failed")
 
     def add(self, info: PluginInfo, load: Callable[[], Any]) -> None:
-        """Registers what `load` returns; whatever it raises marks the plugin as failed."""
+        """Registers what `load` returns. Any exception marks the plugin as failed."""
         if info.name in self._infos:
             error = f"another plugin of this name comes from {self._infos[info.name].distribution}"
             self.skip(info.model_copy(update={"status": "failed", "error": error}))
@@ -81,23 +81,23 @@ class Plugins:
         self._skipped.append(info)
 
     def fail(self, name: str, error: str) -> None:
-        """Takes a plugin out and keeps what was wrong with it."""
+        """Removes a plugin and keeps its error."""
         log.error("plugin_failed", plugin=name, error=error)
         self._infos[name] = self._infos[name].model_copy(update={"status": "failed", "error": error, "checks": ()})
         if self._manager.has_plugin(name):
             self._manager.unregister(name=name)
 
-    def contribute(self, hook: str, **arguments: Any) -> list[Answer]:
-        """Calls a contribute hook of every plugin in turn, or until one answers where the first answer counts.
+    def contribute(self, hook: str, **arguments: Any) -> list[HookAnswer]:
+        """Calls a contribute hook of every plugin in turn; if the first answer counts, until one answers.
 
-        A plugin that raises is marked as failed and left out; SettingsError lists all that is wrong in the settings.
+        A plugin that raises is marked as failed and left out. SettingsError lists all wrong settings.
         """
-        answers: list[Answer] = []
+        answers: list[HookAnswer] = []
         wrong_settings: list[str] = []
         for implementation in self._implementations(hook):
             name = implementation.plugin_name
             try:
-                answers.append(Answer(name, _contribution(hook, implementation, self.config, arguments)))
+                answers.append(HookAnswer(name, _contribution(hook, implementation, self.config, arguments)))
             except SettingsError as error:
                 wrong_settings.append(str(error))
             except (Exception, SystemExit) as error:
@@ -109,8 +109,8 @@ class Plugins:
             raise SettingsError("\n".join(wrong_settings))
         return answers
 
-    async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[Answer]:
-        """Calls a notify hook of every plugin side by side; each has `timeout_s` and none can disturb another."""
+    async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[HookAnswer]:
+        """Calls a notify hook of all plugins side by side. Each has `timeout_s`, and none can disturb another."""
         async with asyncio.TaskGroup() as calls:
             tasks = [
                 calls.create_task(
@@ -121,9 +121,9 @@ class Plugins:
             ]
         return [task.result() for task in tasks]
 
-    async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> Answer:
-        """Calls a notify hook of one plugin, which must implement it, in the same way."""
-        (implementation,) = (it for it in self._implementations(hook) if it.plugin_name == plugin)
+    async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> HookAnswer:
+        """Calls a notify hook of one plugin in the same way. The plugin must implement it."""
+        (implementation,) = (each for each in self._implementations(hook) if each.plugin_name == plugin)
         return await _isolated(implementation, self.config, arguments, timeout_s)
 
     def implementing(self, hook: str) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Plugins:
         return tuple(implementation.plugin_name for implementation in self._implementations(hook))
 
     def record_checks(self, name: str, checks: Sequence[str]) -> None:
-        """Keeps which checks a plugin brings, so that `infos` tells."""
+        """Notes the checks of a plugin for `infos`."""
         self._infos[name] = self._infos[name].model_copy(update={"checks": tuple(checks)})
 
     def _register(self, name: str, plugin: Any) -> None:
@@ -145,7 +145,7 @@ class Plugins:
                 _refuse_wrong_kind(caller.name, implementation)
 
     def _implementations(self, hook: str) -> Sequence[pluggy.HookImpl]:
-        """In the order of pluggy's own calls: tryfirst before others, later registered before earlier."""
+        """The implementations in pluggy's order: tryfirst before others, later registered before earlier."""
         return list(reversed(getattr(self._manager.hook, hook).get_hookimpls()))
 
     def _first_result_counts(self, hook: str) -> bool:
@@ -153,7 +153,7 @@ class Plugins:
 
 
 def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
-    """Loads and configures every installed plugin; SettingsError when a section of the settings is nobody's."""
+    """Loads and configures every installed plugin. Raises SettingsError for a section that no plugin reads."""
     plugins = Plugins(config)
     disabled = config.settings.plugins.disabled
     for point in sorted(entry_points(group=GROUP) if found is None else found, key=lambda point: point.name):
@@ -169,7 +169,7 @@ def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
 
 
 def collect_checks(plugins: Plugins) -> dict[str, AnyCheck]:
-    """Every check of every plugin, by name. A plugin that brings a name which is taken already fails as a whole."""
+    """Every check of every plugin by name. A plugin with a check name that is taken fails as a whole."""
     checks: dict[str, AnyCheck] = {}
     for answer in plugins.contribute("muster_checks"):
         names = [check.name for check in answer.value]
@@ -214,13 +214,13 @@ def _refuse_wrong_kind(hook: str, implementation: pluggy.HookImpl) -> None:
 
 
 def _text(error: BaseException) -> str:
-    """The error in one line. What is not meant for people is a bug, of which the kind helps whoever mends it."""
+    """The error in one line. An error that is not meant for people is a bug, so its class is named too."""
     kind = "" if isinstance(error, MusterError) else f"{type(error).__name__}: "
     return " ".join(f"{kind}{error}".split())
 
 
 def _contribution(hook: str, implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any]) -> Any:
-    """What an implementation gives; things that are many are taken from it here, as a generator may raise late."""
+    """The answer of an implementation. Iterables are consumed here, because a generator may raise late."""
     value = _call(implementation, config, arguments)
     kind = _ITEMS.get(hook)
     if kind is None:
@@ -239,16 +239,16 @@ def _call(implementation: pluggy.HookImpl, config: Config, arguments: dict[str, 
 
 async def _isolated(
     implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any], timeout_s: float
-) -> Answer:
+) -> HookAnswer:
     name = implementation.plugin_name
     try:
         async with asyncio.timeout(timeout_s) as deadline:
-            return Answer(name, await _call(implementation, config, arguments))
+            return HookAnswer(name, await _call(implementation, config, arguments))
     except asyncio.CancelledError as problem:
         if (task := asyncio.current_task()) is not None and task.cancelling():
-            raise  # it is we who are being stopped
+            raise  # the caller itself is cancelled
         error = _text(problem)
     except (Exception, SystemExit) as problem:
         error = f"no answer within {timeout_s:g} s" if deadline.expired() else _text(problem)
     log.error("plugin_call_failed", plugin=name, hook=implementation.function.__name__, error=error)
-    return Answer(name, error=error)
+    return HookAnswer(name, error=error)

@@ -1,4 +1,4 @@
-"""The settings of the quarantine: whether nodes are taken out of service, how many at most, and how they come back."""
+"""The settings of the quarantine: whether muster drains nodes, how many at most, and how they return to service."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -32,7 +32,7 @@ class BudgetSettings(Section):
 
 
 class MassEventSettings(Section):
-    """When so many nodes get the same trouble that it is hardly theirs: nothing is taken out until it is over."""
+    """When so many nodes get the same fault that it is hardly their own: draining pauses until it is over."""
 
     nodes: int = Field(5, ge=2, description="Nodes with the same finding, at least")
     share: Share = Field("2%", description="Share of the fleet that they must be, at least")

@@ -1,4 +1,4 @@
-"""Reads the references that an operator has written for one machine, in the shape of `references.toml`."""
+"""Reads an operator's references for one host, in the form of `references.toml`."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -15,9 +15,9 @@ _SHAPE = 'must hold rows that begin with [[reference]] and give check = "gemm", 
 
 
 def read_references(path: Path | None, judged: Mapping[str, Collection[str]] | None = None) -> tuple[Reference, ...]:
-    """The rows of the file at `path`; none without one. SettingsError tells of all rows that are wrong.
+    """The rows of the file at `path`; none without a path. SettingsError lists all wrong rows.
 
-    `judged` holds by check the metrics that it has judged; None where not all checks are known.
+    `judged` has the judged metrics of each check; None if not all checks are known.
     """
     if path is None:
         return ()

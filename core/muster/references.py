@@ -1,10 +1,14 @@
-"""What is expected of a measurement, as data with a source for every row.
+"""References: what is expected of measurements, as rows with a source each.
 
-Shipped rows are in `references.toml` beside this file; operators write rows of the same shape. A row applies to one
-metric of one check where all conditions in `when` are met by the facts of the measurement (see `conditions`).
+Shipped rows are in `references.toml` beside this file; operators write rows of the same form. A row applies to one
+metric of one check if the facts of the measurement meet all conditions in `when` (see `conditions`).
 
-Of several rows that apply to a metric, an operator's goes before a shipped one, however many conditions either has.
-Of one origin, the row with the most conditions wins, and of equals the last.
+If several rows apply to a metric, an operator's row wins over a shipped one, whatever their conditions. Of one origin,
+the row with the most conditions wins, and of equals the last.
+
+Example: the shipped row for `tflops_bf16` of `gemm` on an H100 has two conditions and `fail_below = 556`. An operator's
+row without conditions and with `fail_below = 500` replaces it, on every GPU model. A second operator's row with the
+condition `gpu_model = "NVIDIA H100 80GB HBM3"` has more conditions, so it wins on H100s.
 """
 
 import json
@@ -28,20 +32,20 @@ Bound = Annotated[float | None, Field(allow_inf_nan=False, strict=True)]
 
 
 class Origin(StrEnum):
-    """Whom a row comes from."""
+    """The origin of a row."""
 
     SHIPPED = "shipped"
     OPERATOR = "operator"
 
 
 _PRECEDENCE = (Origin.SHIPPED, Origin.OPERATOR)
-"""Each goes before those that stand in front of it."""
+"""Each origin wins over those in front of it."""
 
 
 class ReferenceRow(Data, extra="forbid"):
-    """One row as it is written: the bounds of one metric where the conditions in `when` are met.
+    """One row as it is written: the bounds of one metric under the conditions in `when`.
 
-    `unit` is for people, `source` says where the figures come from.
+    `unit` is for people, `source` says where the numbers come from.
     """
 
     check: Name
@@ -66,17 +70,17 @@ class ReferenceRow(Data, extra="forbid"):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The bounds that this row has, by name, from the lowest to the highest."""
+        """The bounds of this row by name, from the lowest to the highest."""
         return {name: bound for name in BOUNDS if (bound := getattr(self, name)) is not None}
 
     @property
     def key(self) -> str:
-        """Of what there is one row: check, metric and conditions."""
+        """The key of a row: check, metric and conditions."""
         return key_of(self.check, self.metric, self.when)
 
 
 class Reference(ReferenceRow, extra="ignore"):
-    """One row with its origin; what does not come with muster is the operator's."""
+    """One row with its origin, by default the operator's."""
 
     origin: Origin = Origin.OPERATOR
 
@@ -97,9 +101,9 @@ def shipped() -> tuple[Reference, ...]:
 
 
 def pointless(row: ReferenceRow, judged: Mapping[str, Collection[str]]) -> str | None:
-    """Why nothing would ever be judged by `row`; None when something may.
+    """Why `row` can never apply to a measurement; None if it can.
 
-    `judged` holds by check the metrics that it has judged; of a check without any, nobody knows before it runs.
+    `judged` has the judged metrics of each check. A check that lists none may still judge any.
     """
     if row.check not in judged:
         return unknown("check", row.check, judged)
@@ -110,7 +114,7 @@ def pointless(row: ReferenceRow, judged: Mapping[str, Collection[str]]) -> str |
 
 
 def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, Reference]:
-    """By metric name, the row that applies to a measurement of `check` with these facts."""
+    """The row that applies to each metric of a measurement of `check` with these facts."""
     chosen: dict[str, Reference] = {}
     for row in rows:
         if row.check != check or not _applies(row, facts):
@@ -122,7 +126,7 @@ def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonVa
 
 
 class Considered(Data):
-    """A row that was looked at for a metric: whether it applies, and why or why not."""
+    """A row for a metric: whether it applies, and why or why not."""
 
     reference: Reference
     applies: bool
@@ -130,7 +134,7 @@ class Considered(Data):
 
 
 def explain(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> dict[str, tuple[Considered, ...]]:
-    """By metric name, all rows that there are for it; the one that applies, if any does, stands first."""
+    """All rows for each metric; the row that applies, if any, is first."""
     rows = [row for row in rows if row.check == check]
     chosen = applicable(rows, check, facts)
     considered: dict[str, list[Considered]] = {}
@@ -160,7 +164,7 @@ def _applies(row: Reference, facts: Mapping[str, JsonValue]) -> bool:
 
 
 def _unmet(row: Reference, facts: Mapping[str, JsonValue]) -> list[str]:
-    """The conditions of a row that the facts do not meet, each with what was found instead."""
+    """The conditions of a row that the facts do not meet, each with the actual fact."""
     return [
         f"{name} must be {in_words(condition)}, is {json.dumps(facts[name]) if name in facts else 'not known'}"
         for name, condition in row.when.items()
@@ -169,7 +173,7 @@ def _unmet(row: Reference, facts: Mapping[str, JsonValue]) -> list[str]:
 
 
 def _weight(row: Reference) -> tuple[int, int]:
-    """What a row of several that apply is chosen by: the highest counts."""
+    """The weight of a row; of several that apply, the highest wins."""
     return _PRECEDENCE.index(row.origin), len(row.when)
 
 
@@ -181,7 +185,7 @@ def judge_value(
     device: int | None = None,
     action: Action = Action.NONE,
 ) -> list[Finding]:
-    """At most one finding: `value` against its bounds. Without a reference or a value nothing is judged."""
+    """Judges `value` against its bounds: at most one finding, and none without a reference or a value."""
     if reference is None or value is None or not math.isfinite(value):
         return []
     for bound, severity, sign, word in (

@@ -1,4 +1,4 @@
-"""What every table of the settings is: muster's own, and those that plugins declare."""
+"""The base of every table in the settings, muster's own and those of plugins."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,4 +1,4 @@
-"""The settings of sweeps: those that begin by themselves, and what a restart does to them all."""
+"""The settings of sweeps that start by themselves, and what a restart of the coordinator does to sweeps."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -17,11 +17,11 @@ def _number_or_share(text: str) -> str:
 
 
 NodesAtOnce = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_number_or_share)]
-"""How many nodes may be in groups at once: `40`, or `25%` of those that take part."""
+"""How many nodes may be in groups at once: `40`, or `25%` of the participating nodes."""
 
 
 class SweepSettings(Section):
-    """A sweep that begins by itself: what somebody who asks for one could say as well."""
+    """A sweep that starts by itself, with the options of a requested one."""
 
     check: Name = Field(description="Name of the check")
     params: dict[str, JsonValue] = Field({}, description="Parameters of the check")
@@ -51,7 +51,7 @@ class SweepSettings(Section):
 
 
 class ScheduleSettings(SweepSettings):
-    """A sweep that begins again and again, at the times of a cron expression."""
+    """A sweep that starts at the times of a cron expression."""
 
     cron: str = Field(
         max_length=200, description="When: minute, hour, day of month, month, day of week, for example 0 2 * * *"
@@ -69,7 +69,7 @@ class ScheduleSettings(SweepSettings):
     @field_validator("cron")
     @classmethod
     def _has_five_fields(cls, value: str) -> str:
-        """The coordinator, who has a parser, looks at what is in them."""
+        """Only counts the fields; the coordinator has a parser and checks their content."""
         if len(value.split()) != 5:
             raise ValueError("must have five fields: minute, hour, day of month, month, day of week, such as 0 2 * * *")
         return value

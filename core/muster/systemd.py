@@ -11,7 +11,7 @@ WATCHDOG = "WATCHDOG=1"
 
 
 def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Sends `state` to the supervisor; does nothing when there is none."""
+    """Sends `state` to the supervisor; does nothing without one."""
     address = environment.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -26,16 +26,16 @@ def notify(state: str, environment: Mapping[str, str] = os.environ) -> None:
 
 
 def watchdog_interval_s(environment: Mapping[str, str] = os.environ) -> float | None:
-    """Seconds between two beats: half of systemd's limit. None when systemd does not watch this process."""
+    """Seconds between two watchdog messages: half of systemd's limit. None if systemd does not watch this process."""
     limit_us = environment.get("WATCHDOG_USEC", "")
     watched = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(limit_us) / 2e6 if limit_us.isdigit() and int(limit_us) and watched else None
 
 
 async def keep_watchdog_quiet(is_well: Callable[[], bool], environment: Mapping[str, str] = os.environ) -> None:
-    """Beats from the event loop while `is_well()`; returns at once when systemd does not watch this process.
+    """Sends watchdog messages from the event loop while `is_well()`; returns at once if systemd does not watch.
 
-    Systemd restarts the daemon when the event loop hangs or `is_well()` stays false.
+    systemd restarts the daemon if the event loop hangs or `is_well()` stays false.
     """
     interval_s = watchdog_interval_s(environment)
     while interval_s is not None:

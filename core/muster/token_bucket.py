@@ -23,11 +23,11 @@ class TokenBucket:
         return self._left
 
     def spend(self, tokens: float) -> None:
-        """Takes tokens out, also more than are left."""
+        """Takes tokens out, even more than are left."""
         self._left -= tokens
 
     def reserve(self, now: float) -> float:
-        """Takes one token out and returns in how many seconds it is there. Whoever reserves later waits longer."""
+        """Takes one token out and returns in how many seconds it is available. A later reservation waits longer."""
         left = self.left(now) - 1
         self._left = left
         return max(0.0, -left / self._per_s)

@@ -1,4 +1,4 @@
-"""Which labels say where a node stands."""
+"""The labels that give the place of a node."""
 
 from collections.abc import Mapping
 
@@ -40,11 +40,11 @@ KNOWN = {
         "cloud.google.com/gce-topology-host",
     ),
 }
-"""By level, the keys of labels; the first that a node has says its place."""
+"""The keys of labels by level. The first key that a node has gives its place."""
 
 
 class TopologyLabels(Section):
-    """Which labels say where a node stands, instead of those that muster knows."""
+    """The labels that give the place of a node, instead of those that muster knows."""
 
     block: str | None = Field(None, description="Key of the label that holds the block, for example example.com/pod")
     rack: str | None = Field(None, description="Key of the label that holds the rack")
@@ -53,7 +53,7 @@ class TopologyLabels(Section):
 
 
 def topology_of(labels: Mapping[str, str], own: TopologyLabels) -> Topology:
-    """Where the labels place a node. At a level for which the operator names an `own` key, only that key counts."""
+    """The place of a node by its labels. If the operator names an `own` key for a level, only that key counts."""
     keys = {level: known if (key := getattr(own, level)) is None else (key,) for level, known in KNOWN.items()}
     said = {level: [labels[key] for key in keys[level] if labels.get(key)] for level in keys}
     return Topology(**{level: places[0] for level, places in said.items() if places})

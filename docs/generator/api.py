@@ -1,94 +1,25 @@
-"""The page of all routes of the HTTP API."""
+"""The page of all routes of the HTTP API, from the table that the server and the OpenAPI document are made from."""
 
 import inspect
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from generator.markdown import NOTE, page, table
 from pydantic import BaseModel
 
-from muster.model import Finding, Run
-from muster.references import Reference
-from muster.transition import Transition
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.history import HistoryPoint
-from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
-from muster_coordinator.model.quarantine_events import (
-    Asked,
-    FreezeLifted,
-    HoldRequested,
-    NodeForgotten,
-    ReleaseRequested,
-)
-from muster_coordinator.model.quarantine_views import BudgetView, CaseView, QuarantineView
-from muster_coordinator.model.sweep_records import GroupRecord, MemberRecord, RoundRecord, SweepRecord
-from muster_coordinator.sweeps.forecast import Forecast
-from muster_coordinator.views.sweeps.explained import Explanation
-from muster_coordinator.web.quarantine import QuarantineApi
-from muster_coordinator.web.requests import (
-    Decision,
-    ExplainQuery,
-    ExportQuery,
-    HistoryQuery,
-    NewReference,
-    NewRun,
-    NewSweep,
-    PageQuery,
-    ReferenceQuery,
-    Release,
-    RunQuery,
-    TransitionQuery,
-)
-from muster_coordinator.web.routes import Api
+from muster_coordinator.web.requests import NoQuery
+from muster_coordinator.web.route import Route
+from muster_coordinator.web.route_table import ROUTES, openapi_text
 
-_ASKED: dict[str, type[BaseModel]] = {
-    "Query of lists": PageQuery,
-    "Query of /api/v1/runs": RunQuery,
-    "Query of history": HistoryQuery,
-    "Body of POST runs": NewRun,
-    "Body of POST sweeps": NewSweep,
-    "Query of explain": ExplainQuery,
-    "Query of export": ExportQuery,
-    "Body of PUT references": NewReference,
-    "Query of DELETE references": ReferenceQuery,
-    "Query of /api/v1/quarantine/history": TransitionQuery,
-    "Body of POST hold, POST forget and POST unfreeze": Decision,
-    "Body of POST release": Release,
-}
-
-_ANSWERED: tuple[type[BaseModel], ...] = (
-    NodeView,
-    Run,
-    SweepRecord,
-    RoundRecord,
-    GroupRecord,
-    MemberRecord,
-    Forecast,
-    Explanation,
-    StoryEntry,
-    Finding,
-    Reference,
-    FleetView,
-    BaselineView,
-    HistoryPoint,
-    CaseView,
-    BudgetView,
-    QuarantineView,
-    Action,
-    Transition,
-    Asked,
-    HoldRequested,
-    ReleaseRequested,
-    FreezeLifted,
-    NodeForgotten,
-)
+_DOCUMENT = json.loads(openapi_text())
+_COMPONENTS = _DOCUMENT["components"]["schemas"]
+_ANY, _PAGE = "JsonValue", "Page"
+"""The name of a component for any value, and how the names of pages end. Neither has more to say."""
 
 
 def api() -> str:
     """Every route, what it takes and what it answers with."""
-    # Only the routes' docstrings are looked at.
-    routes = [*Api.routes(object.__new__(Api)), *QuarantineApi.routes(object.__new__(QuarantineApi))]
-    rows = ((route.method, f"`{route.path}`", inspect.cleandoc(route.handler.__doc__ or "")) for route in routes)
     lines = [
         NOTE,
         "# HTTP API",
@@ -98,33 +29,84 @@ def api() -> str:
         "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send "
         "`Authorization: Bearer TOKEN`. Without that setting the API listens on loopback, and GET and HEAD need no "
         "token. All other methods need the token in `api_token` in `data_dir`, unless `http.trust_loopback` is set.",
-        table(rows, ("Method", "Path", "Answer")),
+        "`/api/v1/openapi.json` serves this page as an OpenAPI 3.1 document. Generators of clients read it.",
+        table(_routes(), ("Method", "Path", "Takes", "Answers with", "Meaning")),
+        "## Queries and bodies",
+        "Unknown names are refused with 400 in a query and with 422 in a body.",
     ]
-    for title, model in _ASKED.items():
-        lines += [f"## {title}", _model_table(model)]
-    for answer in _ANSWERED:
-        lines += [f"## {answer.__name__}", inspect.cleandoc(answer.__doc__ or ""), _model_table(answer)]
+    for model in dict.fromkeys(model for route in ROUTES for model in _taken(route)):
+        lines += _section(model.__name__, model.model_json_schema(mode="validation"))
+    lines += ["## Answers"]
+    for name in sorted(_COMPONENTS.keys() - _names_taken()):
+        if name != _ANY and not name.endswith(_PAGE):
+            lines += _section(name, _COMPONENTS[name])
     return page(lines)
 
 
-def _model_table(model: type[BaseModel]) -> str:
-    """The fields of a JSON object with the types that JSON knows."""
-    fields = model.model_json_schema(mode="serialization")["properties"]
-    return table(((f"`{name}`", _json_type(field)) for name, field in fields.items()), ("Field", "Type"))
+def _names_taken() -> set[str]:
+    return {model.__name__ for route in ROUTES for model in _taken(route)}
 
 
-def _json_type(schema: dict[str, Any]) -> str:
+def _taken(route: Route[Any]) -> list[type[BaseModel]]:
+    return [model for model in (route.query, route.body) if model not in (None, NoQuery)]
+
+
+def _routes() -> Iterator[tuple[str, ...]]:
+    for route in ROUTES:
+        takes = ", ".join(_link(model.__name__) for model in _taken(route))
+        yield route.method, f"`{route.path}`", takes, _answer(route), route.summary
+
+
+def _answer(route: Route[Any]) -> str:
+    """The model that a route answers with, or else the content types."""
+    responses = _DOCUMENT["paths"][route.path][route.method.lower()]["responses"]
+    kinds = responses[str(route.status.value)]["content"].items()
+    return ", ".join(
+        _type(media["schema"]) if "$ref" in media.get("schema", {}) else f"`{kind}`" for kind, media in kinds
+    )
+
+
+def _section(name: str, schema: dict[str, Any]) -> list[str]:
+    """What a query, a body, an answer or a part of one is made of."""
+    lines = [f"### {name}", inspect.cleandoc(schema.get("description", ""))]
+    if "enum" in schema:
+        lines.append("One of " + ", ".join(f"`{value}`" for value in schema["enum"]) + ".")
+    elif schema.get("properties"):
+        rows = [(f"`{field}`", _type(it), it.get("description", "")) for field, it in schema["properties"].items()]
+        columns = ("Field", "Type", "Meaning") if any(meaning for _, _, meaning in rows) else ("Field", "Type")
+        lines.append(table((row[: len(columns)] for row in rows), columns))
+    return [line for line in lines if line]
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name.lower()})"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """The type of a field as JSON knows it."""
     if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2]).replace("JsonValue", "any value")
+        return _type_of(schema["$ref"].rpartition("/")[2])
     if choices := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(map(_json_type, choices))
-    if "prefixItems" in schema:
-        return f"list of {len(schema['prefixItems'])} {_json_type(schema['prefixItems'][0])}s"
+        return " or ".join(map(_type, choices))
     if schema.get("type") == "array":
-        return f"list of {_json_type(schema['items'])}"
+        return _list_type(schema)
     if values := _schemas_of_values(schema):
-        return f"object of {' or '.join(map(_json_type, values))}"
-    return str(schema.get("type", "anything"))
+        return f"object of {' or '.join(map(_type, values))}"
+    return "time" if schema.get("format") == "date-time" else str(schema.get("type", "any value"))
+
+
+def _type_of(component: str) -> str:
+    if component == _ANY:
+        return "any value"
+    if component.endswith(_PAGE):
+        return f"page of {_type(_COMPONENTS[component]['properties']['items']['items'])}"
+    return _link(component)
+
+
+def _list_type(schema: dict[str, Any]) -> str:
+    if "prefixItems" in schema:
+        return f"list of {len(schema['prefixItems'])} {_type(schema['prefixItems'][0])}s"
+    return f"list of {_type(schema['items'])}"
 
 
 def _schemas_of_values(schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from muster.config import Config, Settings
 from muster_agent.wire.metrics import Metrics
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.runtime.actor_poller import ActorPoller
-from muster_coordinator.runtime.link import Link
-from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
@@ -20,12 +20,14 @@ from muster_coordinator.store.store import Store
 def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
-    link = Link(Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple)
+    link = CoordinatorLink(
+        Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple
+    )
     retention = object.__new__(Retention)  # only its counts are asked for
     retention.counts = RetentionCounts()
     none = plugins.Plugins(Config(Settings()))
     poller = ActorPoller(none, 3600.0, pipeline.take)
-    figures = Figures(
+    figures = CoordinatorMetrics(
         pipeline=pipeline,
         link=link,
         stream=Stream(1),

@@ -19,10 +19,10 @@ from muster.model import Measurement
 from muster.plugins import Plugins, collect_checks
 from muster.wire.messages import PluginInfo
 from muster_agent.runs.launcher import Launcher, launch
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import (
     Order,
-    Place,
+    RankPlace,
     RanksReady,
     RunEnded,
     Runner,
@@ -88,7 +88,7 @@ class Running:
     """A runner, the events it has emitted, and what the tests do with both."""
 
     runner: Runner
-    resident: Resident
+    resident: ResidentChild
     launcher: Launcher
     events: asyncio.Queue[RunnerEvent]
     progress: list[str] = field(default_factory=list)
@@ -149,7 +149,7 @@ def running(launched) -> Callable[..., AbstractAsyncContextManager[Running]]:
             "memory_limit_bytes": None,
             **around,
         }
-        resident = Resident(launcher, values["memory_limit_bytes"], watched, alert)
+        resident = ResidentChild(launcher, values["memory_limit_bytes"], watched, alert)
         events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
         runner = Runner(launcher, resident, Surroundings(**values), events.put_nowait)
         try:
@@ -161,12 +161,12 @@ def running(launched) -> Callable[..., AbstractAsyncContextManager[Running]]:
 
 
 @pytest.fixture
-def places() -> Callable[..., tuple[Place, ...]]:
+def places() -> Callable[..., tuple[RankPlace, ...]]:
     """The places of a group that has all its ranks on this node."""
 
-    def make(ranks: int, port: int = 1) -> tuple[Place, ...]:
+    def make(ranks: int, port: int = 1) -> tuple[RankPlace, ...]:
         return tuple(
-            Place(
+            RankPlace(
                 rank=rank,
                 local_rank=rank,
                 local_world_size=ranks,

@@ -2,12 +2,12 @@
 
 from muster.check import AnyCheck, Check, Needs, Params, Scope
 from muster.model import Measurement
-from muster_agent.decide.plan import Planned
+from muster_agent.decide.plan import PlannedCheck
 
 
 def planned(
     name: str, params: Params, needs: Needs, scope: Scope = Scope.NODE, interval_s: float | None = None
-) -> Planned:
+) -> PlannedCheck:
     """A check as a node runs it; its parameters are of the type of `params`."""
     check: AnyCheck = Check(
         name=name,
@@ -19,4 +19,4 @@ def planned(
         timeout_s=60.0,
         needs=needs,
     )
-    return Planned(check=check, params=params, timeout_s=20.0, interval_s=interval_s)
+    return PlannedCheck(check=check, params=params, timeout_s=20.0, interval_s=interval_s)

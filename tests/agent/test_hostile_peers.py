@@ -12,7 +12,7 @@ from tests.hostile.liar import Gone, Greeting, Guest, Lie, LyingStore, close_at_
 from muster.check import Scope
 from muster.config import Config, Settings
 from muster.model import Measurement
-from muster_agent.decide.orders import Place
+from muster_agent.decide.orders import RankPlace
 from muster_plugins.checks.collective import check as collective
 
 pytestmark = pytest.mark.torch
@@ -36,7 +36,9 @@ def victim(running, monkeypatch):
 
     async def meet(port: int, timeout_s: float = 60.0) -> Any:
         check = collective_check()
-        place = Place(rank=1, local_rank=0, local_world_size=1, world_size=2, master_addr="127.0.0.1", master_port=port)
+        place = RankPlace(
+            rank=1, local_rank=0, local_world_size=1, world_size=2, master_addr="127.0.0.1", master_port=port
+        )
         async with running(check, memory_limit_bytes=LIMIT_BYTES) as runs:
             order = {"places": (place,), "group": "g", "timeout_s": timeout_s, "params": check.params(timeout_s=3.0)}
             run = await runs.start(check, **order)

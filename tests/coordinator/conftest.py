@@ -149,7 +149,7 @@ class Node:
             await self._client.subscribe(TOPICS.node(self.name, NodeTopic.COMMAND), qos=1)
             await self._client.subscribe(TOPICS.node(self.name, NodeTopic.ACK), qos=1)
             await self._say(NodeTopic.INVENTORY, self._inventory(), retain=True)
-            await self._say(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=self.name, online=True), retain=True)
+            await self.come()
             await self.send_report()
             self.known.set()
             async for message in self._client.messages:
@@ -158,6 +158,10 @@ class Node:
                     self.kept = [run for run in self.kept if run.seq > through]
                 else:
                     await self._obey(decode(message.payload, COMMAND))
+
+    async def come(self):
+        """A heartbeat."""
+        await self._say(NodeTopic.PRESENCE, Presence(sent_at=time.time(), node=self.name, online=True), retain=True)
 
     async def leave(self):
         """Has the broker say that its connection has ended."""

@@ -13,7 +13,7 @@ import pytest
 from muster.config import Config, Settings
 from muster.plugins import Plugins
 from muster_coordinator import daemon
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 
 SWEEP = {"check": "collective", "strategy": "pairs"}
 
@@ -172,7 +172,7 @@ async def test_a_cancellation_that_is_forgotten_does_not_keep_it_from_ending(mon
             except asyncio.CancelledError:
                 told.append("to end")
 
-    monkeypatch.setattr(Link, "run", forgetful)
+    monkeypatch.setattr(CoordinatorLink, "run", forgetful)
     free = {"listen": "127.0.0.1:0"}
     settings = Settings.model_validate({"data_dir": tmp_path, "http": free, "broker": free})
     stop = asyncio.Event()

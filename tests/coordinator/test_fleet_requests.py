@@ -41,7 +41,7 @@ def test_a_run_is_ordered_under_the_id_that_was_asked_for() -> None:
         (sweep("s", strategy="pairs", select="a,lost"), "node 'lost' is lost"),
         (sweep("s", strategy="whole", pairing="random"), "is for strategy pairs"),
         (sweep("s", strategy="pairs", pairing="interrack"), "did you mean 'inter_rack'"),
-        (sweep("s", strategy="pairs", pairing="rail"), "needs a check that measures rails apart"),
+        (sweep("s", strategy="pairs", pairing="rail"), "needs a check that measures each rail"),
         (sweep("s", max_parallel="1"), "max_parallel 1 is too few: adaptive needs 2 nodes at once"),
         (sweep("s", max_parallel="110%"), "neither a number of nodes"),
         (sweep("s", max_parallel="2.5"), "neither a number of nodes"),

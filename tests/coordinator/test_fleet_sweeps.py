@@ -22,7 +22,7 @@ from muster_coordinator.model.sweep_records import (
 )
 from muster_coordinator.sweeps.group import ABORT_GRACE_S
 from muster_coordinator.sweeps.recovery import AfterRestart
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 
 def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
@@ -36,7 +36,7 @@ def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
     record = made.sweep("s")
     assert record is not None
     assert (record.nodes, record.state) == (("b", "d", "a", "c"), SweepState.RUNNING)
-    assert record.absent == {"lost": "is lost: last heard of at 1970-01-01T00:00:00.000Z"}
+    assert record.absent == {"lost": "is lost: last heard at 1970-01-01T00:00:00.000Z"}
 
 
 def test_the_topology_file_goes_before_what_agents_say() -> None:
@@ -49,7 +49,7 @@ def test_the_topology_file_goes_before_what_agents_say() -> None:
     made.handle(sweep("t", strategy="whole", select="rack=r1"), 1.0)
     first, second = made.sweeps()
     assert (first.nodes, second.nodes) == (("b", "a", "c"), ("a", "c"))
-    assert second.absent == {"ghost": "no agent was ever heard of from there"}
+    assert second.absent == {"ghost": "no agent has reported from there yet"}
     assert [view.topology.rack for view in views(made, 1.0)] == ["r1", "r0", "r1"]
 
 
@@ -58,7 +58,7 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
     made = fleet(*(f"n{number}" for number in range(8)))
     near, far = [10.0, 5.0]
     pairs = [
-        Pair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
+        MeasuredPair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
         for one, other in itertools.combinations(range(8), 2)
     ]
     commands = made._registry.learn_leaves(pairs, "s", 1.0)

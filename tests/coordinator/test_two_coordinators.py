@@ -17,7 +17,7 @@ from tests.waiting import wait_for
 from muster.config import BrokerSettings, Settings
 from muster.wire.codec import COORDINATOR, decode
 from muster.wire.topics import Topics
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 
 TOPIC = Topics("default").coordinator
 OLDER, NEWER = 7, 8
@@ -41,7 +41,7 @@ class Coordinator:
             pass
 
         url = broker.url or ""
-        self.link = Link(
+        self.link = CoordinatorLink(
             Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore, known=tuple
         )
         self.task = asyncio.create_task(self.link.run())

@@ -26,6 +26,7 @@ def imported_by(*arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
+@pytest.mark.usefixtures("live")
 def test_version_is_quick():
     """`--version` imports no command and none of the heavy libraries."""
     modules = imported_by("--version")
@@ -33,11 +34,13 @@ def test_version_is_quick():
     assert not modules & {"muster_agent", "muster_coordinator", "muster_plugins"}
 
 
+@pytest.mark.usefixtures("live")
 def test_plugin_commands_import_no_heavy_library():
     """Plugins are loaded without torch and the driver: these belong to children."""
     assert not imported_by("plugin", "list") & {"torch", "pynvml", "sqlalchemy", "amqtt"}
 
 
+@pytest.mark.usefixtures("live")
 @pytest.mark.parametrize("command", ["baseline", "node", "quarantine", "reference", "sweep"])
 def test_commands_that_ask_a_coordinator_import_nothing_that_only_it_needs(command):
     """They would take half as long again to start."""

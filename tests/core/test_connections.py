@@ -8,6 +8,8 @@ import structlog
 
 from muster.connections import PROGRESS_BYTES, WAIT_S, Connections, most_connections
 
+pytestmark = pytest.mark.usefixtures("live")
+
 pytestmark = pytest.mark.looptime
 
 

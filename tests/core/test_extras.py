@@ -29,7 +29,7 @@ KUBERNETES = {"cryptography", "kubernetes_asyncio"}
 
 
 @pytest.fixture
-def muster_with(tmp_path):
+def muster_with(live, tmp_path):
     """Runs the command line where these extras are installed and no others: `muster_with({"agent"}, "demo")`."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_THEM)
     every = KUBERNETES.union(*PACKAGES.values())

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("live")
+
 PROGRAM = """
 import logging, sys
 import structlog

@@ -10,7 +10,7 @@ from muster.systemd import READY, WATCHDOG, keep_watchdog_quiet, notify, watchdo
 
 
 @pytest.fixture(params=["path", "abstract"])
-def supervisor(request, tmp_path):
+def supervisor(live, request, tmp_path):
     """A notification socket and the name by which NOTIFY_SOCKET has it."""
     name = str(tmp_path / "notify") if request.param == "path" else f"@muster-test-{os.getpid()}-{tmp_path.name}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:

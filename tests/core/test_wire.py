@@ -32,7 +32,7 @@ from muster.wire.messages import (
     RunCheck,
     Start,
 )
-from muster.wire.topics import FROM_NODE, TO_NODE, NodeTopic, Topics
+from muster.wire.topics import TO_NODE, NodeTopic
 
 names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,20}\Z")
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -338,32 +338,3 @@ def test_reports_that_contradict_themselves_are_refused(after, sequence, node, e
     report = {"stream": "s", "after": after, "runs": [{**run, "seq": seq} for seq in sequence]}
     with pytest.raises(RemoteError, match=error):
         codec.decode_from_node(NodeTopic.REPORT, "n1", presence(**report))
-
-
-TOPICS = Topics("lab")
-
-
-def test_topic_names():
-    """The names are as the protocol has them."""
-    assert TOPICS.node("n1", NodeTopic.REPORT) == "muster/v1/lab/node/n1/report"
-    assert TOPICS.every_node(NodeTopic.GROUP) == "muster/v1/lab/node/+/group"
-    assert TOPICS.coordinator == "muster/v1/lab/coordinator"
-    assert TOPICS.references == "muster/v1/lab/references"
-
-
-@pytest.mark.parametrize("topic", NodeTopic)
-def test_topics_read_back(topic):
-    """What was named can be parsed, and every topic belongs to one side."""
-    assert TOPICS.parse_node(TOPICS.node("n.1", topic)) == ("n.1", topic)
-    assert (topic in FROM_NODE) != (topic in TO_NODE)
-
-
-@pytest.mark.parametrize(
-    "topic",
-    ["", "muster/v1/lab/coordinator", "muster/v1/other/node/n1/report", "muster/v1/lab/node//report",
-     "muster/v1/lab/node/n1", "muster/v1/lab/node/n1/gossip", "muster/v1/lab/node/n1/report/x"],
-)  # fmt: skip
-def test_topics_of_others_are_refused(topic):
-    """A topic that is none of this fleet's nodes' is a peer's error."""
-    with pytest.raises(RemoteError, match="unknown_topic"):
-        TOPICS.parse_node(topic)

@@ -1,6 +1,6 @@
 """What docs/examples holds: shellcheck has nothing to say, and Kubernetes would take the manifests as they stand.
 
-tests/slurm/ runs the scripts under a real Slurm.
+tests/plugins/schedulers/slurm/ runs the scripts under a real Slurm.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from typer.main import get_command
 from muster import cli, plugins
 from muster.config import Config, load
 from muster_agent.acceptance.job import Job, detect
-from muster_agent.acceptance.suites import Asked, plan_of
+from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 SCRIPTS = sorted((EXAMPLES / "slurm").iterdir())
@@ -52,7 +52,7 @@ def suite(manifests, tmp_path):
     path.write_text(manifests["ConfigMap"]["data"]["muster.toml"])
     settings = load(path, {})
     found = plugins.load(Config(settings))
-    asked = Asked(names=(), every=False, suite="pod", quick=False, params={})
+    asked = AcceptanceRequest(names=(), every=False, suite="pod", quick=False, params={})
     return plan_of(asked, settings, plugins.collect_checks(found), found.failed)
 
 

@@ -35,14 +35,14 @@ ELSEWHERE = {
     "make": "test_commands.py",
     "muster baseline reset": "tests/coordinator/cli/test_baseline.py",
     "muster agent": "tests/agent/test_agent_daemon.py",
-    "muster check run script.": "tests/plugins/test_script.py",
+    "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine unfreeze": "tests/coordinator/quarantine_api/test_deciding.py",
     "muster up": "tests/local/test_up.py",
-    "sbatch": "tests/slurm/test_acceptance.py",
-    "srun": "tests/slurm/test_acceptance.py",
+    "sbatch": "tests/plugins/schedulers/slurm/test_acceptance.py",
+    "srun": "tests/plugins/schedulers/slurm/test_acceptance.py",
     "torchrun": "tests/agent/acceptance/test_job_processes.py",
 }
 """What is not run here, because it never ends, takes minutes or needs a fleet in trouble, and where it is tested."""

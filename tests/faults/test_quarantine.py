@@ -187,7 +187,7 @@ def test_a_node_whose_fault_is_gone_is_tested_and_comes_back(quarantine, desk, e
         ("policy", "gpu-missing"),
         ("service", "IN_SERVICE to CORDONED"),
         ("action", "script: DONE"),
-        ("back", "heard of again"),
+        ("back", "heard again"),
         ("service", "CORDONED to PROBATION: it was away and is back"),
         ("run_requested", "simulated"),
         ("test", "PASS"),

@@ -27,9 +27,9 @@ from muster.wire import codec
 from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start, new_id
 from muster.wire.topics import NodeTopic, Topics
 from muster_agent.decide import events
-from muster_agent.decide.node import Node
+from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgressed
-from muster_agent.wire.link import Link
+from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 
@@ -75,9 +75,9 @@ class FuzzedAgent:
         settings = Settings(node="n", broker=BrokerSettings(url="mqtt://127.0.0.1"))
         self.outbox = outbox
         self.metrics = Metrics()
-        self.link = Link(settings, outbox, self.metrics, self.feed, self.take_references)
+        self.link = AgentLink(settings, outbox, self.metrics, self.feed, self.take_references)
         self.now = time.time()
-        self.node = Node("n", PLAN, new_id, self.now, spread_s=1.0)
+        self.node = NodeAgent("n", PLAN, new_id, self.now, spread_s=1.0)
         self._carried_out = carried_out
         self._random = random
         self._events: deque[events.Event] = deque()
@@ -109,8 +109,8 @@ class FuzzedAgent:
                 self._events.append(events.IdlenessSeen(Idleness.IDLE))
             case events.OpenPort(group):
                 self._events.append(events.PortOpened(group, "127.0.0.1", 4000))
-            case events.Reach(group):
-                self._events.append(events.Reached(group))
+            case events.ConnectToRankZero(group):
+                self._events.append(events.RankZeroReached(group))
             case events.StartRun(order):
                 order.params.model_dump_json()
                 self._running[order.run] = order
@@ -119,9 +119,9 @@ class FuzzedAgent:
                 self._end(run)
             case events.ReportRun(run):
                 self.outbox.append(run)
-            case events.Reply(message):
+            case events.SendReply(message):
                 assert len(codec.encode(message)) < codec.MAX_MESSAGE_BYTES, message
-            case events.Refuse(kind):
+            case events.CountRefusal(kind):
                 self.metrics.refused(kind)
 
     def _end(self, id: str) -> None:
@@ -175,7 +175,7 @@ def test_every_message_is_accepted_or_refused(tmp_path: Path) -> None:
         payload = mutate(message, random) if number % 4 < 3 else message
         started = time.thread_time()
         try:
-            agent.link._hear(topic, payload)
+            agent.link._handle(topic, payload)
         except RemoteError as error:
             refused[error.kind] += 1
         except Exception as error:
@@ -190,7 +190,9 @@ def test_every_message_is_accepted_or_refused(tmp_path: Path) -> None:
     assert slowest_s < SLOWEST_S
     assert grown < MOST_GROWTH_BYTES
     assert refused["malformed"] > MESSAGES / 10
-    assert {"StartRun", "LetGo", "StopRun", "ReportRun", "Reach", "ClosePort", "Refuse"} <= {*carried_out}
+    assert {"StartRun", "ReleaseRanks", "StopRun", "ReportRun", "ConnectToRankZero", "ClosePort", "CountRefusal"} <= {
+        *carried_out
+    }
 
 
 def test_a_message_that_finds_a_bug_is_dropped(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from muster_coordinator.local.demo_plan import (
     LEAST_NODES_WITH_FAULTS,
     MOST_NODES,
     Addresses,
-    Plan,
+    DemoPlan,
     agent_settings,
     coordinator_settings,
     named,
@@ -37,7 +37,7 @@ def test_two_nodes_get_a_fault_each(count):
 @pytest.mark.parametrize("count", [LEAST_NODES, 8])
 def test_without_faults_none_is_put_in(count):
     """A fleet without faults may be as small as a pair."""
-    assert plan(count, with_faults=False) == Plan(tuple(f"node-{number}" for number in range(1, count + 1)), {})
+    assert plan(count, with_faults=False) == DemoPlan(tuple(f"node-{number}" for number in range(1, count + 1)), {})
 
 
 @pytest.mark.parametrize(

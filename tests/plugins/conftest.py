@@ -48,7 +48,7 @@ def measuring_child(*arguments: str, **environment: str) -> Iterator[MeasuringCh
 
 
 @pytest.fixture(scope="session")
-def torch_child() -> Iterator[MeasuringChild]:
+def torch_child(live: None) -> Iterator[MeasuringChild]:
     """A child that has imported torch and forks for each run, so that only the first test waits for the import."""
     with measuring_child("--torch", GLOO_SOCKET_IFNAME="lo") as child:
         yield child
@@ -93,7 +93,7 @@ def stubbed_node(nvml_stub: Path, tmp_path: Path) -> Iterator[StubbedNode]:
 
 
 @pytest.fixture
-def node_without_nvml(tmp_path: Path) -> Iterator[StubbedNode]:
+def node_without_nvml(live: None, tmp_path: Path) -> Iterator[StubbedNode]:
     """A node on which no NVML is installed, with an empty PCI bus."""
     with measuring_child() as child:
         yield StubbedNode(child, tmp_path / "state", tmp_path / "pci")

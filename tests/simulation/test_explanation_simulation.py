@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from muster.model import Topology
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.case_file import CaseFile
-from muster_coordinator.views.sweeps.explained import Standing
+from muster_coordinator.views.sweeps.explained import SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
 
 Simulate = Callable[..., Any]
@@ -36,11 +36,11 @@ def ended(world: Any, strategy: str) -> SweepRecord:
     raise AssertionError(f"sweep {name} did not end")
 
 
-def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> Evidence:
+def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> GroupEvidence:
     groups = [group for stage in record.rounds for group in stage.groups]
     counting = [it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
     sites = {node: Site(node, places[node].rack, places[node].leaf) for node in record.nodes}
-    return Evidence(sites, tuple(map(group_run_of, counting)))
+    return GroupEvidence(sites, tuple(map(group_run_of, counting)))
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "pairs", "bisect"])
@@ -58,6 +58,6 @@ def test_runs_are_told_as_they_were_judged(simulate: Simulate, seed: int, strate
         assert [run.group.id for run in runs if node in run.charged] == [run.group for run in history.bad]
         assert [run.group.id for run in runs if run.passed] == [run.group for run in history.good]
         told = explain(record, node, places)
-        assert (told.standing is Standing.CLEARED) == (node in record.cleared_nodes)
-        if told.standing is Standing.CLEARED:
+        assert (told.standing is SweepStanding.CLEARED) == (node in record.cleared_nodes)
+        if told.standing is SweepStanding.CLEARED:
             assert ": it passed " in told.conclusion

@@ -1,4 +1,4 @@
-"""Runs checks on this machine one after the other, each as the agent would."""
+"""Runs checks on this node one after the other, in the same way as the agent."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,22 +11,22 @@ from muster.config import Settings
 from muster.model import Inventory, Run
 from muster.references import Reference
 from muster.wire.messages import new_id
-from muster_agent.acceptance.selection import Selected
-from muster_agent.decide.orders import Order, Place, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
+from muster_agent.acceptance.selection import SelectedCheck
+from muster_agent.decide.orders import Order, RankPlace, RanksReady, RunEnded, RunnerEvent, RunProgressed, Surroundings
 from muster_agent.runs.inventory import completed
 from muster_agent.runs.labels import read_labels
 from muster_agent.runs.launcher import Launcher
 from muster_agent.runs.plan_settings import memory_limit_bytes, resident_limit_bytes
 from muster_agent.runs.ports import alone
-from muster_agent.runs.resident import Resident
+from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
 
 Say = Callable[[str, str], None]
-"""Is told the name of a check and how far its run has come."""
+"""Called with the name of a check and the progress of its run."""
 
 
 class Bench:
-    """Where checks run, one at a time; `inventory` is what this machine is made of."""
+    """Runs checks, one at a time. `inventory` is this node's."""
 
     def __init__(
         self, runner: Runner, events: "asyncio.Queue[RunnerEvent]", node: str, inventory: Inventory, say: Say
@@ -40,11 +40,11 @@ class Bench:
 
     @property
     def ranks(self) -> int:
-        """How many ranks this machine brings into a group."""
+        """How many ranks this node brings into a group."""
         return max(1, len(self.inventory.devices))
 
-    async def run(self, one: Selected) -> Run:
-        """Runs a check on this machine alone; one of scope GROUP as a group of its devices."""
+    async def run(self, one: SelectedCheck) -> Run:
+        """Runs a check on this node alone; a check of scope GROUP runs as a group of its devices."""
         order = _order(one)
         if one.check.scope is Scope.NODE:
             return await self._carry_out(order, None, self.go)
@@ -53,13 +53,13 @@ class Bench:
 
     async def run_in_group(
         self,
-        one: Selected,
+        one: SelectedCheck,
         group: str,
-        places: tuple[Place, ...],
+        places: tuple[RankPlace, ...],
         listener: socket | None,
         on_ready: Callable[[], None],
     ) -> Run:
-        """Runs the ranks that this process has in a group; they wait at their rendezvous for `go`."""
+        """Runs this process's ranks of a group. They wait at the rendezvous for `go`."""
         order = replace(_order(one), group=group, cause=group, places=places)
         return await self._carry_out(order, listener, on_ready)
 
@@ -69,7 +69,7 @@ class Bench:
             self._runner.go(self._current)
 
     def stop(self, reason: str) -> None:
-        """Ends the present run, which is then SKIPPED."""
+        """Ends the present run as SKIPPED."""
         if self._current:
             self._runner.stop(self._current, reason)
 
@@ -91,10 +91,10 @@ class Bench:
 async def bench(
     launcher: Launcher, settings: Settings, references: tuple[Reference, ...], say: Say
 ) -> AsyncIterator[Bench]:
-    """A bench with this machine's devices; whatever ends it early, what runs is killed and cleaned up after."""
+    """A bench with this node's devices. At the end, also an early one, it kills what runs and cleans up."""
     events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
     memory_limit = memory_limit_bytes(settings.agent)
-    resident = Resident(launcher, resident_limit_bytes(memory_limit))
+    resident = ResidentChild(launcher, resident_limit_bytes(memory_limit))
     surroundings = Surroundings(
         node=settings.node,
         devices=(),
@@ -112,5 +112,5 @@ async def bench(
         await runner.close()
 
 
-def _order(one: Selected) -> Order:
+def _order(one: SelectedCheck) -> Order:
     return Order(run=new_id(), check=one.check, params=one.params, timeout_s=one.timeout_s)

@@ -1,7 +1,7 @@
-"""What the processes of a job say to each other: JSON, one object to a line, over one TCP connection per process.
+"""The messages between the processes of a job: JSON, one object to a line, over one TCP connection for each process.
 
-Orders name a step of the suite by its number. Every process has read the suite itself, so nothing that comes over the
-network decides what is run; that all have the same suite is told by its digest.
+The leader names a step of the suite by its number. Every process reads the suite itself, so nothing from the network
+decides what is run. A digest shows that all processes have the same suite.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from pydantic import Field, TypeAdapter
 from muster.model import Data, Inventory, Run, Verdict
 
 MOST_LINE_BYTES = 8 << 20
-"""More than the runs of a member come to; a longer line is garbage."""
+"""More than the runs of a member need. A longer line breaks the protocol."""
 
 _KEEPALIVE = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 6}
-"""In seconds, seconds and tries: a machine that loses its power says no farewell, and is missed after 90 s."""
+"""Seconds, seconds and tries. A host that loses its power closes no connection; TCP keep-alive notices after 90 s."""
 
 # From a member to the leader
 
 
-class Hello(Data):
-    """Who has come, and with how many ranks for groups."""
+class MemberHello(Data):
+    """Introduces a member, with the number of its ranks for groups."""
 
     kind: Literal["hello"] = "hello"
     rank: int = Field(ge=0)
@@ -35,15 +35,15 @@ class Hello(Data):
     suite: str
 
 
-class Ready(Data):
+class RanksWaiting(Data):
     """The member's ranks wait at the rendezvous."""
 
     kind: Literal["ready"] = "ready"
     step: int
 
 
-class Done(Data):
-    """What came of a step."""
+class StepDone(Data):
+    """The run of a step."""
 
     kind: Literal["done"] = "done"
     step: int
@@ -53,14 +53,14 @@ class Done(Data):
 # From the leader to a member
 
 
-class Measure(Data):
-    """Run a step on your node by yourself."""
+class MeasureStep(Data):
+    """Run a step on your node alone."""
 
     kind: Literal["measure"] = "measure"
     step: int
 
 
-class Join(Data):
+class JoinStep(Data):
     """Bring your ranks to the rendezvous of a step."""
 
     kind: Literal["join"] = "join"
@@ -75,35 +75,38 @@ class Join(Data):
     port: int
 
 
-class Go(Data):
-    """Every rank is at the rendezvous: let yours pass."""
+class PassRendezvous(Data):
+    """Every rank is at the rendezvous: let your ranks pass."""
 
     kind: Literal["go"] = "go"
     step: int
 
 
-class Abort(Data):
-    """End your ranks of a step."""
+class AbortStep(Data):
+    """Kill your ranks of a step."""
 
     kind: Literal["abort"] = "abort"
     step: int
     reason: str
 
 
-class End(Data):
-    """All is done; `verdict` is that of the whole job."""
+class EndJob(Data):
+    """The job is done; `verdict` is for the whole job."""
 
     kind: Literal["end"] = "end"
     verdict: Verdict
 
 
-Message = Annotated[Hello | Ready | Done | Measure | Join | Go | Abort | End, Field(discriminator="kind")]
+Message = Annotated[
+    MemberHello | RanksWaiting | StepDone | MeasureStep | JoinStep | PassRendezvous | AbortStep | EndJob,
+    Field(discriminator="kind"),
+]
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
-class Connection:
-    """One end of the line between the leader and a member."""
+class JobConnection:
+    """One end of the connection between the leader and a member."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -120,19 +123,19 @@ class Connection:
         return address
 
     def send(self, message: Message) -> None:
-        """Says something; when the other end is gone nobody hears it, and `receive` tells."""
+        """Sends a message. If the other end is gone, the message is lost and `receive` returns None."""
         self._writer.write(message.model_dump_json().encode() + b"\n")
 
     async def receive(self) -> Message | None:
-        """The next message; None when the other end is gone or does not keep to the protocol."""
+        """The next message; None if the other end is gone or breaks the protocol."""
         try:
             line = await self._reader.readline()
             return _MESSAGE.validate_json(line) if line else None
-        except (OSError, ValueError):  # a line that is too long, or that says nothing valid, is a ValueError
+        except (OSError, ValueError):  # a line that is too long or no valid message raises ValueError
             return None
 
     async def close(self) -> None:
-        """Closes this end when everything that was said has been sent."""
+        """Closes this end after everything is sent."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()

@@ -1,28 +1,28 @@
-"""Writes a report in every form that it has."""
+"""Writes a report as JSON, JUnit XML and HTML."""
 
 import contextlib
 from pathlib import Path
 
 from muster.errors import Refused, Unavailable
 from muster_agent.acceptance.junit import junit
-from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.report import AcceptanceReport
 
 
 def make_ready(directory: Path, name: str) -> None:
-    """Sees to it that a report of this name can be written; Refused or Unavailable when not. To be asked first."""
+    """Checks that a report of this name can be written; raises Refused or Unavailable. Call it before the runs."""
     if not name or name.startswith(".") or Path(name).name != name:
         raise Refused(f"--report-name {name!r} must be a plain file name")
     probe = _half(directory / f"{name}.html")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         probe.touch()
-        probe.unlink(missing_ok=True)  # another process of the job may have been quicker
+        probe.unlink(missing_ok=True)  # another process of the job may have made it
     except OSError as error:
         raise _not_written(directory / name, error) from None
 
 
-def write(report: Report, directory: Path, name: str) -> list[str]:
-    """Writes `name` with the endings .json, .xml and .html, each whole or not at all; gives their paths."""
+def write(report: AcceptanceReport, directory: Path, name: str) -> list[str]:
+    """Writes `name`.json, .xml and .html, each whole or not at all, and returns their paths."""
     from muster_agent.acceptance.page import page  # noqa: PLC0415 (`muster check list` works without jinja2)
 
     forms = {"json": report.model_dump_json(indent=2) + "\n", "xml": junit(report), "html": page(report)}

@@ -1,4 +1,4 @@
-"""Which job this process is one of, read from the environment that torchrun, srun or an operator gives it. Pure."""
+"""Detects the job of this process from the environment of torchrun, srun or a Kubernetes operator. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from muster.addresses import possible_host
 from muster.errors import Refused
 
 SLURM_PORTS = (20_000, 10_000)
-"""Where srun names no port: the first of so many, of which a job's id chooses one."""
+"""Ports to choose from if srun names none; the job's id selects one of them."""
 
 _LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One process among the others. Rank 0 listens at `address`:`port`, as the others reach it.
+    """One process of a job. The others reach rank 0 at `address`:`port`.
 
     `local_rank` counts the processes of one node, of which there are `local_size`.
     """
@@ -33,10 +33,10 @@ class Job:
 
 
 def detect(environment: Mapping[str, str]) -> Job | None:
-    """The job of this process; None when it is alone. Refused when the environment says half of what is needed."""
+    """The job of this process; None if it is alone. Raises Refused if the environment names only part of a job."""
     if "RANK" in environment or "WORLD_SIZE" in environment:
         job = _from_torch(environment)
-    elif "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:  # a batch script and a prolog have no step
+    elif "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment:  # batch scripts and prologs have no step
         job = _from_slurm(environment)
     else:
         return None
@@ -64,7 +64,7 @@ def _from_torch(environment: Mapping[str, str]) -> Job:
         local_rank=_number(environment, "LOCAL_RANK", 0),
         local_size=_number(environment, "LOCAL_WORLD_SIZE", 1),
         address=_text(environment, "MASTER_ADDR"),
-        port=_number(environment, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in environment),  # torchrun holds its own
+        port=_number(environment, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in environment),  # torchrun itself uses it
     )
 
 
@@ -84,7 +84,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Job:
 
 
 def first_host(nodes: str) -> str:
-    """The first of Slurm's list of hosts: `gpu[03-07,9],login` begins with gpu03."""
+    """The first host of Slurm's list. Example: gpu03 for `gpu[03-07,9],login`."""
     found = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", nodes)
     if found is None:
         raise Refused(f"SLURM_NODELIST {nodes!r} is no list of hosts")
@@ -92,7 +92,7 @@ def first_host(nodes: str) -> str:
 
 
 def tasks_on_node(tasks: str, node: int) -> int:
-    """How many tasks Slurm's `4(x2),3` gives to a node, counted from 0."""
+    """The number of tasks of a node, counted from 0, in Slurm's notation. Example: 3 for node 2 of `4(x2),3`."""
     try:
         for part in tasks.split(","):
             count, _, times = part.rstrip(")").partition("(x")

@@ -1,21 +1,21 @@
-"""A report as JUnit XML, which CI systems read: a suite per section, a case per check and node."""
+"""A report as JUnit XML for CI systems: a suite for each section, a case for each check and node."""
 
 import re
 from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from muster.model import Finding, Run, Verdict, format_instant
-from muster_agent.acceptance.report import Report, StepReport
+from muster_agent.acceptance.report import AcceptanceReport, StepReport
 
 _ELEMENTS = {Verdict.FAIL: "failure", Verdict.UNKNOWN: "error", Verdict.SKIPPED: "skipped"}
 
 _COUNTED = {"failures": Verdict.FAIL, "errors": Verdict.UNKNOWN, "skipped": Verdict.SKIPPED}
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML may hold; the output of a program may."""
+"""Characters that XML forbids. The output of a program may contain them."""
 
 
-def junit(report: Report) -> str:
+def junit(report: AcceptanceReport) -> str:
     """The XML document."""
     root = Element("testsuites", {"name": f"muster {report.suite}", "time": f"{report.duration_s:.3f}"})
     for section, steps in report.sections.items():
@@ -33,7 +33,7 @@ def junit(report: Report) -> str:
 
 
 def _add_case(suite: Element, step: StepReport, run: Run, time: int) -> None:
-    """A check that is run several times on a node has its number in its name: CI systems keep one case of a name."""
+    """Adds a case. If a check runs several times on a node, its name has a number: CI systems keep one per name."""
     name = step.check if time == 1 else f"{step.check} #{time}"
     case = SubElement(suite, "testcase", {"classname": f"{step.section}.{run.node}", "name": name})
     case.set("time", f"{run.duration_s:.3f}")
@@ -45,7 +45,7 @@ def _add_case(suite: Element, step: StepReport, run: Run, time: int) -> None:
 
 
 def _worst_first(run: Run) -> str:
-    """What a CI system shows in its list."""
+    """The findings, worst first: a CI system shows the first in its list."""
     telling = [finding for finding in run.findings if finding.severity in ("ERROR", "UNKNOWN")]
     return (telling or [*run.findings])[0].summary if run.findings else run.verdict
 

@@ -1,7 +1,7 @@
-"""The part of the process with rank 0: gathers the members of the job, leads them through the steps, keeps the runs.
+"""The process with rank 0: it collects the members of the job, leads them through the steps and keeps the runs.
 
-Its own process takes part as a member like every other. A member that is lost in a step ends that step for the others
-at once; it is named, and the steps that follow do without it.
+Its own process takes part as a member like all others. If a member is lost in a step, that step ends for the others at
+once. The report names the lost member, and the next steps run without it.
 """
 
 import asyncio
@@ -20,62 +20,62 @@ from muster.model import Inventory, Run, Verdict
 from muster.wire.messages import new_id
 from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
-    Abort,
-    Connection,
-    Done,
-    End,
-    Go,
-    Hello,
-    Join,
-    Measure,
+    AbortStep,
+    EndJob,
+    JobConnection,
+    JoinStep,
+    MeasureStep,
+    MemberHello,
     Message,
-    Ready,
+    PassRendezvous,
+    RanksWaiting,
+    StepDone,
 )
-from muster_agent.acceptance.selection import Selected
+from muster_agent.acceptance.selection import SelectedCheck
 from muster_agent.decide import findings
 
 GRACE_S = 30.0
-"""How long after the deadline of a run its member may still speak: the run itself ends by its deadline."""
+"""How long after the deadline of its run a member may still answer. The run itself ends at the deadline."""
 
 _HELLO_WITHIN_S = 10.0
-"""A member says who it is as soon as it is connected."""
+"""A member introduces itself as soon as it is connected."""
 
 _MOST_HELLO_BYTES = 1 << 20
-"""Several times the inventory of a node with sixteen devices and the maximum number of labels."""
+"""Several times the inventory of a node with sixteen devices and the most labels."""
 
 _MOST_STRANGERS = 64
-"""Connections at once that are not members: the port is open to the whole network. One more replaces the oldest."""
+"""Connections that are not members yet. The port is open to the whole network, so one more replaces the oldest."""
 
 _MOST_LISTED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _JobProcess:
     """A process of the job."""
 
-    hello: Hello
-    connection: Connection
+    hello: MemberHello
+    connection: JobConnection
 
 
-class Leader:
-    """Leads a job of `size` processes through `steps`. To be closed when all is done."""
+class JobLeader:
+    """Leads a job of `size` processes through `steps`. Close it at the end."""
 
-    def __init__(self, size: int, steps: Sequence[Selected], digest: str) -> None:
+    def __init__(self, size: int, steps: Sequence[SelectedCheck], digest: str) -> None:
         self._size = size
         self._steps = steps
         self._digest = digest
         self.nodes: dict[str, Inventory] = {}
-        """What each node of the job is made of, by name, in the order of ranks; known once all have come."""
-        self._members: dict[int, _Member] = {}
+        """The inventory of each node by name, in the order of ranks; complete after `gather`."""
+        self._members: dict[int, _JobProcess] = {}
         self._complete = asyncio.Event()
         self._listeners: dict[int, socket.socket] = {}
         self._server: asyncio.Server | None = None
         self._connections = Connections("MASTER_PORT", 2 * size + _MOST_STRANGERS, most_unread=_MOST_HELLO_BYTES)
 
     async def listen(self, port: int) -> int:
-        """Waits for members at all addresses of this host, on `port` (0: a free one); gives the port.
+        """Listens at all addresses of this host on `port` (0: a free one) and returns the port.
 
-        The others know this host by names and addresses that it may not know itself. Unavailable when it is taken.
+        Members may know this host by addresses that it does not know itself. Raises Unavailable if the port is taken.
         """
         try:
             protocol = self._connections.around(self._protocol)
@@ -86,7 +86,7 @@ class Leader:
         return bound
 
     async def gather(self, within_s: float) -> None:
-        """Waits for all members; Unavailable names the ranks that did not come, Refused those that do not fit."""
+        """Waits for all members. Unavailable names the missing ranks, Refused those that do not fit together."""
         try:
             async with asyncio.timeout(within_s):
                 await self._complete.wait()
@@ -100,30 +100,30 @@ class Leader:
         _see_that_they_fit(hellos, self._digest)
 
     async def carry_out(self, step: int) -> list[Run]:
-        """The runs of a step by rank: one per node, or one per process where it is a group's."""
+        """Runs a step and returns its runs by rank: one for each node, or one for each process of a group."""
         if self._steps[step].check.scope is Scope.GROUP:
             return await self._run_group(step)
         members = [member for _, member in sorted(self._members.items()) if member.hello.local_rank == 0]
         for member in members:
-            member.connection.send(Measure(step=step))
+            member.connection.send(MeasureStep(step=step))
         answers = await self._answers(members, step)
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
     @property
     def can_go_on(self) -> bool:
-        """Groups meet at this host, so that without a member of its own there are none."""
+        """Whether steps can go on: groups meet at this host, so this host's own member must be left."""
         return 0 in self._members
 
     def take_listener(self, step: int) -> socket.socket | None:
-        """The socket on which rank 0 of the step's group listens, for the member in this process."""
+        """Removes and returns the listening socket for rank 0 of a step, for the member of this process."""
         return self._listeners.pop(step, None)
 
     def end(self, verdict: Verdict) -> None:
-        """Tells everybody that all is done."""
-        self._tell_all(End(verdict=verdict))
+        """Tells all members that the job is done."""
+        self._tell_all(EndJob(verdict=verdict))
 
     async def close(self) -> None:
-        """Lets all go; who was not told the end knows that something is wrong."""
+        """Closes all connections. A member that was not told the end reports an error."""
         self._stop_listening()
         for member in self._members.values():
             await member.connection.close()
@@ -138,16 +138,16 @@ class Leader:
             self._server.close()
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Takes a process in that says who it is; one that the job does not have, or has already, is sent away."""
-        connection = Connection(reader, writer)
+        """Admits a process that introduces itself, unless its rank is not of this job or is taken."""
+        connection = JobConnection(reader, writer)
         hello: Message | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HELLO_WITHIN_S):
                 hello = await connection.receive()
-        if self._complete.is_set() or not isinstance(hello, Hello) or not self._awaits(hello.rank):
+        if self._complete.is_set() or not isinstance(hello, MemberHello) or not self._awaits(hello.rank):
             await connection.close()
             return
-        self._members[hello.rank] = _Member(hello, connection)
+        self._members[hello.rank] = _JobProcess(hello, connection)
         self._connections.start_work(writer.transport)
         if len(self._members) == self._size:
             self._complete.set()
@@ -160,23 +160,23 @@ class Leader:
         self._invite(members, step)
         arrived = await self._answers(members, step)
         if all(map(_is_ready, arrived)):
-            self._tell_all(Go(step=step))
+            self._tell_all(PassRendezvous(step=step))
         else:
-            self._tell_all(Abort(step=step, reason="a member of the group did not reach the rendezvous"))
+            self._tell_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
         waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
         later = iter(await self._answers(waiting, step))
         answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
-    def _invite(self, members: Sequence[_Member], step: int) -> None:
-        """Gives out ranks in the order of the job's own, which is the scheduler's."""
+    def _invite(self, members: Sequence[_JobProcess], step: int) -> None:
+        """Assigns ranks in the order of the job's own ranks, which the scheduler has chosen."""
         address = self._address(members)
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listener = self._listeners[step] = socket.create_server(("", 0), family=family)
         group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
         for member in members:
             hello = member.hello
-            join = Join(
+            join = JoinStep(
                 step=step,
                 group=group,
                 first_rank=first_rank,
@@ -190,29 +190,29 @@ class Leader:
             member.connection.send(join)
             first_rank += hello.ranks
 
-    def _address(self, members: Sequence[_Member]) -> str:
-        """An address of this host that the others have reached it by; loopback when all of them are on this host."""
+    def _address(self, members: Sequence[_JobProcess]) -> str:
+        """An address of this host that a member on another host has used; loopback if all members are on this host."""
         addresses = [member.connection.own_address for member in members]
         return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
 
-    async def _answers(self, members: Sequence[_Member], step: int) -> list[Message | None]:
+    async def _answers(self, members: Sequence[_JobProcess], step: int) -> list[Message | None]:
         return await asyncio.gather(*(self._answer(member, step) for member in members))
 
-    async def _answer(self, member: _Member, step: int) -> Message | None:
-        """What the member says next; None when it is lost, and then the others are told to end the step."""
+    async def _answer(self, member: _JobProcess, step: int) -> Message | None:
+        """The member's next message; None if it is lost, and then the others are told to end the step."""
         answer = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._steps[step].timeout_s + GRACE_S):
                 answer = await member.connection.receive()
         if answer is None:
             del self._members[member.hello.rank]
-            self._tell_all(Abort(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            self._tell_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
             await member.connection.close()
         return answer
 
-    def _run_of(self, member: _Member, step: int, answer: Message | None) -> Run:
-        """The member's run; of one that is lost, a run that says so."""
-        if isinstance(answer, Done):
+    def _run_of(self, member: _JobProcess, step: int, answer: Message | None) -> Run:
+        """The member's run; for a lost member, a run that says so."""
+        if isinstance(answer, StepDone):
             return answer.run
         return Run(
             id=new_id(),
@@ -229,8 +229,8 @@ class Leader:
             member.connection.send(message)
 
 
-def _see_that_they_fit(hellos: Sequence[Hello], digest: str) -> None:
-    """Refused when these processes cannot carry out the suite of `digest` together."""
+def _see_that_they_fit(hellos: Sequence[MemberHello], digest: str) -> None:
+    """Raises Refused if these processes cannot run the suite with this digest together."""
     others = [hello.rank for hello in hellos if hello.suite != digest]
     if others:
         raise Refused(f"these ranks have another version of the suite or its settings: {_listed(others)}")
@@ -246,10 +246,10 @@ def _see_that_they_fit(hellos: Sequence[Hello], digest: str) -> None:
 
 
 def _listed(ranks: Sequence[int]) -> str:
-    """The ranks for a message, of which a large job could have thousands."""
+    """The ranks for a message, shortened: a large job may have thousands."""
     more = f" and {len(ranks) - _MOST_LISTED} more" if len(ranks) > _MOST_LISTED else ""
     return ", ".join(map(str, ranks[:_MOST_LISTED])) + more
 
 
 def _is_ready(answer: Message | None) -> bool:
-    return isinstance(answer, Ready)
+    return isinstance(answer, RanksWaiting)

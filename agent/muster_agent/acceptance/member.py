@@ -1,4 +1,4 @@
-"""The part that every process of a job takes in it: it does what the leader says, and says what came of it."""
+"""A member of a job, which every process is: it does what the leader says and reports the runs."""
 
 import asyncio
 import contextlib
@@ -10,30 +10,30 @@ from muster.model import Run
 from muster_agent.acceptance.bench import Bench
 from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
-    Abort,
-    Connection,
-    Done,
-    End,
-    Go,
-    Hello,
-    Join,
-    Measure,
-    Ready,
+    AbortStep,
+    EndJob,
+    JobConnection,
+    JoinStep,
+    MeasureStep,
+    MemberHello,
+    PassRendezvous,
+    RanksWaiting,
+    StepDone,
 )
 from muster_agent.acceptance.job import Job
-from muster_agent.acceptance.selection import Selected
-from muster_agent.decide.orders import Place
+from muster_agent.acceptance.selection import SelectedCheck
+from muster_agent.decide.orders import RankPlace
 
 _PAUSE_S = 0.2
 
 
-class Member:
-    """Follows the leader through the steps. `take_listener` gives rank 0's socket of a step to whoever has rank 0."""
+class JobMember:
+    """Follows the leader through the steps. `take_listener` returns the socket for rank 0 of a step, in its process."""
 
     def __init__(
         self,
         job: Job,
-        steps: Sequence[Selected],
+        steps: Sequence[SelectedCheck],
         bench: Bench,
         take_listener: Callable[[int], socket | None] = lambda _step: None,
     ) -> None:
@@ -42,28 +42,28 @@ class Member:
         self._bench = bench
         self._take_listener = take_listener
 
-    async def follow(self, address: str, digest: str, within_s: float) -> End:
-        """How it all ended; Unavailable when the leader cannot be reached within `within_s` seconds, or is lost."""
+    async def follow(self, address: str, digest: str, within_s: float) -> EndJob:
+        """The verdict of the job. Raises Unavailable if the leader is lost or not reached in `within_s` seconds."""
         self._leader = await _connected(address, self._job.port, within_s)
         self._leader.send(self._hello(digest))
         try:
             while True:
                 match await self._leader.receive():
-                    case Measure(step=step):
-                        self._leader.send(Done(step=step, run=await self._bench.run(self._steps[step])))
-                    case Join() as join:
-                        self._leader.send(Done(step=join.step, run=await self._take_part(join)))
-                    case End() as end:
+                    case MeasureStep(step=step):
+                        self._leader.send(StepDone(step=step, run=await self._bench.run(self._steps[step])))
+                    case JoinStep() as join:
+                        self._leader.send(StepDone(step=join.step, run=await self._take_part(join)))
+                    case EndJob() as end:
                         return end
                     case None:
                         raise Unavailable("the process with rank 0 has gone before the end")
         finally:
             await self._leader.close()
 
-    def _hello(self, digest: str) -> Hello:
-        """A process that shares its node with others of the job brings one rank, and all devices otherwise."""
+    def _hello(self, digest: str) -> MemberHello:
+        """Introduces this process. It brings one rank if other processes share its node, else all devices."""
         job = self._job
-        return Hello(
+        return MemberHello(
             rank=job.rank,
             node=self._bench.node,
             local_rank=job.local_rank,
@@ -73,8 +73,8 @@ class Member:
             suite=digest,
         )
 
-    async def _take_part(self, join: Join) -> Run:
-        """Brings the ranks to the rendezvous and on from there, or ends them, as the leader says meanwhile."""
+    async def _take_part(self, join: JoinStep) -> Run:
+        """Runs the ranks of a group step, and lets them pass the rendezvous or ends them as the leader says."""
         async with asyncio.TaskGroup() as tasks:
             obeying = tasks.create_task(self._obey(), name="leader")
             run = await self._bench.run_in_group(
@@ -82,7 +82,7 @@ class Member:
                 join.group,
                 _places(join),
                 self._take_listener(join.step),
-                on_ready=lambda: self._leader.send(Ready(step=join.step)),
+                on_ready=lambda: self._leader.send(RanksWaiting(step=join.step)),
             )
             obeying.cancel()
         return run
@@ -90,18 +90,18 @@ class Member:
     async def _obey(self) -> None:
         while True:
             match await self._leader.receive():
-                case Go():
+                case PassRendezvous():
                     self._bench.go()
-                case Abort(reason=reason):
+                case AbortStep(reason=reason):
                     self._bench.stop(reason)
                 case None:
                     self._bench.stop("the process with rank 0 has gone")
                     return
 
 
-def _places(join: Join) -> tuple[Place, ...]:
+def _places(join: JoinStep) -> tuple[RankPlace, ...]:
     return tuple(
-        Place(
+        RankPlace(
             rank=join.first_rank + number,
             local_rank=join.local_rank + number,
             local_world_size=join.local_size,
@@ -113,13 +113,13 @@ def _places(join: Join) -> tuple[Place, ...]:
     )
 
 
-async def _connected(address: str, port: int, within_s: float) -> Connection:
+async def _connected(address: str, port: int, within_s: float) -> JobConnection:
     problem = "no answer"
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(within_s):
             while True:
                 try:
-                    return Connection(*await asyncio.open_connection(address, port, limit=MOST_LINE_BYTES))
+                    return JobConnection(*await asyncio.open_connection(address, port, limit=MOST_LINE_BYTES))
                 except OSError as error:
                     problem = str(error)
                     await asyncio.sleep(_PAUSE_S)

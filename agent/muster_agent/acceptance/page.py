@@ -6,11 +6,11 @@ from jinja2 import Environment, StrictUndefined
 
 from muster.model import format_instant
 from muster_agent.acceptance.plots import HEIGHT, WIDTH, bars, curves
-from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.terminal import finding_line, metric_text, no_gpu
 
 
-def page(report: Report) -> str:
+def page(report: AcceptanceReport) -> str:
     """The page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(bars=bars, curves=curves, finding=finding_line, no_gpu=no_gpu)

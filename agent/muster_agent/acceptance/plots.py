@@ -1,4 +1,4 @@
-"""What the page of a report draws, worked out as numbers. Pure.
+"""Computes the drawings of a report's page. Pure.
 
 Bars compare the devices of a node. Curves are what a check puts into its facts as `curves`: each with `title`,
 `x_label`, `y_label`, and the lists `x` and `y` of the same length.

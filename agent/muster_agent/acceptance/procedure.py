@@ -1,4 +1,4 @@
-"""Carries a suite out, with this machine alone or with all processes of a job."""
+"""Runs a suite, on this node alone or with all processes of a job."""
 
 import asyncio
 import time
@@ -10,39 +10,39 @@ from typing import Protocol
 from muster.errors import MusterError
 from muster.model import Inventory, Run, Verdict
 from muster_agent.acceptance.bench import Bench
-from muster_agent.acceptance.exchange import End
+from muster_agent.acceptance.exchange import EndJob
 from muster_agent.acceptance.job import Job
-from muster_agent.acceptance.leader import Leader
-from muster_agent.acceptance.member import Member
-from muster_agent.acceptance.report import Report, StepReport, report, step_report
-from muster_agent.acceptance.suites import Plan, Step
-from muster_agent.acceptance.terminal import Audience
+from muster_agent.acceptance.leader import JobLeader
+from muster_agent.acceptance.member import JobMember
+from muster_agent.acceptance.report import AcceptanceReport, StepReport, report, step_report
+from muster_agent.acceptance.suites import SuitePlan, SuiteStep
+from muster_agent.acceptance.terminal import ProgressPrinter
 from muster_agent.runs.plugins_run import plugins_run
 
 _LAST_WORDS_S = 5.0
 
 
-class Crew(Protocol):
-    """Those who carry a step out."""
+class StepRunner(Protocol):
+    """Runs the steps: this node alone, or the leader of a job."""
 
     @property
     def nodes(self) -> Mapping[str, Inventory]:
-        """What each node is made of, by name."""
+        """The inventory of each node by name."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether another step can be carried out."""
+        """Whether another step can run."""
 
     async def carry_out(self, step: int) -> list[Run]:
         """The runs of the step with this number."""
 
 
-class Alone:
-    """One machine by itself."""
+class SingleMachine:
+    """Runs every step on this node alone."""
 
     can_go_on = True
 
-    def __init__(self, bench: Bench, steps: Sequence[Step]) -> None:
+    def __init__(self, bench: Bench, steps: Sequence[SuiteStep]) -> None:
         self.nodes = {bench.node: bench.inventory}
         self._bench = bench
         self._steps = steps
@@ -52,33 +52,35 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """What it came to. Only the process that leads a job has the report, but all know the verdict."""
+class AcceptanceResult:
+    """The result. All processes of a job have the verdict, only the leading one has the report."""
 
     verdict: Verdict
-    report: Report | None
+    report: AcceptanceReport | None
 
 
-async def accept(plan: Plan, bench: Bench, job: Job | None, audience: Audience, join_within_s: float) -> Accepted:
-    """Carries the suite out; Unavailable or Refused when the processes of the job do not come together."""
+async def accept(
+    plan: SuitePlan, bench: Bench, job: Job | None, audience: ProgressPrinter, join_within_s: float
+) -> AcceptanceResult:
+    """Runs the suite. Raises Unavailable or Refused if the processes of the job do not get together."""
     if job is None:
-        told = await _carry_out(plan, Alone(bench, plan.steps), audience)
+        told = await _carry_out(plan, SingleMachine(bench, plan.steps), audience)
     elif job.leads:
         async with _leading(job, plan, bench, join_within_s) as leader:
             told = await _carry_out(plan, leader, audience)
             leader.end(told.verdict)
     else:
-        end = await Member(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
-        return Accepted(end.verdict, None)
-    return Accepted(told.verdict, told)
+        end = await JobMember(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
+        return AcceptanceResult(end.verdict, None)
+    return AcceptanceResult(told.verdict, told)
 
 
 @asynccontextmanager
-async def _leading(job: Job, plan: Plan, bench: Bench, within_s: float) -> AsyncIterator[Leader]:
-    """All processes of the job, once they have come, with this process among them; errors as in `Leader`."""
-    leader = Leader(job.size, plan.selected, plan.digest)
+async def _leading(job: Job, plan: SuitePlan, bench: Bench, within_s: float) -> AsyncIterator[JobLeader]:
+    """Leads the job: yields the leader once all processes, including this one, have joined. Raises as `JobLeader`."""
+    leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)
-    member = Member(job, plan.selected, bench, leader.take_listener)
+    member = JobMember(job, plan.selected, bench, leader.take_listener)
     own = asyncio.create_task(member.follow("localhost", plan.digest, within_s), name="own member")
     try:
         await leader.gather(within_s)
@@ -91,15 +93,15 @@ async def _leading(job: Job, plan: Plan, bench: Bench, within_s: float) -> Async
         _raise_bug(own)
 
 
-def _raise_bug(own: "asyncio.Task[End]") -> None:
-    """That the job ended early is told already; anything else that ended the member must not be lost."""
+def _raise_bug(own: "asyncio.Task[EndJob]") -> None:
+    """Raises the error that ended the own member, unless it is the early end of the job, which is reported already."""
     error = None if own.cancelled() else own.exception()
     if error is not None and not isinstance(error, MusterError):
         raise error
 
 
-async def _carry_out(plan: Plan, crew: Crew, audience: Audience) -> Report:
-    """Every step in turn, and what came of it all."""
+async def _carry_out(plan: SuitePlan, crew: StepRunner, audience: ProgressPrinter) -> AcceptanceReport:
+    """Runs every step in turn and returns the report."""
     started_at, start = time.time(), time.monotonic()
     steps = [_plugins(plan, crew)] if plan.failed else []
     for step in steps:
@@ -115,15 +117,15 @@ async def _carry_out(plan: Plan, crew: Crew, audience: Audience) -> Report:
     return report(plan.suite, steps, crew.nodes, started_at, time.monotonic() - start)
 
 
-def _numbers(plan: Plan, start: float) -> Iterator[int]:
-    """The numbers of the steps, as often as the suite is to be repeated; a pass that was begun is finished."""
+def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
+    """The numbers of the steps, repeated for `repeat_for_s`; a pass that has begun is finished."""
     while True:
         yield from range(len(plan.steps))
         if time.monotonic() - start >= plan.repeat_for_s:
             return
 
 
-def _plugins(plan: Plan, crew: Crew) -> StepReport:
-    """What did not load cannot be run, and must not go for done."""
+def _plugins(plan: SuitePlan, crew: StepRunner) -> StepReport:
+    """A step that reports plugins that did not load: their checks are missing, and the report must say so."""
     run = plugins_run(next(iter(crew.nodes)), plan.failed, time.time())
     return step_report("ENV", run.check, "Plugins that did not load", [run])

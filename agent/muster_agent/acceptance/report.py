@@ -1,4 +1,4 @@
-"""What an acceptance came to, as data: what `report.json` holds and every other form is made of."""
+"""The report of an acceptance as data. `report.json` has it as it is; all other forms are made of it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -24,7 +24,7 @@ class NodeReport(Data):
     inventory: Inventory
 
 
-class Report(Data):
+class AcceptanceReport(Data):
     """A whole acceptance. `simulated` is true when any of it was measured on simulated devices."""
 
     suite: str
@@ -38,12 +38,12 @@ class Report(Data):
 
     @property
     def without_gpu(self) -> list[str]:
-        """The nodes on which there was no GPU to be tested, which must not go for one that is well."""
+        """The nodes without a GPU. The report must not show them as healthy GPU nodes."""
         return [node.name for node in self.nodes if not node.inventory.devices]
 
     @property
     def sections(self) -> dict[str, list[StepReport]]:
-        """The steps by section, in the order in which a section first came up."""
+        """The steps by section, in the order of each section's first step."""
         found: dict[str, list[StepReport]] = {}
         for step in self.steps:
             found.setdefault(step.section, []).append(step)
@@ -65,10 +65,10 @@ def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> 
 
 def report(
     suite: str, steps: Iterable[StepReport], nodes: Mapping[str, Inventory], started_at: float, duration_s: float
-) -> Report:
+) -> AcceptanceReport:
     """The report of a suite."""
     told = tuple(steps)
-    return Report(
+    return AcceptanceReport(
         suite=suite,
         verdict=worst([step.verdict for step in told]),
         started_at=started_at,

@@ -1,4 +1,4 @@
-"""Which checks somebody asks for, and with which parameters. Pure."""
+"""Selects the checks of a request and their parameters. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from muster.wire.messages import PluginInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
-    """A check that is to be run, with valid parameters and its deadline in seconds."""
+class SelectedCheck:
+    """A check to run, with valid parameters and its deadline in seconds."""
 
     check: AnyCheck
     params: Params
@@ -20,7 +20,7 @@ class Selected:
 
 
 def find(checks: Mapping[str, AnyCheck], name: str, failed: Iterable[PluginInfo]) -> AnyCheck:
-    """The check of that name; Refused names the valid ones, and the plugins that failed, as it may be one of theirs."""
+    """The check `name`. Refused lists the valid names, and the plugins that failed: one of them may have it."""
     if name in checks:
         return checks[name]
     broken = "; ".join(f"{info.name} ({info.error})" for info in failed)
@@ -29,15 +29,15 @@ def find(checks: Mapping[str, AnyCheck], name: str, failed: Iterable[PluginInfo]
 
 def select_named(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
-) -> list[Selected]:
-    """The checks with `params`, which each of them must have."""
+) -> list[SelectedCheck]:
+    """The named checks with `params`. Each check must have all these parameters."""
     return [_selected(check, settings, params, quick=quick) for check in checks]
 
 
 def select_all(
     checks: Sequence[AnyCheck], settings: Mapping[str, CheckSettings], params: Json, *, quick: bool
-) -> list[Selected]:
-    """The checks, each with those of `params` that it has; Refused for one that no check has."""
+) -> list[SelectedCheck]:
+    """All checks, each with those of `params` that it has. Raises Refused for a parameter that no check has."""
     known = {key for check in checks for key in check.params.model_fields}
     for key in params:
         if key not in known:
@@ -49,8 +49,8 @@ def _own(check: AnyCheck, params: Json) -> Json:
     return {key: value for key, value in params.items() if key in check.params.model_fields}
 
 
-def _selected(check: AnyCheck, settings: Mapping[str, CheckSettings], params: Json, *, quick: bool) -> Selected:
-    """What is said for this one time goes before `--quick`, and that before the settings."""
+def _selected(check: AnyCheck, settings: Mapping[str, CheckSettings], params: Json, *, quick: bool) -> SelectedCheck:
+    """Applies `--param` over `--quick`, and that over the settings."""
     usual = settings.get(check.name, CheckSettings())
     values = {**usual.params, **(check.quick if quick else {}), **params}
-    return Selected(check=check, params=valid_params(check, values), timeout_s=usual.timeout_s or check.timeout_s)
+    return SelectedCheck(check=check, params=valid_params(check, values), timeout_s=usual.timeout_s or check.timeout_s)

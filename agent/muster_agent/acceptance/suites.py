@@ -13,39 +13,39 @@ from muster.errors import Refused, unknown
 from muster.model import Json
 from muster.toml import shipped_table
 from muster.wire.messages import PluginInfo
-from muster_agent.acceptance.selection import Selected, find, select_all, select_named
+from muster_agent.acceptance.selection import SelectedCheck, find, select_all, select_named
 
 _SUITES = TypeAdapter(dict[str, SuiteSettings])
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SuiteStep:
     """One check of a suite. `section` groups steps for people."""
 
     section: str
-    selected: Selected
+    selected: SelectedCheck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Steps that can be carried out: begun again until `repeat_for_s` seconds have passed, 0 for once.
+class SuitePlan:
+    """Steps to run. They are repeated until `repeat_for_s` seconds have passed; 0 runs them once.
 
-    `failed` are the plugins that did not load, if the plan stands for all that there is to check.
+    `failed` lists the plugins that did not load, if the plan is for all checks.
     """
 
     suite: str
-    steps: tuple[Step, ...]
+    steps: tuple[SuiteStep, ...]
     repeat_for_s: float = 0.0
     failed: tuple[PluginInfo, ...] = ()
 
     @property
-    def selected(self) -> list[Selected]:
+    def selected(self) -> list[SelectedCheck]:
         """The checks of the steps."""
         return [step.selected for step in self.steps]
 
     @property
     def digest(self) -> str:
-        """The same for two processes exactly if they would run the same."""
+        """A hash that is equal for two processes only if they would run the same."""
         told = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
         return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -56,8 +56,8 @@ def suites(settings: Settings) -> dict[str, SuiteSettings]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What somebody asks for: a suite, every check, or checks by name; `params` and `quick` are for the latter two."""
+class AcceptanceRequest:
+    """A request: a suite, every check, or checks by name. `params` and `quick` are for the latter two."""
 
     names: tuple[str, ...]
     every: bool
@@ -66,8 +66,10 @@ class Asked:
     params: Json
 
 
-def plan_of(asked: Asked, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]) -> Plan:
-    """What is to be run; Refused when that is not one of the three, or cannot be."""
+def plan_of(
+    asked: AcceptanceRequest, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]
+) -> SuitePlan:
+    """The steps of a request. Raises Refused if it is not exactly one of the three, or cannot run."""
     if (asked.suite is not None) + asked.every + bool(asked.names) != 1:
         raise Refused(f"either name the checks to run, or give --all or --suite (valid: {', '.join(sorted(checks))})")
     if asked.suite is not None:
@@ -77,17 +79,19 @@ def plan_of(asked: Asked, settings: Settings, checks: Mapping[str, AnyCheck], fa
     if asked.every:
         everything = [checks[name] for name in sorted(checks)]
         selected = select_all(everything, settings.checks, asked.params, quick=asked.quick)
-        return Plan(suite="all", steps=_unsorted(selected), failed=tuple(failed))
+        return SuitePlan(suite="all", steps=_unsorted(selected), failed=tuple(failed))
     named = [find(checks, name, failed) for name in dict.fromkeys(asked.names)]
     selected = select_named(named, settings.checks, asked.params, quick=asked.quick)
-    return Plan(suite="checks", steps=_unsorted(selected))
+    return SuitePlan(suite="checks", steps=_unsorted(selected))
 
 
-def _unsorted(selected: Iterable[Selected]) -> tuple[Step, ...]:
-    return tuple(Step("CHECKS", one) for one in selected)
+def _unsorted(selected: Iterable[SelectedCheck]) -> tuple[SuiteStep, ...]:
+    return tuple(SuiteStep("CHECKS", one) for one in selected)
 
 
-def _plan_suite(name: str, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]) -> Plan:
+def _plan_suite(
+    name: str, settings: Settings, checks: Mapping[str, AnyCheck], failed: Sequence[PluginInfo]
+) -> SuitePlan:
     known = suites(settings)
     if name not in known:
         raise Refused(unknown("suite", name, known))
@@ -99,5 +103,5 @@ def _plan_suite(name: str, settings: Settings, checks: Mapping[str, AnyCheck], f
             (selected,) = select_named([check], settings.checks, step.params, quick=step.quick)
         except Refused as error:
             raise Refused(f"suite {name}, step {number}: {error}") from None
-        steps.append(Step(step.section, selected))
-    return Plan(suite=name, steps=tuple(steps), repeat_for_s=suite.repeat_for_s or 0.0, failed=tuple(failed))
+        steps.append(SuiteStep(step.section, selected))
+    return SuitePlan(suite=name, steps=tuple(steps), repeat_for_s=suite.repeat_for_s or 0.0, failed=tuple(failed))

@@ -1,4 +1,4 @@
-"""What a person sees of an acceptance while it goes on, and its result."""
+"""Prints an acceptance for people while it runs, and its result."""
 
 import sys
 from collections.abc import Sequence
@@ -7,33 +7,33 @@ from muster.model import Action, Finding, Metric, Run, Severity
 from muster.table import table
 from muster.terminal import in_one_line, say
 from muster.transition import Cause, describe_causes
-from muster_agent.acceptance.report import Report, StepReport
-from muster_agent.acceptance.suites import Step
+from muster_agent.acceptance.report import AcceptanceReport, StepReport
+from muster_agent.acceptance.suites import SuiteStep
 
 
-class Audience:
-    """Hears of an acceptance while it goes on: prints progress to stderr, and nothing else."""
+class ProgressPrinter:
+    """Prints the progress of an acceptance to stderr, and nothing else."""
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: SuiteStep) -> None:
         """A step begins."""
         self.progress(step.selected.check.name, "started")
 
     def progress(self, check: str, text: str) -> None:
-        """A run says how far it has come."""
+        """A run reports its progress."""
         say(f"{check}: {in_one_line(text)}", file=sys.stderr)
 
     def end(self, step: StepReport) -> None:
         """A step has ended."""
 
 
-class Terminal(Audience):
+class TerminalPrinter(ProgressPrinter):
     """Prints sections, verdicts and findings to stdout as they come; `verbose` adds what was measured."""
 
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
         self._section = ""
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: SuiteStep) -> None:
         if step.section != self._section:
             self._section = step.section
             say(f"== {step.section}")
@@ -47,7 +47,7 @@ class Terminal(Audience):
                 say(f"  {where}{line}")
 
 
-def print_result(report: Report) -> None:
+def print_result(report: AcceptanceReport) -> None:
     """The section RESULT."""
     say("== RESULT")
     rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
@@ -61,7 +61,7 @@ def print_result(report: Report) -> None:
         say(note)
 
 
-def why_failed(report: Report) -> str:
+def why_failed(report: AcceptanceReport) -> str:
     """The errors in one line, the first one first: what a scheduler's drain of the node should say."""
     uuids = {(node.name, device.index): device.uuid for node in report.nodes for device in node.inventory.devices}
     runs = [run for step in report.steps for run in step.runs]
@@ -75,14 +75,14 @@ def why_failed(report: Report) -> str:
     return in_one_line(describe_causes(causes, errors[0][1].action))
 
 
-def no_gpu(report: Report) -> str:
-    """Says where nothing was measured on a GPU, if anywhere."""
+def no_gpu(report: AcceptanceReport) -> str:
+    """Names the nodes on which no GPU was tested, if any."""
     names = ", ".join(report.without_gpu)
     return names and f"No GPU was tested on {names}: none was found there (--expect-gpus says how many there must be)"
 
 
 def print_runs(runs: Sequence[Run]) -> None:
-    """A table of runs, then what each of them found and measured."""
+    """Prints a table of runs, then what each of them found and measured."""
     rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
     say(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
     for run in runs:
@@ -95,7 +95,7 @@ def _verdict(run: Run) -> str:
 
 
 def told(run: Run) -> list[str]:
-    """What a run found and measured, a line each."""
+    """One line for each finding and metric of a run."""
     metrics = [f"{name} = {metric_text(value)}" for name, value in run.metrics.items()]
     shown = run.facts.get("table")
     return [*map(finding_line, run.findings), *metrics, *(shown.splitlines() if isinstance(shown, str) else [])]

@@ -1,4 +1,4 @@
-"""`muster check`: the checks of this machine, run here and now without broker or coordinator."""
+"""`muster check`: runs the checks of this node now, without broker or coordinator."""
 
 import asyncio
 import os
@@ -26,11 +26,11 @@ from muster.terminal import say, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
-from muster_agent.acceptance.procedure import Accepted, accept
-from muster_agent.acceptance.report import Report
+from muster_agent.acceptance.procedure import AcceptanceResult, accept
+from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import find
-from muster_agent.acceptance.suites import Asked, Plan, plan_of
-from muster_agent.acceptance.terminal import Audience, Terminal, print_result, print_runs
+from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
+from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
@@ -53,7 +53,7 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Shows one check: what it needs, finds and is judged by, and its parameters."""
+    """Shows one check: needs, findings, judged metrics and parameters."""
     found, checks = _load(load_settings(config))
     check = find(checks, name, found.failed)
     info = describe(check)
@@ -115,12 +115,14 @@ def run(
     make_plan(checks, settings.checks, complete=not found.failed)  # refuses settings that do not fit
     judged = None if found.failed else judged_metrics(checks)
     rows = (*references.shipped(), *read_references(settings.references_file, judged))
-    asked = Asked(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ()))
+    asked = AcceptanceRequest(
+        names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ())
+    )
     plan = plan_of(asked, settings, checks, found.failed)
     job = detect(os.environ) if suite is not None and not alone else None
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
-    audience = Terminal(verbose=verbose) if suite is not None and not as_json else Audience()
+    audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
         accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
@@ -137,7 +139,7 @@ def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
     return found, plugins.collect_checks(found)
 
 
-def _until_signalled(work: Coroutine[None, None, Accepted]) -> Accepted:
+def _until_signalled(work: Coroutine[None, None, AcceptanceResult]) -> AcceptanceResult:
     try:
         return asyncio.run(work)
     except asyncio.CancelledError:
@@ -145,15 +147,19 @@ def _until_signalled(work: Coroutine[None, None, Accepted]) -> Accepted:
 
 
 async def _accept(
-    opening: AbstractAsyncContextManager[Bench], plan: Plan, job: Job | None, audience: Audience, join_within_s: float
-) -> Accepted:
+    opening: AbstractAsyncContextManager[Bench],
+    plan: SuitePlan,
+    job: Job | None,
+    audience: ProgressPrinter,
+    join_within_s: float,
+) -> AcceptanceResult:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
         return await accept(plan, machine, job, audience, join_within_s)
 
 
-def _write(report: Report, directory: Path, name: str) -> None:
+def _write(report: AcceptanceReport, directory: Path, name: str) -> None:
     """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
     try:
         for path in files.write(report, directory, name):
@@ -163,7 +169,7 @@ def _write(report: Report, directory: Path, name: str) -> None:
         raise typer.Exit(EXIT_CODES[report.verdict] or error.exit_code) from None
 
 
-def _print_report(report: Report, *, sections: bool, as_json: bool) -> None:
+def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
     """A suite has a report of its own; checks that were named give their runs."""
     runs = [run for step in report.steps for run in step.runs]
     if sections:

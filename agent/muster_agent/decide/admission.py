@@ -1,17 +1,48 @@
-"""Which orders of the coordinator are carried out: each once, none that has expired, none of an older epoch."""
+"""Decides which commands of the coordinator the agent obeys.
+
+The idea: MQTT may deliver a command twice, late, or from a coordinator that leads no longer. Obeying such a command
+would run a check twice or start a group that has been given up. So the agent refuses a command
+
+- if its id is among the last `REMEMBERED` ids,
+- if its epoch is older than the newest epoch seen: another coordinator leads by now,
+- if it has expired.
+
+`expires_at` is on the coordinator's clock, and the two clocks may differ by hours. `PeerClock` measures the difference.
+Example: three messages arrive 100.2 s, 100.1 s and 103.0 s after the time that the coordinator wrote on them. No
+message travels faster than in 0 s, so the coordinator's clock is at most 100.1 s behind, and 100.1 s is the best
+estimate: the 3 s came from a slow delivery. A command that expires at 12:00:00 there expires at 12:01:40.1 here.
+"""
 
 from collections import deque
 
 from muster.wire.messages import AnyCommand
-from muster_agent.decide.events import Refuse
-from muster_agent.decide.peer_clock import PeerClock
+from muster_agent.decide.events import CountRefusal
 
 REMEMBERED = 256
-"""QoS 1 may deliver an order twice; so many ids are kept to tell."""
+"""Command ids that are kept to recognise a second delivery."""
+
+REMEMBERED_LAGS = 32
+"""Messages that count for the difference of the clocks. After a clock is set right, so many messages correct the
+estimate."""
+
+
+class PeerClock:
+    """The estimated difference between a peer's clock and ours, in seconds."""
+
+    def __init__(self) -> None:
+        self._lags: deque[float] = deque(maxlen=REMEMBERED_LAGS)
+
+    def heard(self, sent_at: float, now: float) -> None:
+        """Notes a message: the peer's clock said `sent_at` when it was sent, ours said `now` when it arrived."""
+        self._lags.append(now - sent_at)
+
+    def here(self, instant: float) -> float:
+        """Converts a time on the peer's clock to a time on ours."""
+        return instant + min(self._lags, default=0.0)
 
 
 class Admission:
-    """What is remembered of the coordinator. `epoch` is the newest that was seen."""
+    """What the agent remembers of the coordinator. `epoch` is the newest epoch seen."""
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -19,19 +50,19 @@ class Admission:
         self._seen: deque[str] = deque(maxlen=REMEMBERED)
 
     def heard(self, sent_at: float, epoch: int, now: float) -> None:
-        """The coordinator has said something."""
+        """Notes a message of the coordinator: its clock and its epoch."""
         self._clock.heard(sent_at, now)
         self.epoch = max(self.epoch, epoch)
 
-    def refuse(self, command: AnyCommand, now: float) -> Refuse | None:
-        """Why `command` is not carried out, if it is not."""
+    def refusal(self, command: AnyCommand, now: float) -> CountRefusal | None:
+        """Why the agent must not obey `command`; None if it obeys."""
         self.heard(command.sent_at, command.epoch, now)
         if command.id in self._seen:
-            return Refuse("duplicate", f"{command.kind} {command.id} came again")
+            return CountRefusal("duplicate", f"{command.kind} {command.id} arrived a second time")
         self._seen.append(command.id)
         if command.epoch < self.epoch:
-            return Refuse("old_epoch", f"{command.kind} of epoch {command.epoch}, the present one is {self.epoch}")
+            return CountRefusal("old_epoch", f"{command.kind} has epoch {command.epoch}, the leader's is {self.epoch}")
         late_s = now - self._clock.here(command.expires_at)
         if late_s > 0:
-            return Refuse("expired", f"{command.kind} came {late_s:.1f} s after it had expired")
+            return CountRefusal("expired", f"{command.kind} arrived {late_s:.1f} s after it had expired")
         return None

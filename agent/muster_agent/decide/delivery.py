@@ -1,9 +1,20 @@
-"""Which runs of the outbox to send when, so that each reaches the database and none is lost on the way.
+"""Decides which runs of the outbox the agent sends, and when. No run is lost, however many messages are.
 
-- What is new goes out at once, but only WINDOW runs are on the way at a time: what nobody takes costs little.
-- The coordinator says through which number it has stored. If that does not rise for a while, or it says that it
-  misses some, or somebody new answers, everything that is kept is sent again, from the oldest.
-- While nobody answers, the pause between attempts doubles up to MAX_PATIENCE_S.
+The idea is a sliding window with cumulative acknowledgements, as in TCP. The runs of a stream are numbered 1, 2, 3, …;
+the agent deletes a run only after the coordinator has acknowledged it as stored. The coordinator ignores a run that it
+has already, so sending twice does no harm and sending again is the answer to every doubt:
+
+- The agent sends a new run at once, but at most `WINDOW` runs are sent and not acknowledged. A coordinator that stores
+  nothing therefore costs little traffic.
+- If no acknowledgement arrives for `PATIENCE_S`, the agent sends everything again, from the oldest run that it keeps.
+  It doubles the wait after each attempt in vain, up to `MAX_PATIENCE_S`.
+- If the coordinator reports a gap, or another coordinator takes over, the agent sends everything again at once.
+
+Example: the outbox keeps runs 1 to 800 and the broker loses the report with 51 to 100. The agent sends 1 to 500. The
+coordinator stores 1 to 50, then receives 101 to 150, sees the gap and acknowledges "50, gap". The agent deletes 1 to 50
+and sends 51 to 550. If the coordinator is silent instead, the agent repeats after 5, 10, 20, 40, 60, 60, … seconds.
+
+Every step takes constant time.
 """
 
 import math
@@ -13,8 +24,8 @@ PATIENCE_S = 5.0
 MAX_PATIENCE_S = 60.0
 
 
-class Delivery:
-    """How far the runs of one stream have been sent and stored, by number."""
+class DeliveryWindow:
+    """The numbers of one stream: sent through, stored through, and when to send again."""
 
     def __init__(self) -> None:
         self.sent_through = 0
@@ -22,33 +33,33 @@ class Delivery:
         self._patience_s = PATIENCE_S
         self._due = math.inf
 
-    def room(self, on_the_way: int) -> int:
-        """How many runs may be sent now, while so many that were sent are not stored yet."""
-        return max(0, WINDOW - on_the_way)
+    def free(self, unacknowledged: int) -> int:
+        """How many runs may be sent now, if `unacknowledged` runs are sent and not stored yet."""
+        return max(0, WINDOW - unacknowledged)
 
     def sent(self, through: int, now: float) -> None:
-        """The runs up to `through` have been given to the broker."""
+        """Notes that the broker has the runs up to `through`."""
         self.sent_through = through
         self._due = min(self._due, now + self._patience_s)
 
     def stored(self, through: int, gap: bool, now: float) -> None:
-        """The coordinator has stored the runs up to `through`; `gap` says that it misses some after them."""
+        """Notes that the coordinator has stored the runs up to `through`; `gap` if it misses runs after that."""
         if through > self._stored_through:
             self._stored_through, self._patience_s = through, PATIENCE_S
         self._due = now + self._patience_s if self.sent_through > through else math.inf
         if gap:
-            self.again()
+            self.start_again()
 
-    def again(self) -> None:
-        """Begins with the oldest again."""
+    def start_again(self) -> None:
+        """Sends again from the oldest run."""
         self.sent_through, self._due = 0, math.inf
 
     def next_due(self) -> float:
-        """When to give up waiting for the coordinator's word; infinity while nothing is on the way."""
+        """When to stop waiting for an acknowledgement; infinity if none is expected."""
         return self._due
 
     def tick(self, now: float) -> None:
-        """Time has passed."""
+        """Starts again if the acknowledgement is overdue, and waits twice as long the next time."""
         if now >= self._due:
             self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
-            self.again()
+            self.start_again()

@@ -1,7 +1,8 @@
-"""What can happen to a node (events, past tense) and what it wants done about it (commands, imperative).
+"""Events (past tense: what happened on a node) and commands (imperative: what the daemon must do).
 
-`Node.handle(event, now)` turns one into the other; the daemon carries the commands out and feeds back what came of
-them. Runs, groups and ports are named by id, so that nothing here holds a process or a socket.
+`NodeAgent.handle(event, now)` returns the commands that follow from an event. The daemon carries them out and feeds
+back what came of them as new events. Events and commands name runs, groups and ports by id; none holds a process or a
+socket.
 """
 
 from dataclasses import dataclass
@@ -16,68 +17,68 @@ from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgresse
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """Time has passed; to be fed when `next_due` is reached."""
+    """Time has passed. The daemon feeds it when `next_due` is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """The agent is to end."""
+    """The agent must stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReceived:
-    """The coordinator has given an order."""
+    """The coordinator has sent a command."""
 
     command: AnyCommand
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorSeen:
-    """A coordinator has said that it leads."""
+    """A coordinator has announced that it leads."""
 
     message: CoordinatorPresence
 
 
 @dataclass(frozen=True, slots=True)
 class InventoryFound:
-    """The node's devices are known, perhaps anew."""
+    """The node's devices are known, or have changed."""
 
     inventory: Inventory
 
 
 @dataclass(frozen=True, slots=True)
-class Alerted:
-    """A check's watch says that there is something to measure at once."""
+class WatchFired:
+    """A check's watch asks for a measurement at once."""
 
     check: str
 
 
 @dataclass(frozen=True, slots=True)
 class IdlenessSeen:
-    """The idle probes have answered; `why` names those that do not say IDLE, with their reasons where they gave one."""
+    """The idle probes have answered. `why` names the probes that do not say IDLE, with their reasons."""
 
     idleness: Idleness
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class NodeReserved:
     """The node is reserved for a run."""
 
     run: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotReserved:
-    """The node could not be reserved for a run, or not as far as can be told."""
+class ReservationFailed:
+    """The node could not be reserved for a run, or the attempt did not finish."""
 
     run: str
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
-    """The node is not reserved any more, unless there is a `problem` with that."""
+class ReservationReleased:
+    """The reservation is released, or could not be because of `problem`."""
 
     problem: str | None
 
@@ -100,8 +101,8 @@ class PortRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced:
-    """A Prepare names an impossible rank, world size or address; `reason` is the word that Declined has for it."""
+class PlacementRefused:
+    """A Prepare names an impossible rank, world size or address. `reason` goes into Declined."""
 
     group: str
     reason: str
@@ -109,15 +110,15 @@ class Misplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """Rank 0 of a group takes connections from here."""
+class RankZeroReached:
+    """Rank 0 of a group accepts connections from this node."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unreachable:
-    """Rank 0 of a group cannot be reached from here."""
+class RankZeroUnreachable:
+    """Rank 0 of a group does not accept connections from this node."""
 
     group: str
     detail: str
@@ -129,32 +130,32 @@ Event = (
     | CommandReceived
     | CoordinatorSeen
     | InventoryFound
-    | Alerted
+    | WatchFired
     | IdlenessSeen
-    | Reserved
-    | NotReserved
-    | GivenBack
+    | NodeReserved
+    | ReservationFailed
+    | ReservationReleased
     | PortOpened
     | PortRefused
-    | Reached
-    | Unreachable
+    | RankZeroReached
+    | RankZeroUnreachable
     | RanksReady
     | RunProgressed
     | RunEnded
 )
 
-# What is to be done
+# What the daemon must do
 
 
 @dataclass(frozen=True, slots=True)
 class StartRun:
-    """Start a run; RunEnded follows. In a group its ranks wait at their rendezvous, and RanksReady says so."""
+    """Start a run; RunEnded follows. In a group, RanksReady follows when its ranks wait at the rendezvous."""
 
     order: Order
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class ReleaseRanks:
     """Let the ranks of a run pass their rendezvous."""
 
     run: str
@@ -177,41 +178,41 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class ProbeIdle:
-    """Ask the idle probes; IdlenessSeen follows. `afresh` asks those as well that have said IDLE not long ago."""
+    """Ask the idle probes; IdlenessSeen follows. `afresh` asks also those that said IDLE a moment ago."""
 
     afresh: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
-    """Keep the scheduler off the node for a run; Reserved or NotReserved follows. `purpose` is for people."""
+class ReserveNode:
+    """Keep the scheduler off the node for a run; NodeReserved or ReservationFailed follows. `purpose` is for people."""
 
     run: str
     purpose: str
 
 
 @dataclass(frozen=True, slots=True)
-class GiveBack:
-    """Let the scheduler have the node again; GivenBack follows."""
+class ReleaseReservation:
+    """Let the scheduler use the node again; ReservationReleased follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """Listen for a group, for the case that this node gets rank 0; PortOpened or PortRefused follows."""
+    """Listen for a group, because this node may get rank 0; PortOpened or PortRefused follows."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClosePort:
-    """Listen no more for a group, if that is still so."""
+    """Stop listening for a group."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """Connect to rank 0 of a group, again and again for `within_s` seconds; Reached or Unreachable follows."""
+class ConnectToRankZero:
+    """Try for `within_s` seconds to connect to rank 0 of a group; RankZeroReached or RankZeroUnreachable follows."""
 
     group: str
     address: str
@@ -220,15 +221,15 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """Tell the coordinator about this node's part in a group."""
+class SendReply:
+    """Send the coordinator a reply about this node's part in a group."""
 
     message: AnyGroupReply
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
-    """Count and log an order that is not carried out; `kind` is one word."""
+class CountRefusal:
+    """Count and log a command that the agent refuses. `kind` is one word for the metric."""
 
     kind: str
     detail: str
@@ -236,35 +237,35 @@ class Refuse:
 
 Command = (
     StartRun
-    | LetGo
+    | ReleaseRanks
     | StopRun
     | ReportRun
     | ProbeIdle
-    | Reserve
-    | GiveBack
+    | ReserveNode
+    | ReleaseReservation
     | OpenPort
     | ClosePort
-    | Reach
-    | Reply
-    | Refuse
+    | ConnectToRankZero
+    | SendReply
+    | CountRefusal
 )
 
-# Between a session and the node that it is part of
+# Between a session and its NodeAgent
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
-    """The session has stayed in its state for longer than it may."""
+class StateTimedOut:
+    """The deadline of the session's state has passed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
-    """Another coordinator leads: groups of the old one are over."""
+class LeaderChanged:
+    """Another coordinator leads, so groups of the old one end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLease:
-    """Claim the node for the session's run; Granted or Denied follows. `purpose` says for people what for."""
+    """Claim the node for the session's run; LeaseGranted or LeaseDenied follows. `purpose` is for people."""
 
     run: str
     needs: Needs
@@ -273,6 +274,6 @@ class ClaimLease:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLease:
-    """The session's run needs the node no more."""
+    """The session's run no longer needs the node."""
 
     run: str

@@ -1,6 +1,6 @@
-"""The findings `run.*`: what becomes of a run that gives no measurement. All are pure.
+"""The findings `run.*` about runs that gave no measurement, or not all of it.
 
-That a run broke says nothing about the hardware, so none of them is an ERROR.
+A broken run says nothing about the hardware, so none of these findings is an ERROR.
 """
 
 import os
@@ -11,21 +11,21 @@ import traceback
 from pydantic import TypeAdapter, ValidationError
 
 from muster.model import Finding, Json, Severity
-from muster_agent.decide.orders import Exit
+from muster_agent.decide.orders import ChildExit
 
 _TRACEBACK_CHARACTERS = 4096
 _SUMMARY_CHARACTERS = 500
 
 KEPT_CHARACTERS = 200
-"""Of the code and of the summary of each finding in a result that is too large to send."""
+"""Characters of code and summary that a finding keeps if the results are too large to send."""
 
 _BROKEN = frozenset({"run.raised", "run.out_of_memory", "run.killed", "run.exited"})
-"""The findings that say what ended a rank without a result."""
+"""Codes of findings that say why a rank ended without a result."""
 
 _JSON = TypeAdapter[Json](Json)
 
 _THROWN = re.compile(r"^terminate called after throwing an instance of '(.+)'(?:\n\s*what\(\):\s*(.*))?", re.MULTILINE)
-"""What the C++ runtime prints about an exception that nothing catches, before it aborts the process."""
+"""What the C++ runtime prints about an uncaught exception before it aborts the process."""
 
 _TERMINATED = re.compile(
     r"^terminate called (?:after throwing an instance of|recursively|without an active exception)", re.MULTILINE
@@ -39,12 +39,12 @@ def _unknown(code: str, summary: str, evidence: Json) -> Finding:
 
 
 def skipped(reason: str) -> Finding:
-    """The check says that there is nothing to measure here."""
+    """The check has nothing to measure on this node."""
     return Finding(code="run.skipped", summary=reason, severity=Severity.SKIPPED)
 
 
 def preempted(reason: str) -> Finding:
-    """The run was stopped because something else matters more."""
+    """The run was stopped in favour of something more important."""
     return Finding(code="run.preempted", summary=f"stopped: {reason}", severity=Severity.SKIPPED)
 
 
@@ -69,17 +69,17 @@ def _own_evidence(error: BaseException) -> Json:
 
 
 def not_judged(metrics: list[str]) -> Finding:
-    """There is no reference for what was measured, so that nothing says whether it is good."""
+    """No reference exists for these metrics, so nothing says whether they are good."""
     return Finding(
         code="run.not_judged",
-        summary=f"measured, but no reference judges it: {', '.join(metrics)}",
+        summary=f"measured without a reference to judge by: {', '.join(metrics)}",
         severity=Severity.INFO,
         evidence={"metrics": [*metrics]},
     )
 
 
 def unprepared(plugin: str, error: str) -> Finding:
-    """A plugin could not set the run's environment up, so what was measured may not be what was meant."""
+    """A plugin could not set up the run's environment, so the run may have measured something else."""
     return Finding(
         code="plugins.failed",
         summary=f"plugin {plugin} could not prepare the run: {error}",
@@ -94,7 +94,7 @@ def timeout(timeout_s: float) -> Finding:
 
 
 def lost(rank: int) -> Finding:
-    """A process of the job is gone, or silent for longer than its run may take."""
+    """A process of the job is gone, or was silent for longer than its run may take."""
     return _unknown("lost", f"the process with rank {rank} was lost during the run", {"rank": rank})
 
 
@@ -104,7 +104,7 @@ def hung(summary: str, evidence: Json) -> Finding:
 
 
 def garbage(error: Exception) -> Finding:
-    """A child has broken the protocol; of a ValidationError the first thing that is wrong is told."""
+    """A child sent something that breaks the protocol. Of a ValidationError, the first error is shown."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
@@ -113,11 +113,11 @@ def garbage(error: Exception) -> Finding:
     return _unknown("garbage", f"the run's process broke the protocol: {detail}", {})
 
 
-def ended_without_result(ending: Exit, *, memory_ran_out: bool, output: str = "") -> Finding:
-    """A child ended by itself and gave no result; `output` is the end of what it wrote.
+def ended_without_result(ending: ChildExit, *, memory_ran_out: bool, output: str = "") -> Finding:
+    """A child ended without a result; `output` is the end of what it wrote.
 
-    If a thread of a library threw an exception and aborted the process, this is `run.raised`, not `run.killed`: gloo
-    and NCCL do so when a peer leaves or sends garbage, which is no crash of this node.
+    If a library's thread aborted the process with an exception, the code is `run.raised` and not `run.killed`: gloo and
+    NCCL do so when a peer leaves or sends garbage, and then this node has not crashed.
     """
     evidence: Json = {"max_rss_bytes": ending.max_rss_bytes}
     if ending.status is None:
@@ -129,12 +129,12 @@ def ended_without_result(ending: Exit, *, memory_ran_out: bool, output: str = ""
     if -code == signal.SIGABRT and _TERMINATED.search(output):
         return _unknown("raised", _thrown(output)[:_SUMMARY_CHARACTERS], {"signal": name, **evidence})
     if memory_ran_out and -code == signal.SIGKILL:
-        return _unknown("out_of_memory", "the kernel killed the run for want of memory", evidence)
+        return _unknown("out_of_memory", "the kernel killed the run because memory ran out", evidence)
     return _unknown("killed", f"the run's process was killed by {name}", {"signal": name, **evidence})
 
 
 def _thrown(output: str) -> str:
-    """What a library has thrown, with its text, if the process still printed that before it was aborted."""
+    """The exception of the library and its text, if the process printed them before it was aborted."""
     if thrown := _THROWN.search(output):
         return f"{thrown[1]}: {thrown[2] or 'thrown in a thread of a library'}"
     return "a library terminated the process from a thread of its own"
@@ -147,8 +147,8 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def after_the_end(ending: Exit) -> list[Finding]:
-    """What there is to say of any run that has ended: what it left behind and what cannot be killed."""
+def after_the_end(ending: ChildExit) -> list[Finding]:
+    """Findings about any run that has ended: processes left behind, and processes that cannot be killed."""
     found = []
     if ending.left:
         found.append(leftovers([*ending.left.values()]))
@@ -161,7 +161,7 @@ def after_the_end(ending: Exit) -> list[Finding]:
 
 
 def leftovers(names: list[str]) -> Finding:
-    """Processes outlived the run that started them; they have been killed."""
+    """Processes outlived the run that started them, and were killed."""
     return Finding(
         code="run.leftovers",
         summary=f"the run left {len(names)} process{'es' if len(names) != 1 else ''} behind",
@@ -171,15 +171,15 @@ def leftovers(names: list[str]) -> Finding:
 
 
 def with_peers_met(finding: Finding, met: Json) -> Finding:
-    """The finding with the group that the rank had met as evidence, if the finding says what ended the rank."""
+    """Adds the group that the rank had met to the evidence, if the finding says why the rank ended."""
     if finding.code not in _BROKEN:
         return finding
     return finding.model_copy(update={"evidence": {**finding.evidence, "met": met}})
 
 
 def shorten(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
-    """The start of each finding, after a finding `run.oversized`: the results of `size` bytes are too large to send."""
-    summary = f"the run was too large to be reported ({size} bytes); only the start of its findings is kept"
+    """Cuts findings whose results, of `size` bytes, are too large to send, and adds a finding `run.oversized`."""
+    summary = f"the run was too large to report ({size} bytes); only the start of its findings is kept"
     short = (
         finding.model_copy(
             update={
@@ -194,5 +194,5 @@ def shorten(found: tuple[Finding, ...], size: int) -> tuple[Finding, ...]:
 
 
 def with_tail(finding: Finding, tail: str) -> Finding:
-    """The finding with the end of the run's output as evidence, if there was any."""
+    """Adds the end of the run's output to the evidence, if there was any output."""
     return finding.model_copy(update={"evidence": {**finding.evidence, "output": tail}}) if tail else finding

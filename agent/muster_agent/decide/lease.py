@@ -1,27 +1,37 @@
-"""Who of muster's own runs holds the node, and whether anybody else is at work on it.
+"""Decides which of muster's own runs holds the node, and whether anything else uses the node.
 
-A run that needs an idle device or an idle node claims the lease; one that needs nothing is granted at once and never
-holds it. The lease has at most one holder, because a run may use every device of its node. The rules:
+The idea: a run that needs an idle device or node claims the lease. The lease has at most one holder, because a run may
+use every device. Before it grants a claim, it asks the idle probes whether a job runs here; while a run holds it, it
+asks again and again, so that a job that arrives gets the node within about a second. A run that needs nothing is
+granted at once and never holds the lease.
 
-- FREE: a claim begins. Where there are reservations, one that was asked for has the node reserved (RESERVING), so that
-  no work can be put there between the answer of the idle probes and the run; any other asks the probes (ASKING).
-- RESERVING: once the node is reserved, the probes are asked. A refusal denies the claim, and so does no answer within
-  RESERVING_PATIENCE_S.
-- ASKING: idle grants the claim (HELD). Busy denies it, and so does unknown or no answer within PATIENCE_S.
-- HELD: the probes are asked every PROBE_INTERVAL_S. Busy preempts the holder at once (YIELDING). Unknown does so only
-  when it is said UNKNOWN_LIMIT times in a row: a single probe that fails while a run loads the driver is no sign of
-  work, several are no sign of idleness. A background holder also yields to any claim that was asked for.
-- YIELDING: the holder has been told to go. Its release passes the lease on.
+| State | Entered when | Left when |
+|---|---|---|
+| FREE | nothing claims the node | a claim arrives |
+| RESERVING | a group or request claims it | the scheduler's reservation is made, refused or too late |
+| ASKING | the probes are asked for a claim | IDLE grants it; BUSY, UNKNOWN or silence denies it |
+| HELD | the claim is granted | the run ends, or a job arrives, or a request claims the node from a background run |
+| YIELDING | the holder was told to stop | it has stopped |
 
-Who claims while another holds waits in line: groups first, then requests, then background runs.
+Waiting claims are served in this order: groups, requests, background runs.
 
-Whichever way a claim ends for which the node was to be reserved, the reservation is given back; what cannot be given
-back is tried again every RETRY_S. The lease begins with giving back, as an agent that was killed has left its
-reservation behind. Background runs do not reserve: they yield to work within a second, and to take the node out of
-scheduling for each of them would cost more work than they ever do. A group that loses a member, or a run that somebody
-waits for, is worth it.
+Example: a background `gemm` holds the node and a user asks for `memory` at 10.0 s. The lease tells `gemm` to stop
+(YIELDING). It has stopped at 10.4 s; the lease reserves the node (RESERVING), so that the scheduler can place no job
+between the probes' answer and the run. At 10.6 s it asks the probes (ASKING), at 10.7 s they say IDLE and `memory`
+starts (HELD). From then on it asks every `PROBE_INTERVAL_S`. At 15.0 s a job starts despite the reservation: BUSY, and
+`memory` is stopped at once.
 
-Whoever carries the commands out does so in their order, so an answer that comes in RESERVING is to an older question.
+While a run holds the node, one UNKNOWN does not stop it: a probe may fail while a run loads the driver. `UNKNOWN_LIMIT`
+in a row do, because silence is no proof that the node is idle.
+
+Background runs do not reserve. They give the node up within a second, and taking it out of scheduling for each of them
+would cost the cluster more than they do. A group that loses a member, or a run that a user waits for, is worth it.
+
+Every reservation is released when its claim ends. If releasing fails, the lease tries again every `RETRY_S`. A new
+lease begins with a release, because an agent that was killed leaves its reservation behind.
+
+The daemon carries commands out in order, so an answer of the probes that arrives in RESERVING belongs to an older
+question and is ignored.
 """
 
 import math
@@ -30,30 +40,30 @@ from enum import IntEnum, StrEnum
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
-    GiveBack,
-    GivenBack,
     IdlenessSeen,
-    NotReserved,
+    NodeReserved,
     ProbeIdle,
-    Reserve,
-    Reserved,
+    ReleaseReservation,
+    ReservationFailed,
+    ReservationReleased,
+    ReserveNode,
     Ticked,
 )
 
 PROBE_INTERVAL_S = 0.4
-"""Between two questions to the probes. Who is slow to answer is asked again at once, so that work which arrives is seen
-within this and the time of one answer."""
+"""Time from one question to the next. If an answer takes longer, the next question follows it at once. A job that
+arrives is therefore seen within this time plus the time of one answer."""
 
 PATIENCE_S = 5.0
 RESERVING_PATIENCE_S = 8.0
-"""The reservations have 5 s, but may have to wait until the process that makes them is free."""
+"""Reservations may take 5 s, and the process that makes them may be busy before."""
 
 UNKNOWN_LIMIT = 4
 RETRY_S = 30.0
 
 
 class Precedence(IntEnum):
-    """Who goes first."""
+    """The order in which waiting claims are served."""
 
     GROUP = 0
     REQUEST = 1
@@ -61,7 +71,7 @@ class Precedence(IntEnum):
 
 
 class LeaseState(StrEnum):
-    """What the lease is doing."""
+    """The states of the lease; see the table above."""
 
     FREE = "FREE"
     RESERVING = "RESERVING"
@@ -71,8 +81,8 @@ class LeaseState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """A run wants to start; `purpose` says for people what it is."""
+class LeaseClaimed:
+    """A run asks for the node. `purpose` describes it for people."""
 
     run: str
     needs: Needs
@@ -81,21 +91,21 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
-    """A run has ended, or wants to start no more."""
+class LeaseReleased:
+    """A run has ended or withdraws its claim."""
 
     run: str
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
-    """The run may start, and holds the node if it needs to."""
+class LeaseGranted:
+    """The run may start. It holds the node, unless it needs nothing."""
 
     run: str
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class LeaseDenied:
     """The run may not start."""
 
     run: str
@@ -103,27 +113,29 @@ class Denied:
 
 
 @dataclass(frozen=True, slots=True)
-class Preempted:
+class LeasePreempted:
     """The run must stop."""
 
     run: str
     detail: str
 
 
-LeaseEvent = Claimed | Released | Reserved | NotReserved | GivenBack | IdlenessSeen | Ticked
-LeaseCommand = Reserve | GiveBack | ProbeIdle
-Outcome = Granted | Denied | Preempted | LeaseCommand
+LeaseEvent = (
+    LeaseClaimed | LeaseReleased | NodeReserved | ReservationFailed | ReservationReleased | IdlenessSeen | Ticked
+)
+LeaseCommand = ReserveNode | ReleaseReservation | ProbeIdle
+LeaseOutcome = LeaseGranted | LeaseDenied | LeasePreempted | LeaseCommand
 
 
 class Lease:
-    """The lease of one node. `reserves` says whether there are reservations on it."""
+    """The lease of one node. `reserves` is true if a plugin can keep a scheduler off the node."""
 
     def __init__(self, *, reserves: bool) -> None:
         self.state = LeaseState.FREE
         self._reserves = reserves
-        self._give_back_due = 0.0 if reserves else math.inf
-        self._claim: Claimed | None = None
-        self._waiting: list[Claimed] = []
+        self._release_due = 0.0 if reserves else math.inf
+        self._claim: LeaseClaimed | None = None
+        self._waiting: list[LeaseClaimed] = []
         self._due = math.inf
         self._asked_at = 0.0
         self._awaited = False
@@ -131,59 +143,61 @@ class Lease:
 
     @property
     def holder(self) -> str | None:
-        """The run that holds the node, if any."""
+        """The id of the run that holds the node, if any."""
         return self._claim.run if self._claim and self.state in (LeaseState.HELD, LeaseState.YIELDING) else None
 
     def next_due(self) -> float:
-        """When a tick has something to do next."""
-        return min(self._due, self._give_back_due)
+        """When the next Ticked is needed."""
+        return min(self._due, self._release_due)
 
-    def handle(self, event: LeaseEvent, now: float) -> list[Outcome]:
-        """What follows from `event`."""
+    def handle(self, event: LeaseEvent, now: float) -> list[LeaseOutcome]:
+        """Applies an event and returns the grants, denials and commands that follow."""
         match event:
-            case Claimed(run, Needs.NOTHING):
-                return [Granted(run)]
-            case Claimed():
+            case LeaseClaimed(run, Needs.NOTHING):
+                return [LeaseGranted(run)]
+            case LeaseClaimed():
                 return self._queue(event, now)
-            case Released(run):
+            case LeaseReleased(run):
                 return self._release(run, now)
             case Ticked():
-                return [*self._give_back_again(now), *self._tick(now)]
+                return [*self._retry_release(now), *self._tick(now)]
             case _:
-                return self._learn(event, now)
+                return self._handle_answer(event, now)
 
-    def _learn(self, event: Reserved | NotReserved | GivenBack | IdlenessSeen, now: float) -> list[Outcome]:
-        """What follows from what came of a command."""
+    def _handle_answer(
+        self, event: NodeReserved | ReservationFailed | ReservationReleased | IdlenessSeen, now: float
+    ) -> list[LeaseOutcome]:
+        """Applies the answer to an earlier command."""
         match event:
-            case Reserved() | NotReserved():
-                return self._go_on(event, now)
-            case GivenBack(problem):
-                return self._note(problem, now)
+            case NodeReserved() | ReservationFailed():
+                return self._continue_claim(event, now)
+            case ReservationReleased(problem):
+                return self._note_release(problem, now)
             case IdlenessSeen():
-                return self._hear(event, now)
+                return self._take_answer(event, now)
 
-    # Who is next
+    # Claims in their order
 
-    def _queue(self, claim: Claimed, now: float) -> list[Outcome]:
+    def _queue(self, claim: LeaseClaimed, now: float) -> list[LeaseOutcome]:
         self._waiting.append(claim)
         self._waiting.sort(key=lambda waiting: waiting.precedence)
         match self.state:
             case LeaseState.FREE:
-                return self._next(now)
+                return self._serve_next(now)
             case LeaseState.ASKING if self._yields_to(claim):
-                return self._swap(claim, now)
+                return self._take_over_question(claim, now)
             case LeaseState.HELD if self._yields_to(claim):
                 return self._preempt("the node is needed for a run that was asked for")
         return []
 
-    def _yields_to(self, claim: Claimed) -> bool:
+    def _yields_to(self, claim: LeaseClaimed) -> bool:
         assert self._claim is not None
         return self._claim.precedence is Precedence.BACKGROUND and claim.precedence is not Precedence.BACKGROUND
 
-    def _swap(self, claim: Claimed, now: float) -> list[Outcome]:
-        """Lets `claim` have the answer that was asked for another, which goes back into the line.
+    def _take_over_question(self, claim: LeaseClaimed, now: float) -> list[LeaseOutcome]:
+        """Lets `claim` have the answer to the question that was asked for a background run, which waits again.
 
-        Where the node has to be reserved first that answer is too old.
+        If the node must be reserved first, that answer would be too old, so the lease reserves and asks anew.
         """
         assert self._claim is not None
         self._waiting.remove(claim)
@@ -191,18 +205,18 @@ class Lease:
         self._claim = claim
         return self._reserve(claim, now) if self._reserves else []
 
-    def _release(self, run: str, now: float) -> list[Outcome]:
+    def _release(self, run: str, now: float) -> list[LeaseOutcome]:
         if self._claim is None or self._claim.run != run:
             self._waiting = [claim for claim in self._waiting if claim.run != run]
             return []
         return self._end_claim(now)
 
-    def _end_claim(self, now: float) -> list[Outcome]:
-        """Gives back what was reserved and begins with whoever is first in line."""
-        given_back = [GiveBack()] if self._claim_reserves else []
-        return [*given_back, *self._next(now)]
+    def _end_claim(self, now: float) -> list[LeaseOutcome]:
+        """Releases the reservation, if there is one, and serves the next claim."""
+        released = [ReleaseReservation()] if self._claim_reserves else []
+        return [*released, *self._serve_next(now)]
 
-    def _next(self, now: float) -> list[Outcome]:
+    def _serve_next(self, now: float) -> list[LeaseOutcome]:
         if not self._waiting:
             self.state, self._claim, self._due = LeaseState.FREE, None, math.inf
             return []
@@ -213,89 +227,89 @@ class Lease:
 
     @property
     def _claim_reserves(self) -> bool:
-        """Whether the present claim is one for which the node is reserved."""
+        """Whether the node is reserved for the present claim."""
         return self._reserves and self._claim is not None and self._claim.precedence is not Precedence.BACKGROUND
 
-    def _reserve(self, claim: Claimed, now: float) -> list[Outcome]:
+    def _reserve(self, claim: LeaseClaimed, now: float) -> list[LeaseOutcome]:
         self.state, self._due = LeaseState.RESERVING, now + RESERVING_PATIENCE_S
-        self._give_back_due = math.inf  # what may still be reserved is taken over, and given back with this
-        return [Reserve(claim.run, claim.purpose)]
+        self._release_due = math.inf  # a reservation that could not be released belongs to this claim now
+        return [ReserveNode(claim.run, claim.purpose)]
 
-    def _go_on(self, event: Reserved | NotReserved, now: float) -> list[Outcome]:
-        """Goes on with the claim that waits for this; what comes too late changes nothing."""
+    def _continue_claim(self, event: NodeReserved | ReservationFailed, now: float) -> list[LeaseOutcome]:
+        """Continues the claim that waits for the reservation; ignores an answer that is too late."""
         if self.state is not LeaseState.RESERVING or self._claim is None or self._claim.run != event.run:
             return []
         match event:
-            case Reserved():
+            case NodeReserved():
                 return self._ask_first(now)
-            case NotReserved(_, detail):
+            case ReservationFailed(_, detail):
                 return self._deny(f"the node cannot be reserved: {detail}", now)
 
-    def _note(self, problem: str | None, now: float) -> list[Outcome]:
-        """Remembers what could not be given back, unless it is reserved again already."""
-        self._give_back_due = now + RETRY_S if problem and not self._claim_reserves else math.inf
+    def _note_release(self, problem: str | None, now: float) -> list[LeaseOutcome]:
+        """Plans the next attempt to release, unless the node is reserved again already."""
+        self._release_due = now + RETRY_S if problem and not self._claim_reserves else math.inf
         return []
 
-    def _give_back_again(self, now: float) -> list[Outcome]:
-        if now < self._give_back_due:
+    def _retry_release(self, now: float) -> list[LeaseOutcome]:
+        if now < self._release_due:
             return []
-        self._give_back_due = math.inf
-        return [GiveBack()]
+        self._release_due = math.inf
+        return [ReleaseReservation()]
 
     # The probes
 
-    def _ask_first(self, now: float) -> list[Outcome]:
+    def _ask_first(self, now: float) -> list[LeaseOutcome]:
         self.state = LeaseState.ASKING
         return self._ask(now)
 
-    def _ask(self, now: float) -> list[Outcome]:
+    def _ask(self, now: float) -> list[LeaseOutcome]:
         self._asked_at, self._awaited, self._due = now, True, now + PATIENCE_S
         return [ProbeIdle(afresh=self.state is LeaseState.ASKING)]
 
-    def _hear(self, seen: IdlenessSeen, now: float) -> list[Outcome]:
+    def _take_answer(self, seen: IdlenessSeen, now: float) -> list[LeaseOutcome]:
         self._awaited = False
         match self.state:
             case LeaseState.ASKING:
-                return self._decide(seen, now)
+                return self._answer_claim(seen, now)
             case LeaseState.HELD:
-                return self._watch(seen)
+                return self._watch_holder(seen)
         return []
 
-    def _decide(self, seen: IdlenessSeen, now: float) -> list[Outcome]:
+    def _answer_claim(self, seen: IdlenessSeen, now: float) -> list[LeaseOutcome]:
         assert self._claim is not None
         match seen.idleness:
             case Idleness.IDLE:
                 self.state, self._due, self._unknowns = LeaseState.HELD, self._asked_at + PROBE_INTERVAL_S, 0
-                return [Granted(self._claim.run)]
+                return [LeaseGranted(self._claim.run)]
             case Idleness.BUSY:
                 return self._deny(_because("the node is busy", seen.why), now)
             case Idleness.UNKNOWN:
                 return self._deny(_because("the node cannot be shown to be idle", seen.why), now)
 
-    def _deny(self, detail: str, now: float) -> list[Outcome]:
+    def _deny(self, detail: str, now: float) -> list[LeaseOutcome]:
         assert self._claim is not None
-        return [Denied(self._claim.run, detail), *self._end_claim(now)]
+        return [LeaseDenied(self._claim.run, detail), *self._end_claim(now)]
 
-    def _watch(self, seen: IdlenessSeen) -> list[Outcome]:
+    def _watch_holder(self, seen: IdlenessSeen) -> list[LeaseOutcome]:
         self._due = self._asked_at + PROBE_INTERVAL_S
         self._unknowns = self._unknowns + 1 if seen.idleness is Idleness.UNKNOWN else 0
         if seen.idleness is Idleness.BUSY:
             return self._preempt(_because("somebody else is at work on this node", seen.why))
         if self._unknowns >= UNKNOWN_LIMIT:
-            return self._preempt(_because("whether somebody else is at work on this node cannot be told", seen.why))
+            return self._preempt(_because("cannot tell whether somebody else is at work on this node", seen.why))
         return []
 
-    def _preempt(self, detail: str) -> list[Outcome]:
+    def _preempt(self, detail: str) -> list[LeaseOutcome]:
         assert self._claim is not None
         self.state, self._due = LeaseState.YIELDING, math.inf
-        return [Preempted(self._claim.run, detail)]
+        return [LeasePreempted(self._claim.run, detail)]
 
-    def _tick(self, now: float) -> list[Outcome]:
+    def _tick(self, now: float) -> list[LeaseOutcome]:
         if now < self._due:
             return []
         if self.state is LeaseState.RESERVING:
             return self._deny("the node cannot be reserved: no answer in time", now)
-        return self._hear(IdlenessSeen(Idleness.UNKNOWN), now) if self._awaited else self._ask(now)
+        return self._take_answer(IdlenessSeen(Idleness.UNKNOWN), now) if self._awaited else self._ask(now)
 
 
 def _because(what: str, why: str) -> str:

@@ -1,4 +1,4 @@
-"""What is to be run, where, and what becomes known of it while it runs."""
+"""Runs as data: the order to run something, what the runner reports meanwhile, and how a child process ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from muster.references import Reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one rank of a group stands."""
+class RankPlace:
+    """The place of one rank in its group: its numbers and the address of rank 0."""
 
     rank: int
     local_rank: int
@@ -23,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is to be run. `params` are valid for the check; `places` has one place per rank on this node, or none."""
+    """One run to start, with valid `params`. `places` has one place for each rank on this node, or none."""
 
     run: str
     check: AnyCheck
@@ -31,7 +31,7 @@ class Order:
     timeout_s: float
     cause: str | None = None
     group: str | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[RankPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class RanksReady:
 
 @dataclass(frozen=True, slots=True)
 class RunProgressed:
-    """A run says how far it has come."""
+    """A run reports its progress."""
 
     run: str
     text: str
@@ -51,7 +51,7 @@ class RunProgressed:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """A run is over and nothing of it is left; `ranks` are the results of which `run` is the sum."""
+    """A run has ended and no process of it is left. `run` sums up the results in `ranks`."""
 
     run: Run
     ranks: tuple[RankResult, ...]
@@ -62,7 +62,7 @@ RunnerEvent = RanksReady | RunProgressed | RunEnded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every run on this node is told and judged by. `memory_limit_bytes` limits all ranks of a run together."""
+    """What every run on this node gets. `memory_limit_bytes` is for all ranks of a run together."""
 
     node: str
     devices: tuple[Device, ...]
@@ -72,9 +72,9 @@ class Surroundings:
 
 
 class Assignment(Data):
-    """One rank's work: the check by name, and everything about its surroundings that it cannot know by itself.
+    """One rank's work, as JSON for its child: the check by name and everything about its surroundings.
 
-    `place` is None for checks of scope NODE. `scratch` is a directory that the child makes and the daemon removes.
+    `place` is None for checks of scope NODE. The child makes the directory `scratch`, and the daemon removes it.
     """
 
     run: str
@@ -86,15 +86,15 @@ class Assignment(Data):
     expected_gpus: int | None
     references: tuple[Reference, ...]
     scratch: Path
-    place: Place | None = None
+    place: RankPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+class ChildExit:
     """How a child ended. `status` is None when it was never started, cannot be killed, or the launcher is lost.
 
-    `left` are the names, by process id, of what it left behind and was then killed; `stuck` the process ids of what
-    is still there although it was killed; `error` says why a child could not be started or watched.
+    `left` has the names, by process id, of processes that the child left behind and that were then killed. `stuck` has
+    the ids of processes that SIGKILL did not end. `error` says why a child could not be started or watched.
     """
 
     status: int | None = None

@@ -1,11 +1,15 @@
-"""When background checks are due.
+"""Decides when background checks are due.
 
-Every check has a beat: its first run plus whole intervals. The first run is spread by a share of the interval that
-follows from the names of node and check, so that a fleet that restarts as one makes no wave and every restart of one
-node gives the same times. A check whose run outlasts its interval misses beats; it never runs twice at once.
+Every check has a beat: its first run plus whole multiples of its interval. The first run is delayed by a share of the
+interval that depends only on the names of node and check. A fleet that restarts at once therefore makes no wave, and a
+node has the same times after every restart. A check never runs twice at once; if a run takes longer than the interval,
+the beats in between are skipped.
 
-A check that is hastened runs once beside its beats, which stay where they are. However often that happens, such runs
-start a second apart, so that a storm of events costs no more than a run a second.
+Example: a check with an interval of 60 s has the share 0.25 on this node and starts at 15, 75, 135 s and so on. The run
+of 75 s takes 70 s and ends at 145 s, so the beat of 135 s is skipped and the next run starts at 195 s.
+
+An event can hasten a check: it runs once in between, and the beats stay where they are. Hastened runs start at least
+`HASTENED_EVERY_S` apart, so that a storm of events costs at most one run a second.
 """
 
 import hashlib
@@ -13,7 +17,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster_agent.decide.plan import Planned
+from muster_agent.decide.plan import PlannedCheck
 
 HASTENED_EVERY_S = 1.0
 
@@ -31,10 +35,10 @@ class _Beat:
         return min(self.due, self.hastened)
 
 
-class Schedule:
-    """The background checks of one node. Within `spread_s` seconds from now each has been due once."""
+class CheckSchedule:
+    """The background checks of one node. Each is due for the first time within `spread_s` seconds."""
 
-    def __init__(self, node: str, plan: Mapping[str, Planned], now: float, *, spread_s: float) -> None:
+    def __init__(self, node: str, plan: Mapping[str, PlannedCheck], now: float, *, spread_s: float) -> None:
         self._beats = {
             name: _Beat(planned.interval_s, now + spread(node, name) * min(planned.interval_s, spread_s))
             for name, planned in plan.items()
@@ -42,7 +46,7 @@ class Schedule:
         }
 
     def tick(self, now: float) -> list[str]:
-        """The checks that are to start now, earliest first; each counts as running until `ended`."""
+        """The checks to start now, the most overdue first. Each counts as running until `ended`."""
         due = sorted((beat.next, name) for name, beat in self._beats.items() if not beat.running and beat.next <= now)
         for _, name in due:
             beat = self._beats[name]
@@ -52,23 +56,23 @@ class Schedule:
         return [name for _, name in due]
 
     def hasten(self, check: str, now: float) -> None:
-        """`check` is due at once, or again when its present run began before that; ignored if it has no beat."""
+        """Makes `check` due at once, or again after its present run; ignored for a check without a beat."""
         if beat := self._beats.get(check):
             beat.hastened = max(now, beat.last_hastened + HASTENED_EVERY_S)
 
     def ended(self, check: str, now: float) -> None:
-        """A background run of `check` is over; the next is due at the first beat after now."""
+        """Notes the end of a background run; the next is due at the first beat after now."""
         beat = self._beats[check]
         beat.running = False
         if beat.due <= now:
             beat.due += (math.floor((now - beat.due) / beat.interval_s) + 1) * beat.interval_s
 
     def next_due(self) -> float:
-        """When `tick` has something to do next; infinity while it has nothing."""
+        """When `tick` has work next; infinity if never."""
         return min((beat.next for beat in self._beats.values() if not beat.running), default=math.inf)
 
 
 def spread(node: str, check: str) -> float:
-    """A share in [0, 1) that depends on the two names only."""
+    """A share from 0 up to but not including 1 that depends only on the two names."""
     digest = hashlib.blake2b(f"{node}/{check}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64

@@ -1,17 +1,27 @@
-"""A node's part in one group, from the invitation to the end.
+"""A node's part in one group, from the invitation to the end: a state machine with the table `TRANSITIONS`.
 
-The rules of the machine:
+| State | What the node does | Next |
+|---|---|---|
+| INVITED | opens a port, because it may get rank 0 | ACCEPTED, and replies Accepted with the port |
+| ACCEPTED | waits for Prepare with its ranks and the address of rank 0 | CLAIMING; ENDED if that is impossible |
+| CLAIMING | claims the lease | REACHING; ENDED if the lease is denied |
+| REACHING | connects to rank 0, also if rank 0 is its own | SPAWNING; ENDED if rank 0 is unreachable |
+| SPAWNING | starts its ranks, which wait at the rendezvous | READY, and replies Ready |
+| READY | waits for Start | RUNNING |
+| RUNNING | lets the ranks pass the rendezvous and reports progress | ENDED, and replies Finished |
+| LEAVING | has ended early and waits until its ranks are dead | ENDED |
+| ENDED | closes the port and releases the lease | |
 
-- A session begins INVITED: it opens a port, for the case that it gets rank 0, and accepts with it (ACCEPTED).
-- Prepare names its ranks and rank 0. It claims the lease (CLAIMING), proves that it can connect to rank 0, be it its
-  own (REACHING), and spawns its ranks up to the rendezvous (SPAWNING). When all of them wait there it says so (READY).
-  An impossible Prepare is declined instead (ENDED).
-- Start lets them go (RUNNING). When all of them have ended, it reports what each says (ENDED).
-- Every state has a deadline. Whatever ends a session early kills what it has spawned and waits for that (LEAVING);
-  then its port is closed and its lease released. The coordinator is told why, unless it asked for it.
-- An event that stands not in the table is late or repeated and changes nothing.
+Every state has a deadline. An abort, a stop of the agent, a new leader or a missed deadline end the session from any
+state: through LEAVING if ranks were spawned, else at once. The node tells the coordinator why, unless the coordinator
+asked for it.
 
-A check of scope NODE has no rendezvous: it is ready as soon as it has reached rank 0, and spawned by Start.
+Example: nodes a and b are invited. Both accept, a with port 41234. Prepare gives a the ranks 0 to 7 and b the ranks 8
+to 15, with rank 0 at a:41234. b cannot connect within 5 s, declines as `unreachable`, and its ranks never start; the
+coordinator aborts a, whose ranks wait at the rendezvous, and a is free again within a second.
+
+An event that is not in the table is late or repeated, and changes nothing. A check of scope NODE has no rendezvous: the
+node is READY as soon as it has reached rank 0, and Start starts the run.
 """
 
 from collections.abc import Callable
@@ -36,24 +46,24 @@ from muster_agent.decide.events import (
     ClaimLease,
     ClosePort,
     Command,
-    Overdue,
-    Reach,
+    ConnectToRankZero,
+    LeaderChanged,
     ReleaseLease,
-    Reply,
     ReportRun,
+    SendReply,
     StartRun,
+    StateTimedOut,
     StopRequested,
     StopRun,
-    Superseded,
 )
-from muster_agent.decide.lease import PATIENCE_S, RESERVING_PATIENCE_S, Denied, Granted, Preempted
-from muster_agent.decide.orders import Order, Place, RanksReady, RunEnded, RunProgressed
+from muster_agent.decide.lease import PATIENCE_S, RESERVING_PATIENCE_S, LeaseDenied, LeaseGranted, LeasePreempted
+from muster_agent.decide.orders import Order, RankPlace, RanksReady, RunEnded, RunProgressed
 from muster_agent.decide.placement import require_possible
-from muster_agent.decide.plan import Unfit
+from muster_agent.decide.plan import CannotRun
 
 
-class State(StrEnum):
-    """How far a session has come."""
+class SessionState(StrEnum):
+    """The states of a session; see the table above."""
 
     INVITED = "INVITED"
     ACCEPTED = "ACCEPTED"
@@ -67,9 +77,10 @@ class State(StrEnum):
 
 
 SessionEvent = (
-    (events.PortOpened | events.PortRefused | Prepare | events.Misplaced | Granted | Denied | Preempted)
-    | (events.Reached | events.Unreachable | RanksReady | Start | RunProgressed | RunEnded)
-    | (Abort | StopRequested | Superseded | Overdue)
+    (events.PortOpened | events.PortRefused | Prepare | events.PlacementRefused)
+    | (LeaseGranted | LeaseDenied | LeasePreempted | events.RankZeroReached | events.RankZeroUnreachable)
+    | (RanksReady | Start | RunProgressed | RunEnded)
+    | (Abort | StopRequested | LeaderChanged | StateTimedOut)
 )
 SessionCommand = Command | ClaimLease | ReleaseLease
 
@@ -77,56 +88,56 @@ REACH_WITHIN_S = 5.0
 PROGRESS_INTERVAL_S = 1.0
 
 DEADLINES_S = {
-    State.INVITED: 5.0,
-    State.ACCEPTED: 30.0,
-    State.CLAIMING: RESERVING_PATIENCE_S + PATIENCE_S + 3.0,
-    State.REACHING: REACH_WITHIN_S + 3.0,
-    State.SPAWNING: 90.0,
-    State.READY: 90.0,
-    State.LEAVING: 10.0,
+    SessionState.INVITED: 5.0,
+    SessionState.ACCEPTED: 30.0,
+    SessionState.CLAIMING: RESERVING_PATIENCE_S + PATIENCE_S + 3.0,
+    SessionState.REACHING: REACH_WITHIN_S + 3.0,
+    SessionState.SPAWNING: 90.0,
+    SessionState.READY: 90.0,
+    SessionState.LEAVING: 10.0,
 }
-"""Seconds that a session may stay in a state. RUNNING takes its own from the invitation."""
+"""Seconds that a session may stay in a state. The invitation gives the limit for RUNNING."""
 
 RUNNING_GRACE_S = 10.0
-"""Beyond the run's timeout: first the runner ends its ranks and says so, and only if it does not, the session."""
+"""Time after the run's own timeout. The runner ends its ranks at the timeout; the session only acts if that fails."""
 
-_ON_THE_WAY: dict[tuple[State, type[SessionEvent]], State] = {
-    (State.INVITED, events.PortOpened): State.ACCEPTED,
-    (State.INVITED, events.PortRefused): State.ENDED,
-    (State.ACCEPTED, Prepare): State.CLAIMING,
-    (State.ACCEPTED, events.Misplaced): State.ENDED,
-    (State.CLAIMING, Granted): State.REACHING,
-    (State.CLAIMING, Denied): State.ENDED,
-    (State.REACHING, events.Reached): State.SPAWNING,
-    (State.REACHING, events.Unreachable): State.ENDED,
-    (State.REACHING, Preempted): State.ENDED,
-    (State.SPAWNING, RanksReady): State.READY,
-    (State.SPAWNING, RunEnded): State.ENDED,
-    (State.SPAWNING, Preempted): State.LEAVING,
-    (State.READY, Start): State.RUNNING,
-    (State.READY, RunEnded): State.ENDED,
-    (State.READY, Preempted): State.LEAVING,
-    (State.RUNNING, RunProgressed): State.RUNNING,
-    (State.RUNNING, RunEnded): State.ENDED,
-    (State.RUNNING, Preempted): State.LEAVING,
-    (State.LEAVING, RunEnded): State.ENDED,
-    (State.LEAVING, Overdue): State.ENDED,
+_ON_THE_WAY: dict[tuple[SessionState, type[SessionEvent]], SessionState] = {
+    (SessionState.INVITED, events.PortOpened): SessionState.ACCEPTED,
+    (SessionState.INVITED, events.PortRefused): SessionState.ENDED,
+    (SessionState.ACCEPTED, Prepare): SessionState.CLAIMING,
+    (SessionState.ACCEPTED, events.PlacementRefused): SessionState.ENDED,
+    (SessionState.CLAIMING, LeaseGranted): SessionState.REACHING,
+    (SessionState.CLAIMING, LeaseDenied): SessionState.ENDED,
+    (SessionState.REACHING, events.RankZeroReached): SessionState.SPAWNING,
+    (SessionState.REACHING, events.RankZeroUnreachable): SessionState.ENDED,
+    (SessionState.REACHING, LeasePreempted): SessionState.ENDED,
+    (SessionState.SPAWNING, RanksReady): SessionState.READY,
+    (SessionState.SPAWNING, RunEnded): SessionState.ENDED,
+    (SessionState.SPAWNING, LeasePreempted): SessionState.LEAVING,
+    (SessionState.READY, Start): SessionState.RUNNING,
+    (SessionState.READY, RunEnded): SessionState.ENDED,
+    (SessionState.READY, LeasePreempted): SessionState.LEAVING,
+    (SessionState.RUNNING, RunProgressed): SessionState.RUNNING,
+    (SessionState.RUNNING, RunEnded): SessionState.ENDED,
+    (SessionState.RUNNING, LeasePreempted): SessionState.LEAVING,
+    (SessionState.LEAVING, RunEnded): SessionState.ENDED,
+    (SessionState.LEAVING, StateTimedOut): SessionState.ENDED,
 }
 
-_WITH_RANKS = (State.SPAWNING, State.READY, State.RUNNING)
-_WITHOUT_RANKS = (State.INVITED, State.ACCEPTED, State.CLAIMING, State.REACHING)
-_INTERRUPTIONS: tuple[type[SessionEvent], ...] = (Abort, StopRequested, Superseded, Overdue)
+_WITH_RANKS = (SessionState.SPAWNING, SessionState.READY, SessionState.RUNNING)
+_WITHOUT_RANKS = (SessionState.INVITED, SessionState.ACCEPTED, SessionState.CLAIMING, SessionState.REACHING)
+_INTERRUPTIONS: tuple[type[SessionEvent], ...] = (Abort, StopRequested, LeaderChanged, StateTimedOut)
 
-TRANSITIONS: dict[tuple[State, type[SessionEvent]], State] = {
+TRANSITIONS: dict[tuple[SessionState, type[SessionEvent]], SessionState] = {
     **_ON_THE_WAY,
-    **{(state, event): State.ENDED for state in _WITHOUT_RANKS for event in _INTERRUPTIONS},
-    **{(state, event): State.LEAVING for state in _WITH_RANKS for event in _INTERRUPTIONS},
+    **{(state, event): SessionState.ENDED for state in _WITHOUT_RANKS for event in _INTERRUPTIONS},
+    **{(state, event): SessionState.LEAVING for state in _WITH_RANKS for event in _INTERRUPTIONS},
 }
-"""From a state, by an event, to a state."""
+"""The next state, by present state and event."""
 
 
-class Session:
-    """One node's part in one group. `run` is the id of its run there, `ranks` how many ranks it brings."""
+class GroupSession:
+    """One node's part in one group. `run` is the id of its run in the group, `ranks` the number of its ranks."""
 
     def __init__(
         self, node: str, join: Join, check: AnyCheck, params: Params, *, run: str, ranks: int, new_id: Callable[[], str]
@@ -136,7 +147,7 @@ class Session:
         self.epoch = join.epoch
         self.check = check
         self.run = run
-        self.state = State.INVITED
+        self.state = SessionState.INVITED
         self.deadline = 0.0
         self._params = params
         self._timeout_s = join.timeout_s
@@ -146,110 +157,110 @@ class Session:
         self._prepare: Prepare | None = None
         self._progress_due = 0.0
         self.spawned = False
-        self._let_go = False
+        self._released = False
 
     def begin(self, now: float) -> list[SessionCommand]:
-        """What an invited member does first."""
-        self._enter(State.INVITED, now)
+        """Enters INVITED and returns the first command."""
+        self._enter(SessionState.INVITED, now)
         return [events.OpenPort(self.group)]
 
     def concerns(self, event: SessionEvent) -> bool:
-        """Whether `event` is about this session and not about another group or another run."""
+        """Whether `event` is about this session, and not about another group or run."""
         match event:
-            case Overdue() | Superseded() | StopRequested():
+            case StateTimedOut() | LeaderChanged() | StopRequested():
                 return True
             case RunEnded(run):
                 return run.id == self.run
-            case Granted() | Denied() | Preempted() | RanksReady() | RunProgressed():
+            case LeaseGranted() | LeaseDenied() | LeasePreempted() | RanksReady() | RunProgressed():
                 return event.run == self.run
             case _:
                 return event.group == self.group
 
     def handle(self, event: SessionEvent, now: float) -> list[SessionCommand]:
-        """What follows from `event`, which must concern this session; nothing when its state does not expect it."""
+        """Applies an event of this session and returns the commands; none if the state does not expect the event."""
         if isinstance(event, Prepare):
             event = self._checked(event)
         target = TRANSITIONS.get((self.state, type(event)))
         if target is None:
             return []
-        if target is State.LEAVING and not self.spawned:
-            target = State.ENDED
+        if target is SessionState.LEAVING and not self.spawned:
+            target = SessionState.ENDED
         before = self.state
         if target is not before:
             self._enter(target, now)
-        return [*self._answer(event, before, now), *self._clear()]
+        return [*self._commands_for(event, before, now), *self._clean_up()]
 
-    def _checked(self, prepare: Prepare) -> Prepare | events.Misplaced:
-        """The Prepare itself, or the event that it is impossible."""
+    def _checked(self, prepare: Prepare) -> Prepare | events.PlacementRefused:
+        """Returns the Prepare, or PlacementRefused if it is impossible."""
         try:
             require_possible(prepare, self._ranks, self._address)
-        except Unfit as unfit:
-            return events.Misplaced(self.group, unfit.reason, str(unfit))
+        except CannotRun as unfit:
+            return events.PlacementRefused(self.group, unfit.reason, str(unfit))
         return prepare
 
-    def _enter(self, state: State, now: float) -> None:
+    def _enter(self, state: SessionState, now: float) -> None:
         self.state = state
         limit_s = DEADLINES_S.get(state, self._timeout_s + RUNNING_GRACE_S)
         self.deadline = now + limit_s
 
-    def _clear(self) -> list[SessionCommand]:
-        """What is left to do on the way out."""
-        if self.state is State.LEAVING:
+    def _clean_up(self) -> list[SessionCommand]:
+        """The commands that clean up in LEAVING and ENDED."""
+        if self.state is SessionState.LEAVING:
             return [StopRun(self.run, f"the node leaves group {self.group}")]
-        if self.state is State.ENDED:
+        if self.state is SessionState.ENDED:
             return [ClosePort(self.group), ReleaseLease(self.run)]
         return []
 
-    def _answer(self, event: SessionEvent, before: State, now: float) -> list[SessionCommand]:
+    def _commands_for(self, event: SessionEvent, before: SessionState, now: float) -> list[SessionCommand]:
         answer: list[SessionCommand]
         match event:
             case events.PortOpened(_, address, port):
                 self._address = address
                 answer = [self._reply(Accepted, now, address=address, port=port, ranks=self._ranks)]
             case Prepare():
-                answer = self._claim(event)
-            case Granted():
-                answer = [self._reach()]
-            case events.Reached():
-                answer = self._gather(now)
+                answer = self._claim_lease(event)
+            case LeaseGranted():
+                answer = [self._connect()]
+            case events.RankZeroReached():
+                answer = self._start_or_skip_rendezvous(now)
             case RanksReady():
                 answer = [self._reply(Ready, now)]
             case Start():
-                answer = self._go()
+                answer = self._release_ranks()
             case RunProgressed(_, text):
                 answer = self._progress(text, now)
             case RunEnded():
-                answer = self._close(event, before, now)
+                answer = self._report_end(event, before, now)
             case _:
                 answer = self._decline(event, before, now)
         return answer
 
-    def _claim(self, prepare: Prepare) -> list[SessionCommand]:
+    def _claim_lease(self, prepare: Prepare) -> list[SessionCommand]:
         self._prepare = prepare
         not_needed: list[SessionCommand] = [ClosePort(self.group)] if prepare.first_rank else []
         return [*not_needed, ClaimLease(self.run, self.check.needs, f"{self.check.name} in group {self.group}")]
 
     def _progress(self, text: str, now: float) -> list[SessionCommand]:
-        """Passes a sign of life on, though not every one of a check that gives many."""
+        """Replies with progress, at most once a second."""
         if now < self._progress_due:
             return []
         self._progress_due = now + PROGRESS_INTERVAL_S
         return [self._reply(Progress, now, text=text)]
 
-    def _reach(self) -> Reach:
+    def _connect(self) -> ConnectToRankZero:
         assert self._prepare is not None
-        return Reach(self.group, self._prepare.master_addr, self._prepare.master_port, REACH_WITHIN_S)
+        return ConnectToRankZero(self.group, self._prepare.master_addr, self._prepare.master_port, REACH_WITHIN_S)
 
-    def _gather(self, now: float) -> list[SessionCommand]:
-        """Spawns the ranks up to their rendezvous, or goes past it where there is none."""
+    def _start_or_skip_rendezvous(self, now: float) -> list[SessionCommand]:
+        """Starts the ranks, which wait at the rendezvous; a check of scope NODE has none and is ready at once."""
         if self.check.scope is Scope.GROUP:
             return [self._start()]
-        self._enter(State.READY, now)
+        self._enter(SessionState.READY, now)
         return [self._reply(Ready, now)]
 
-    def _go(self) -> list[SessionCommand]:
-        self._let_go = True
-        return [events.LetGo(self.run) if self.check.scope is Scope.GROUP else self._start()]
+    def _release_ranks(self) -> list[SessionCommand]:
+        self._released = True
+        return [events.ReleaseRanks(self.run) if self.check.scope is Scope.GROUP else self._start()]
 
     def _start(self) -> StartRun:
         self.spawned = True
@@ -264,11 +275,11 @@ class Session:
         )
         return StartRun(order)
 
-    def _places(self) -> tuple[Place, ...]:
+    def _places(self) -> tuple[RankPlace, ...]:
         prepare = self._prepare
         assert prepare is not None
         return tuple(
-            Place(
+            RankPlace(
                 rank=prepare.first_rank + local_rank,
                 local_rank=local_rank,
                 local_world_size=self._ranks,
@@ -279,35 +290,35 @@ class Session:
             for local_rank in range(self._ranks)
         )
 
-    def _close(self, ended: RunEnded, before: State, now: float) -> list[SessionCommand]:
-        """The run is over: because the session leaves, as it should be, or before it was let go."""
-        if before is State.LEAVING:
-            return [ReportRun(ended.run)] if self._let_go else []
-        if before is State.RUNNING:
+    def _report_end(self, ended: RunEnded, before: SessionState, now: float) -> list[SessionCommand]:
+        """Reports a run that ended: after LEAVING, in RUNNING as it should, or before Start."""
+        if before is SessionState.LEAVING:
+            return [ReportRun(ended.run)] if self._released else []
+        if before is SessionState.RUNNING:
             return [ReportRun(ended.run), self._reply(Finished, now, ranks=ended.ranks)]
-        detail = "; ".join(finding.summary for finding in ended.run.findings) or "its ranks ended before the start"
+        detail = "; ".join(finding.summary for finding in ended.run.findings) or "the ranks ended before Start"
         return [ReportRun(ended.run), self._reply(Declined, now, reason="failed_to_start", detail=detail)]
 
-    def _decline(self, event: SessionEvent, before: State, now: float) -> list[SessionCommand]:
-        """Tells why the session ends early, unless the coordinator asked for that or is not in charge any more."""
+    def _decline(self, event: SessionEvent, before: SessionState, now: float) -> list[SessionCommand]:
+        """Declines with the reason, unless the coordinator asked for the end or no longer leads."""
         match event:
             case events.PortRefused(_, detail):
                 reason = "failed_to_start"
-            case events.Misplaced(_, reason, detail):
+            case events.PlacementRefused(_, reason, detail):
                 pass
-            case Denied(_, detail):
+            case LeaseDenied(_, detail):
                 reason = "not_idle"
-            case events.Unreachable(_, detail):
+            case events.RankZeroUnreachable(_, detail):
                 reason = "unreachable"
-            case Preempted(_, detail):
+            case LeasePreempted(_, detail):
                 reason = "preempted"
             case StopRequested():
                 reason, detail = "stopping", "the agent stops"
-            case Overdue() if before is not State.LEAVING:
-                reason, detail = "expired", f"it was {before} for longer than it may be"
+            case StateTimedOut() if before is not SessionState.LEAVING:
+                reason, detail = "expired", f"the node was {before} for longer than it may be"
             case _:
                 return []
         return [self._reply(Declined, now, reason=reason, detail=detail)]
 
-    def _reply(self, kind: type[AnyGroupReply], now: float, **said: Any) -> Reply:
-        return Reply(kind(id=self._new_id(), sent_at=now, node=self.node, group=self.group, **said))
+    def _reply(self, kind: type[AnyGroupReply], now: float, **said: Any) -> SendReply:
+        return SendReply(kind(id=self._new_id(), sent_at=now, node=self.node, group=self.group, **said))

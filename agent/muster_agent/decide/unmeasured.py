@@ -1,4 +1,4 @@
-"""Runs that never started: they are reported like any other, so that nobody takes silence for health."""
+"""Runs that never started. The agent reports them like any other run, because silence would look like health."""
 
 from muster.model import Finding, Run, Severity, Verdict
 from muster.wire.messages import RunCheck
@@ -6,7 +6,7 @@ from muster_agent.decide.orders import Order
 
 
 def not_idle(node: str, order: Order, why: str, now: float) -> Run:
-    """A run that did not get the node."""
+    """The SKIPPED run of an order that did not get the node."""
     return Run(
         id=order.run,
         node=node,
@@ -21,7 +21,7 @@ def not_idle(node: str, order: Order, why: str, now: float) -> Run:
 
 
 def refused(node: str, command: RunCheck, why: str, now: float) -> Run:
-    """A run that was asked for and cannot be: the check or its parameters are not valid here."""
+    """The UNKNOWN run of a request whose check or parameters are not valid here."""
     return Run(
         id=command.run,
         node=node,

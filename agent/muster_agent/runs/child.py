@@ -1,11 +1,18 @@
-"""What goes on in a forked child: it measures, judges and says so in JSON, one object to a line.
+"""What a forked child does: it measures, judges and reports to the daemon in JSON, one object to a line.
 
-A child of role RUN gets one Assignment, answers `{"result": RankResult}` and ends. The one of role RESIDENT answers
-question after question until the daemon closes its end: `{"assignment": …}` in the same way, `{"inventory": true}`
-with `{"inventory": …, "failed": {plugin: error}}`, `{"idleness": [pids], "afresh": …}` with `{"idleness": …, "why":
-text}`, `{"reserve": purpose}` and `{"give_back": true}` with `{"problem": text or null}`. Told to `{"watch":
-[checks]}`, it says `{"due": check}` from then on whenever a watch of theirs returns. While it measures, a child says
-`{"progress": text}`, and at the rendezvous `{"ready": true}`, upon which it waits for `{"go": true}`.
+A child of role RUN carries out one assignment and ends. A child of role RESIDENT answers one message after another
+until the daemon closes its end.
+
+| The daemon sends | The child answers |
+|---|---|
+| `{"assignment": Assignment}` | `{"result": RankResult}` |
+| `{"inventory": true}` | `{"inventory": Inventory, "failed": {plugin: error}}` |
+| `{"idleness": [pids], "afresh": true or false}` | `{"idleness": Idleness, "why": text}` |
+| `{"reserve": purpose}`, `{"give_back": true}` | `{"problem": text or null}` |
+| `{"watch": [checks]}` | from then on `{"due": check}` whenever the watch of a check returns |
+
+While it measures, a child sends `{"progress": text}`. At the rendezvous it sends `{"ready": true}` and waits for
+`{"go": true}`.
 """
 
 import fcntl
@@ -22,28 +29,28 @@ import pydantic_core
 
 from muster.check import AnyCheck, Rendezvous, Skip
 from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
-from muster.plugins import Answer, Plugins
+from muster.plugins import HookAnswer, Plugins
 from muster.references import Reference, applicable
 from muster_agent.decide import findings
-from muster_agent.decide.orders import Assignment, Place
+from muster_agent.decide.orders import Assignment, RankPlace
 from muster_agent.runs import process
-from muster_agent.runs.sharing import Sharing
+from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 RUN = "run"
 RESIDENT = "resident"
 
 WATCH_PAUSE_S = 1.0
-"""How long a watch rests after it has fired, so that a storm of events is told once a second."""
+"""How long a watch rests after it has fired. A storm of events is therefore reported once a second."""
 
 _DYING_S = 1.0
-"""How long what was killed may take to be gone; a process in a call of the kernel that hangs never is."""
+"""How long killed processes may take to disappear. A process that hangs in the kernel never does."""
 
 _SIOCGIFADDR = 0x8915
 
 
 def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket, listen_fd: int | None) -> None:
     """The role of a child that carries out one assignment."""
-    line = Line(control)
+    line = ControlChannel(control)
     assignment = Assignment.model_validate(line.hear()["assignment"])
     line.say({"result": carry_out(plugins, checks, RunContext(assignment, line, listen_fd))})
 
@@ -51,16 +58,16 @@ def run(plugins: Plugins, checks: Mapping[str, AnyCheck], control: socket.socket
 def reside(
     plugins: Plugins,
     checks: Mapping[str, AnyCheck],
-    sharing: Sharing,
+    sharing: ProbesAndReservations,
     control: socket.socket,
     _listen_fd: int | None,
 ) -> None:
     """The role of the long-lived child."""
-    line = Line(control)
+    line = ControlChannel(control)
     while question := line.hear():
         match question:
             case {"assignment": assignment}:
-                process.reap()  # not while a probe may wait for a program of its own
+                process.reap()  # here, because a probe may wait for a program of its own
                 context = RunContext(Assignment.model_validate(assignment), line, None)
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})
@@ -69,7 +76,7 @@ def reside(
                 inventory = next((answer.value for answer in answers if answer.value is not None), Inventory())
                 line.say({"inventory": inventory, "failed": failed})
             case {"idleness": own, "afresh": afresh}:
-                # The daemon may not have heard yet which process this one is.
+                # The daemon may not know this process's id yet.
                 idleness, why = sharing.idleness(frozenset([*own, os.getpid()]), afresh=afresh)
                 line.say({"idleness": idleness, "why": why})
             case {"reserve": purpose}:
@@ -81,7 +88,7 @@ def reside(
                     Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
 
 
-class Line:
+class ControlChannel:
     """The child's end of the control socket."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -90,21 +97,21 @@ class Line:
         self._turn = Lock()
 
     def hear(self) -> dict[str, Any]:
-        """The next thing the daemon says; nothing at all once it has closed its end."""
+        """The next message of the daemon; empty once the daemon has closed its end."""
         line = self._heard.readline()
         heard: dict[str, Any] = pydantic_core.from_json(line) if line else {}
         return heard
 
     def say(self, message: dict[str, Any]) -> None:
         line = pydantic_core.to_json(message, inf_nan_mode="null") + b"\n"
-        with self._turn:  # a watch speaks whenever it likes
+        with self._turn:  # a watch sends from a thread of its own
             self._control.sendall(line)
 
 
 class RunContext:
     """The Context of a check, in the child that runs it."""
 
-    def __init__(self, assignment: Assignment, line: Line, listen_fd: int | None) -> None:
+    def __init__(self, assignment: Assignment, line: ControlChannel, listen_fd: int | None) -> None:
         self.assignment = assignment
         self.node = assignment.node
         self.devices: tuple[Device, ...] = assignment.devices
@@ -134,13 +141,13 @@ class RunContext:
 
 
 def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunContext) -> RankResult:
-    """Prepares, measures and judges. Whatever the check raises becomes a finding."""
+    """Prepares, measures and judges. Any exception of the check becomes a finding."""
     check = checks[context.assignment.check]
     found: list[Finding] = []
     measurement = Measurement()
     started = time.monotonic()
     try:
-        context.scratch.mkdir(parents=True)  # here, because on a full disk it is the run that fails
+        context.scratch.mkdir(parents=True)  # inside the try: on a full disk, the run must fail and not the child
         found += _prepare(plugins, check, context)
         measurement = _measured(check, context)
         rows = applicable(context.assignment.references, check.name, measurement.facts)
@@ -169,8 +176,8 @@ def _prepare(plugins: Plugins, check: AnyCheck, context: RunContext) -> list[Fin
     return [findings.unprepared(plugin, error) for plugin, error in failed.items()]
 
 
-def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[Answer], dict[str, str]]:
-    """What the plugins answer, and by name what was wrong with those that failed at it."""
+def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[HookAnswer], dict[str, str]]:
+    """The answers of the plugins, and by name the errors of the plugins that failed."""
     failed_before = {info.name for info in plugins.failed}
     answers = plugins.contribute(hook, **arguments)
     return answers, {info.name: info.error or "" for info in plugins.failed if info.name not in failed_before}
@@ -186,7 +193,7 @@ def _measured(check: AnyCheck, context: RunContext) -> Measurement:
 def _not_judged(
     check: AnyCheck, measurement: Measurement, rows: Mapping[str, Reference], context: RunContext
 ) -> list[Finding]:
-    """Names what should be judged and has no reference, once for a node: its first rank has the numbers of its run."""
+    """The metrics that have no reference to judge by. Only the first rank of a node reports them, once for the run."""
     place = context.assignment.place
     if place is not None and place.local_rank > 0:
         return []
@@ -198,8 +205,8 @@ def _is_measured(value: Metric) -> bool:
     return any(one is not None for one in (value if isinstance(value, list) else [value]))
 
 
-def _watch(check: AnyCheck, line: Line) -> None:
-    """Says whenever there is something to measure; a watch that raises is over, and the check keeps its cadence."""
+def _watch(check: AnyCheck, line: ControlChannel) -> None:
+    """Reports each time the watch returns. If the watch raises, it ends, and the check only keeps its cadence."""
     assert check.watch is not None, "the daemon asks for those that there are"
     try:
         while True:
@@ -211,15 +218,15 @@ def _watch(check: AnyCheck, line: Line) -> None:
 
 
 def _without_leftovers(result: RankResult) -> RankResult:
-    """Kills what a check has started in the resident child and not ended itself, and says so."""
+    """Kills processes that a check has left behind in the resident child, and adds a finding about them."""
     names = process.end_descendants(_DYING_S)
     if not names:
         return result
     return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})
 
 
-def environment(place: Place) -> dict[str, str]:
-    """The standard variables of torch for a rank. An interface that the environment names already stays."""
+def environment(place: RankPlace) -> dict[str, str]:
+    """The standard variables of torch for a rank. An interface that the environment already names stays."""
     variables = {
         "RANK": str(place.rank),
         "WORLD_SIZE": str(place.world_size),
@@ -233,7 +240,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def interface_towards(host: str) -> str | None:
-    """The network interface whose IPv4 address this machine uses to reach `host`; None when there is none."""
+    """The network interface whose IPv4 address this host uses to reach `host`; None if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((host, 9))  # sends nothing: the kernel only chooses a route

@@ -1,16 +1,22 @@
-"""The launcher process: it forks children on request, kills them, and sees to it that nothing of them is left.
+"""The launcher process: it forks children on request, kills them, and leaves no process of them behind.
 
-It is forked from the daemon before anything heavy is imported, has one thread, and blocks on nothing but its selector.
-Requests and answers are JSON objects, one to a packet:
+The daemon cannot fork children itself: it has threads, and a forked copy of them may hold locks forever. So it forks
+the launcher before it imports anything heavy. The launcher has one thread and blocks only on its selector. Requests and
+answers are JSON objects, one to a packet:
 
     {"spawn": id, "role": role, "memory_limit_bytes": n}   with file descriptors: control, output[, listener]
     {"kill": id}
     {"spawned": id, "pid": n}
-    {"exited": id, "how": Exit}
+    {"exited": id, "how": ChildExit}
 
-Who belongs to whom: every child adopts the orphans among its own descendants, so as long as it lives all that it
-started is below it, whatever sessions they moved to. When it dies they become children of the launcher. A child of
-the launcher that it did not fork itself has therefore been left behind by a child that is dead, and is killed.
+Supervision: every child is a subreaper, so it adopts the orphans among its descendants. As long as the child lives, all
+processes that it has started are below it, whatever sessions they have moved to. When the child dies, its descendants
+become children of the launcher. Therefore a child of the launcher that the launcher did not fork was left behind by a
+dead child, and the launcher kills it.
+
+Example: a check starts `fio` with `setsid` and crashes. `fio` (pid 812) becomes a child of the launcher, which has
+forked only 640. The launcher kills 812, waits until it is gone, and reports that 640 has left `fio` behind. If 812
+hangs in the kernel and survives SIGKILL for `PATIENCE_S`, the launcher reports it as stuck and goes on.
 """
 
 import contextlib
@@ -29,11 +35,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-from muster_agent.decide.orders import Exit
+from muster_agent.decide.orders import ChildExit
 from muster_agent.runs import process
 
 PATIENCE_S = 2.0
-"""How long a process may take to die after SIGKILL before it is given up as unkillable."""
+"""How long a process may take to die after SIGKILL before it counts as stuck."""
 
 MAX_PACKET_BYTES = 1 << 16
 _MOST_DESCRIPTORS = 3
@@ -42,12 +48,12 @@ _LOOK_AGAIN_S = 0.02
 _TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Role = Callable[[socket.socket, int | None], None]
-"""What a child does with its end of the control socket and, if it was given one, a listening socket's descriptor."""
+"""What a child runs, with its end of the control socket and the descriptor of a listening socket, if any."""
 
 
 @dataclass(slots=True)
 class _Child:
-    """A forked child. `give_up_at` is set once it should be gone, `status` once it has been reaped."""
+    """A forked child. `give_up_at` is set once it should be gone, `status` once it is reaped."""
 
     id: str
     pid: int
@@ -59,14 +65,14 @@ class _Child:
 
 
 def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoReturn:
-    """The life of the launcher process, until the daemon's end of `link` is closed; `scratch` goes with it."""
+    """Runs the launcher process until the daemon closes its end of `link`, then removes `scratch`."""
     code = 1
     try:
         os.setsid()
         for number in _TERMINAL_SIGNALS:  # the daemon decides when to stop; it may still have runs to report
             signal.signal(number, signal.SIG_IGN)
         process.adopt_orphans()
-        _Launcher(link, roles).serve()
+        _LauncherProcess(link, roles).serve()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -76,7 +82,7 @@ def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoRe
         os._exit(code)
 
 
-class _Launcher:
+class _LauncherProcess:
     def __init__(self, link: socket.socket, roles: Mapping[str, Role]) -> None:
         self._link = link
         self._roles = roles
@@ -105,7 +111,7 @@ class _Launcher:
     def _obey(self) -> bool:
         try:
             packet, descriptors, _, _ = socket.recv_fds(self._link, MAX_PACKET_BYTES, _MOST_DESCRIPTORS)
-        except ConnectionResetError:  # the daemon died before it had read everything
+        except ConnectionResetError:  # the daemon has died before it had read everything
             return False
         if not packet:
             return False
@@ -135,7 +141,7 @@ class _Launcher:
             os.close(descriptor)
 
     def _forget(self) -> None:
-        """In a new child: leaves behind what is the launcher's own."""
+        """In a new child: closes what belongs to the launcher."""
         signal.set_wakeup_fd(-1)
         for number in (*_TERMINAL_SIGNALS, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -145,7 +151,7 @@ class _Launcher:
         os.close(self._wakeup)
 
     def _reap(self) -> None:
-        """Notes which children are dead. Wait statuses of adopted orphans are of no interest."""
+        """Notes which children are dead. The wait status of an adopted orphan does not matter."""
         with contextlib.suppress(ChildProcessError):
             while (reaped := os.wait4(-1, os.WNOHANG))[0] != 0:
                 pid, status, usage = reaped
@@ -156,7 +162,7 @@ class _Launcher:
                     child.give_up_at = child.give_up_at or time.monotonic() + PATIENCE_S
 
     def _settle(self, now: float) -> None:
-        """Kills what should be gone, and reports each child of which nothing remains or that must be given up."""
+        """Kills orphans, and reports each child that is gone with all its descendants, or that is stuck."""
         ending = [child for child in self._children.values() if child.give_up_at is not None]
         if not ending:
             return
@@ -175,12 +181,12 @@ class _Launcher:
                 del self._children[child.pid]
                 self._tell_exited(child, remains)
 
-    def _orphans(self, processes: dict[int, process.Process]) -> set[int]:
+    def _orphans(self, processes: dict[int, process.ProcessEntry]) -> set[int]:
         known = {*(pid for pid, child in self._children.items() if child.status is None), *self._given_up}
         return process.descendants([os.getpid()], processes) - known - process.descendants(known, processes)
 
     def _tell_exited(self, child: _Child, stuck: set[int], error: str = "") -> None:
-        how = Exit(
+        how = ChildExit(
             status=child.status,
             max_rss_bytes=child.max_rss_bytes,
             left=dict(islice(child.left.items(), _MOST_NAMED)),
@@ -190,13 +196,13 @@ class _Launcher:
         self._tell({"exited": child.id, "how": asdict(how)})
 
     def _tell(self, message: dict[str, Any]) -> None:
-        """A daemon that has not read hundreds of packets is beyond help: then this raises and the launcher ends."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the loop notices that the daemon is gone
+        """Sends a packet. If the daemon has not read hundreds of packets, this raises and the launcher ends."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the loop will notice that the daemon is gone
             self._link.send(json.dumps(message).encode(), socket.MSG_DONTWAIT)
 
 
 def _live(role: Role, launcher: int, memory_limit_bytes: int | None, descriptors: list[int]) -> NoReturn:
-    """The whole life of a child, in a session of its own; its output goes to the pipe that came with the request."""
+    """Runs a child to its end, in a session of its own. Its output goes to the pipe that came with the request."""
     code: Any = 1
     try:
         process.die_with_parent(launcher)

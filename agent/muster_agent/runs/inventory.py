@@ -1,4 +1,4 @@
-"""What the agent adds to what the plugins found out about a node."""
+"""Completes the inventory that the plugins found with labels, software and the place from the settings."""
 
 import platform
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from muster.topology_labels import topology_of
 
 
 def completed(found: Inventory, settings: Settings, labels: Mapping[str, str]) -> Inventory:
-    """The inventory with the node's labels, if there are any, and the host's software.
+    """Adds the node's labels and the host's software to an inventory.
 
-    Of where the node stands, what the operator set goes before what its labels say, and that before what was found.
+    For the topology, the operator's settings win over the labels, and the labels over what the plugins found.
     """
     labels = labels or found.labels
     said = Topology(**{level: getattr(settings.agent, level) for level in Topology.model_fields})

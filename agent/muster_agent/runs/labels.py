@@ -1,7 +1,7 @@
 """Reads this node's labels from a file.
 
-It holds lines `key="value"`, as Kubernetes' downward API writes labels, or a JSON object: the labels by key, or a node
-as `kubectl get node NODE -o json` prints it.
+The file has lines `key="value"`, as Kubernetes' downward API writes them, or a JSON object: the labels by key, or a
+node as `kubectl get node NODE -o json` prints it.
 """
 
 import re
@@ -13,13 +13,13 @@ from muster.errors import SettingsError
 from muster.labels import valid_labels
 
 MOST_BYTES = 1 << 20
-"""A node as Kubernetes describes it has some ten thousand."""
+"""The description of a Kubernetes node has about ten thousand bytes."""
 
 _LINE = re.compile(r'(?P<key>[^\s="]+)=(?P<value>"(?:[^"\\]|\\.)*")')
 
 
 def read_labels(path: Path | None) -> dict[str, str]:
-    """The labels in the file at `path`, none without one; SettingsError says where it is wrong and what is right."""
+    """The labels in the file at `path`, or none if that is None. SettingsError says which line is wrong and why."""
     if path is None:
         return {}
     try:
@@ -35,7 +35,7 @@ def read_labels(path: Path | None) -> dict[str, str]:
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """The labels by key; ValueError says where the text is wrong and what would be right."""
+    """The labels by key. ValueError says which line is wrong and why."""
     return valid_labels(_of_object(text) if text.lstrip().startswith("{") else _of_lines(text))
 
 

@@ -1,4 +1,4 @@
-"""The daemon's end of the launcher process: spawns children, talks with them and learns how they ended."""
+"""The daemon's side of the launcher process: starts children, talks with them and learns how they ended."""
 
 import asyncio
 import contextlib
@@ -21,45 +21,45 @@ from pydantic import TypeAdapter
 from muster.check import AnyCheck
 from muster.model import Json
 from muster.plugins import Plugins
-from muster_agent.decide.orders import Exit
+from muster_agent.decide.orders import ChildExit
 from muster_agent.runs import child, forking
-from muster_agent.runs.sharing import Sharing
+from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 MAX_LINE_BYTES = 1 << 20
-"""A longer line from a child is garbage."""
+"""A child that sends a longer line breaks the protocol."""
 
 TAIL_BYTES = 4096
-"""How much of the end of a child's output is evidence."""
+"""Characters at the end of a child's output that become evidence."""
 
 KEPT_BYTES = 1 << 16
-"""How much of it is searched for an uncaught C++ exception, which is followed by a stack trace of some 20 KB."""
+"""Bytes that are searched for an uncaught C++ exception. A stack trace of about 20 KB may follow it."""
 
-_EXIT = TypeAdapter(Exit)
+_EXIT = TypeAdapter(ChildExit)
 _LOST = "the launcher process is gone"
 
 
 class LauncherLost(RuntimeError):
-    """The launcher process is gone. Without it nothing can run; the daemon has to be started anew."""
+    """The launcher process is gone. Nothing can run until the daemon is restarted."""
 
 
-class Garbage(Exception):
-    """A child has said something that is not in the protocol, or too much at once."""
+class ProtocolError(Exception):
+    """A child sent something that is not in the protocol, or a line that is too long."""
 
 
 def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
-    """Forks the launcher. To be called before asyncio and heavy imports, while the process has a single thread."""
+    """Forks the launcher. Call it before asyncio and heavy imports, while the process has a single thread."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
     roles: dict[str, forking.Role] = {
         child.RUN: partial(child.run, plugins, checks),
-        child.RESIDENT: partial(child.reside, plugins, checks, Sharing(probes, reservations)),
+        child.RESIDENT: partial(child.reside, plugins, checks, ProbesAndReservations(probes, reservations)),
     }
     scratch = Path(tempfile.mkdtemp(prefix="muster-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
-    gc.freeze()  # what is there now is never moved or marked by a collection, so its pages stay shared
+    gc.freeze()  # no collection touches objects that exist now, so children share their memory pages
     pid = os.fork()
     if pid == 0:
         ours.close()
@@ -69,10 +69,10 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
 
 
 class Launcher:
-    """The launcher process as the daemon holds it. Close it when the event loop is done.
+    """The daemon's handle of the launcher process. Close it when the event loop has ended.
 
-    `scratch` is a directory for runs. Of launcher and daemon, the one that ends last removes it. `reserves` says
-    whether the resident child has reservations to make.
+    `scratch` is a directory for runs; the launcher or the daemon removes it, whichever ends last. `reserves` is true if
+    the resident child can make reservations.
     """
 
     def __init__(self, pid: int, link: socket.socket, scratch: Path, *, reserves: bool) -> None:
@@ -82,7 +82,7 @@ class Launcher:
         self._link = link
         self._link.setblocking(False)
         self._ids = itertools.count(1)
-        self._children: dict[str, Spawned] = {}
+        self._children: dict[str, ChildProcess] = {}
         self._listening = False
         self._lost = False
 
@@ -94,8 +94,8 @@ class Launcher:
 
     async def spawn(
         self, role: str, *, memory_limit_bytes: int | None, listener: socket.socket | None = None
-    ) -> "Spawned":
-        """Starts a child; LauncherLost when that is impossible from now on."""
+    ) -> "ChildProcess":
+        """Starts a child; raises LauncherLost if the launcher is gone."""
         if self._lost:
             raise LauncherLost(_LOST)
         if not self._listening:
@@ -105,7 +105,7 @@ class Launcher:
         output, their_output = os.pipe()
         name = str(next(self._ids))
         try:
-            spawned = Spawned(self, name)
+            spawned = ChildProcess(self, name)
             await spawned.connect(control, output)
             self._children[name] = spawned
             descriptors = [theirs.fileno(), their_output, *([listener.fileno()] if listener else [])]
@@ -116,12 +116,12 @@ class Launcher:
         return spawned
 
     def kill(self, id: str) -> None:
-        """Has a child and everything that it started killed; how it ended is told as always."""
+        """Kills a child and everything that it started. How it ended is reported as usual."""
         with contextlib.suppress(LauncherLost):
             self._send({"kill": id}, [])
 
     def close(self) -> None:
-        """Has everything killed that still runs and waits for the launcher to end, at most its patience."""
+        """Kills everything that still runs and waits for the launcher to end, within its patience."""
         with contextlib.suppress(OSError):
             self._link.shutdown(socket.SHUT_RDWR)
         self._link.close()
@@ -129,13 +129,13 @@ class Launcher:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def detach(self) -> None:
-        """Stops listening for good, before the event loop ends; nobody waits any longer for the end of a child."""
+        """Stops listening before the event loop ends. Nothing waits for the end of a child after that."""
         self._lost = True
         if self._listening:
             asyncio.get_running_loop().remove_reader(self._link)
             self._listening = False
         while self._children:
-            self._children.popitem()[1].end(Exit(error=_LOST))
+            self._children.popitem()[1].end(ChildExit(error=_LOST))
 
     def _send(self, message: Json, descriptors: list[int]) -> None:
         try:
@@ -159,61 +159,61 @@ class Launcher:
                 self._children.pop(id).end(_EXIT.validate_python(how))
 
 
-class Spawned:
-    """A child process: `pid` is None until the launcher has told it."""
+class ChildProcess:
+    """A child process. `pid` is None until the launcher has reported it."""
 
     def __init__(self, launcher: Launcher, id: str) -> None:
         self.pid: int | None = None
-        self._exited: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._exited: asyncio.Future[ChildExit] = asyncio.get_running_loop().create_future()
         self._launcher = launcher
         self._id = id
-        self._tail = _Tail()
+        self._tail = _OutputTail()
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
         self._output: asyncio.ReadTransport
 
     async def connect(self, control: socket.socket, output: int) -> None:
-        """Takes over the daemon's ends of the control socket and the output pipe."""
+        """Attaches the daemon's ends of the control socket and the output pipe."""
         self._reader, self._writer = await asyncio.open_connection(sock=control, limit=MAX_LINE_BYTES)
         pipe = os.fdopen(output, "rb", buffering=0)
         self._output, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: self._tail, pipe)
 
     @property
     def tail(self) -> str:
-        """The end of what the child has written to stdout and stderr."""
+        """The end of the child's stdout and stderr, for evidence."""
         return self._tail.kept[-TAIL_BYTES:].decode(errors="replace")
 
     @property
     def recent_output(self) -> str:
-        """The last KEPT_BYTES of what the child has written to stdout and stderr; `tail` is the end of it."""
+        """The last KEPT_BYTES of the child's stdout and stderr; `tail` is the end of it."""
         return self._tail.kept.decode(errors="replace")
 
     def send(self, message: Json) -> None:
         self._writer.write(pydantic_core.to_json(message) + b"\n")
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """What the child says until it closes its end; Garbage when it breaks the protocol."""
+        """The messages of the child until it closes its end; raises ProtocolError if one is not in the protocol."""
         while line := await self._line():
             try:
                 message = pydantic_core.from_json(line)
             except ValueError as error:
-                raise Garbage(f"not JSON: {error}") from None
+                raise ProtocolError(f"not JSON: {error}") from None
             if not isinstance(message, dict):
-                raise Garbage("not a JSON object")
+                raise ProtocolError("not a JSON object")
             yield message
 
     def kill(self) -> None:
         self._launcher.kill(self._id)
 
-    async def gone(self) -> Exit:
-        """How the child ended, once it has and all of its output has been read."""
+    async def gone(self) -> ChildExit:
+        """Waits until the child has ended and all its output is read, and returns how it ended."""
         ending = await asyncio.shield(self._exited)
         await asyncio.shield(self._tail.ended)
         self._close()
         return ending
 
-    def end(self, how: Exit) -> None:
-        """Notes how the child has ended. Its ends close by themselves then, unless something may still hold them."""
+    def end(self, how: ChildExit) -> None:
+        """Notes how the child has ended. Its ends close by themselves, unless a stuck process still holds them."""
         self._exited.set_result(how)
         if how.stuck or how.error:
             self._close()
@@ -228,11 +228,11 @@ class Spawned:
         except ConnectionError:
             return b""
         except ValueError:
-            raise Garbage(f"a line of more than {MAX_LINE_BYTES} bytes") from None
+            raise ProtocolError(f"a line of more than {MAX_LINE_BYTES} bytes") from None
 
 
-class _Tail(asyncio.Protocol):
-    """Keeps the end of what is written to a pipe."""
+class _OutputTail(asyncio.Protocol):
+    """Keeps the end of the data from a pipe."""
 
     def __init__(self) -> None:
         self.kept = b""

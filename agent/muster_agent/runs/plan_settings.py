@@ -1,4 +1,4 @@
-"""What the settings make of the checks that the plugins bring."""
+"""Builds the plan of this node: the checks of the plugins, with the settings applied."""
 
 import os
 from collections.abc import Mapping
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from muster.check import AnyCheck, Params, valid_params
 from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError, unknown
-from muster_agent.decide.plan import Planned
+from muster_agent.decide.plan import PlannedCheck
 
 
 def make_plan(
     checks: Mapping[str, AnyCheck], settings: Mapping[str, CheckSettings], *, complete: bool
-) -> dict[str, Planned]:
-    """Every check as the settings want it; SettingsError when they name an unknown check or wrong parameters.
+) -> dict[str, PlannedCheck]:
+    """Every check with its settings. Raises SettingsError for an unknown check or wrong parameters.
 
-    `complete` is false when a plugin has failed to load: then an unknown check may be one of its.
+    `complete` is false if a plugin has failed to load: an unknown check may belong to that plugin.
     """
     for name in settings:
         if complete and name not in checks:
@@ -22,9 +22,9 @@ def make_plan(
     return {name: _planned(check, settings.get(name, CheckSettings())) for name, check in checks.items()}
 
 
-def _planned(check: AnyCheck, settings: CheckSettings) -> Planned:
+def _planned(check: AnyCheck, settings: CheckSettings) -> PlannedCheck:
     interval_s = (settings.interval_s or check.cadence_s) if settings.enabled else None
-    return Planned(
+    return PlannedCheck(
         check=check,
         params=_background_params(check, settings) if interval_s is not None or settings.params else None,
         timeout_s=settings.timeout_s or check.timeout_s,
@@ -40,16 +40,16 @@ def _background_params(check: AnyCheck, settings: CheckSettings) -> Params:
 
 
 RESIDENT_BYTES = 1 << 30
-"""The most memory of a resident process. It asks drivers and probes, and keeps nothing that grows."""
+"""Memory limit of a resident process. It queries drivers and probes, and holds no data that grows."""
 
 
 def memory_limit_bytes(settings: AgentSettings) -> int:
-    """How much memory all ranks of a run may use together: `agent.memory_limit_gib`, else half of the host's."""
+    """Memory limit of all ranks of a run together: `agent.memory_limit_gib`, or else half of the host's memory."""
     if settings.memory_limit_gib is not None:
         return int(settings.memory_limit_gib * 2**30)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def resident_limit_bytes(run_limit_bytes: int) -> int:
-    """How much memory a resident process may use: RESIDENT_BYTES, and never more than a run may."""
+    """Memory limit of a resident process: RESIDENT_BYTES, but not more than a run may use."""
     return min(run_limit_bytes, RESIDENT_BYTES)

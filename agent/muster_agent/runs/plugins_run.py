@@ -1,4 +1,4 @@
-"""The run of the pseudo check `plugins`: what became of loading the plugins."""
+"""The run of the pseudo check `plugins`, which reports whether all plugins have loaded."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from muster.wire.messages import PluginInfo, new_id
 
 
 def plugins_run(node: str, failed: Iterable[PluginInfo], now: float) -> Run:
-    """A finding for each plugin that failed. Reported when none did as well: that clears what was found before."""
+    """A run with a finding for each plugin that failed. A run without findings clears the earlier ones."""
     findings = tuple(
         Finding(
             code="plugins.failed",

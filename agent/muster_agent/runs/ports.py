@@ -1,28 +1,31 @@
-"""The ports that this node holds for groups, and whether it can reach those of others."""
+"""Listening ports of this node for groups, the address that others reach it at, and connecting to rank 0."""
 
 import asyncio
 import contextlib
 import os
 import socket
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from muster.config import Settings
-from muster_agent.decide.events import PortOpened, PortRefused, Reach, Reached, Unreachable
-from muster_agent.decide.orders import Order, Place
-from muster_agent.runs.addresses import listen_at, own_address
+from muster_agent.decide.events import ConnectToRankZero, PortOpened, PortRefused, RankZeroReached, RankZeroUnreachable
+from muster_agent.decide.orders import Order, RankPlace
+
+BACKLOG = 4096
+"""Connections that the kernel queues until rank 0 accepts them. Port scans take some; 4,096 is the maximum of Linux."""
 
 _PAUSE_S = 0.1
 
 
 class Ports:
-    """Listening sockets by group: a port stays the group's from the reply that names it until rank 0 takes it over."""
+    """Listening sockets by group. A group keeps its port until rank 0 takes the socket over."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._listeners: dict[str, socket.socket] = {}
 
     async def open(self, group: str) -> PortOpened | PortRefused:
-        """Listens for a group at the address by which others reach this node."""
+        """Listens for a group at the address at which others reach this node."""
         try:
             address = await asyncio.to_thread(own_address, self._settings)
             listener = listen_at(address)
@@ -32,7 +35,7 @@ class Ports:
         return PortOpened(group, address, listener.getsockname()[1])
 
     def take(self, group: str) -> socket.socket | None:
-        """The group's socket, for whoever closes it from now on."""
+        """Removes and returns the group's socket; the caller must close it."""
         return self._listeners.pop(group, None)
 
     def close(self, group: str) -> None:
@@ -44,8 +47,8 @@ class Ports:
             self.close(group)
 
 
-async def reach(wanted: Reach) -> Reached | Unreachable:
-    """Connects to rank 0 of a group, again and again for as long as that may take."""
+async def reach(wanted: ConnectToRankZero) -> RankZeroReached | RankZeroUnreachable:
+    """Tries to connect to rank 0 of a group every 0.1 s, for at most `within_s`."""
     problem = "no answer"
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(wanted.within_s):
@@ -56,20 +59,20 @@ async def reach(wanted: Reach) -> Reached | Unreachable:
                     problem = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
                     await asyncio.sleep(_PAUSE_S)
                 except (OverflowError, ValueError) as error:  # no port, or no host name
-                    return Unreachable(wanted.group, f"{wanted.address} port {wanted.port}: {error}")
+                    return RankZeroUnreachable(wanted.group, f"{wanted.address} port {wanted.port}: {error}")
                 else:
                     writer.close()
-                    return Reached(wanted.group)
+                    return RankZeroReached(wanted.group)
     detail = f"{wanted.address} port {wanted.port} cannot be reached within {wanted.within_s:g} s: {problem}"
-    return Unreachable(wanted.group, detail)
+    return RankZeroUnreachable(wanted.group, detail)
 
 
 def alone(order: Order, ranks: int) -> tuple[Order, socket.socket]:
-    """A run of scope GROUP on this node alone: a group of one node, which meets on loopback."""
+    """Turns a run of scope GROUP into a group of this node alone, whose ranks meet on loopback."""
     listener = listen_at("127.0.0.1")
     address, port = listener.getsockname()
     places = tuple(
-        Place(
+        RankPlace(
             rank=rank,
             local_rank=rank,
             local_world_size=ranks,
@@ -80,3 +83,33 @@ def alone(order: Order, ranks: int) -> tuple[Order, socket.socket]:
         for rank in range(ranks)
     )
     return replace(order, places=places), listener
+
+
+def own_address(settings: Settings) -> str:
+    """The address at which other nodes reach this one.
+
+    It is `agent.address`, or else the source address of the route to the broker. All members of a group can reach the
+    broker, so they find each other in its network. Raises OSError without a route. Resolves the broker's name, which
+    may block.
+    """
+    if settings.agent.address is not None:
+        return settings.agent.address
+    url = urlsplit(settings.broker.agent_url)
+    family, kind, protocol, _, target = socket.getaddrinfo(url.hostname, url.port or 1883, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(target)  # a datagram socket sends nothing here: the kernel only chooses the route
+        address: str = probe.getsockname()[0]
+        return address
+
+
+def listen_at(address: str) -> socket.socket:
+    """A socket that listens at `address` on a free port; OSError when the address is not this host's."""
+    family, kind, protocol, _, place = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.bind(place)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener

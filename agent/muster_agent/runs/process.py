@@ -1,4 +1,4 @@
-"""What Linux offers to keep hold of processes: parentage, limits, the process table and signals."""
+"""Linux calls that supervise processes: parentage, limits, the process table and signals."""
 
 import contextlib
 import ctypes
@@ -19,27 +19,27 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """A line of the process table. `parent` is a process id, `name` what the kernel calls it (15 characters)."""
+class ProcessEntry:
+    """One entry of the process table. `parent` is a process id, `name` the kernel's name for it (15 characters)."""
 
     parent: int
     name: str
 
 
 def die_with_parent(parent: int) -> None:
-    """Has the kernel kill this process when `parent`, which forked it, dies; exits when that has happened already."""
+    """Makes the kernel kill this process when its parent `parent` dies. Exits if the parent is already dead."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of every descendant whose own parent dies, whatever session it moved to."""
+    """Makes this process a subreaper: it becomes the parent of every descendant whose own parent dies."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def limit(memory_bytes: int | None) -> None:
-    """Limits this process and what it starts: no core files, `memory_bytes` of data, first in line when memory ends."""
+    """Limits this process and its children: no core files, `memory_bytes` of data, first victim of the OOM killer."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
         allowed = resource.getrlimit(resource.RLIMIT_DATA)[1]
@@ -49,24 +49,24 @@ def limit(memory_bytes: int | None) -> None:
         _PROC.joinpath("self/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
 
 
-def table() -> dict[int, Process]:
-    """Every process that is alive, by process id. Those that only wait to be reaped are left out."""
+def table() -> dict[int, ProcessEntry]:
+    """Every living process by process id, without those that only wait to be reaped."""
     processes = {}
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():
             continue
         try:
             line = _PROC.joinpath(entry.name, "stat").read_bytes()
-        except (FileNotFoundError, ProcessLookupError, PermissionError):  # ended meanwhile, or hidden (hidepid)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is hidden (hidepid)
             continue
         name, _, rest = line.partition(b"(")[2].rpartition(b")")
         state, parent = rest.split(maxsplit=2)[:2]
         if state not in b"ZX":
-            processes[int(entry.name)] = Process(int(parent), name.decode(errors="replace"))
+            processes[int(entry.name)] = ProcessEntry(int(parent), name.decode(errors="replace"))
     return processes
 
 
-def descendants(ancestors: Iterable[int], processes: dict[int, Process]) -> set[int]:
+def descendants(ancestors: Iterable[int], processes: dict[int, ProcessEntry]) -> set[int]:
     """The children of `ancestors`, their children, and so on; not the ancestors themselves."""
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
@@ -81,14 +81,14 @@ def descendants(ancestors: Iterable[int], processes: dict[int, Process]) -> set[
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Sends SIGKILL to each process that is still there; one that has become another user's is not killed by that."""
+    """Sends SIGKILL to each process that still exists. A process that has changed its user may survive."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def end_descendants(within_s: float) -> dict[int, str]:
-    """Kills all that this process has started, and what that starts meanwhile, until it is gone; their names by id."""
+    """Kills all descendants until none is left or `within_s` has passed. Returns the names of the killed by id."""
     names: dict[int, str] = {}
     deadline = time.monotonic() + within_s
     while left := descendants([os.getpid()], processes := table()):
@@ -101,14 +101,14 @@ def end_descendants(within_s: float) -> dict[int, str]:
 
 
 def reap() -> None:
-    """Buries the dead children of this process, whoever started them."""
+    """Reaps the dead children of this process, including adopted ones."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass
 
 
 def out_of_memory_kills() -> int:
-    """How many processes the kernel has killed on this host for want of memory, since it booted."""
+    """How many processes the kernel has killed on this host since the boot because memory ran out."""
     for line in _PROC.joinpath("vmstat").read_text(encoding="ascii").splitlines():
         name, _, count = line.partition(" ")
         if name == "oom_kill":

@@ -1,10 +1,14 @@
-"""A resident child: a long-lived process that answers question after question.
+"""Resident children: long-lived processes that answer one question after another.
 
-An agent has one for cheap checks and the inventory and, as long as it is needed, one for idle probes and reservations.
+A child per question would import and initialise NVML each time. So the agent keeps one resident child for cheap checks
+and the inventory, and a second one for idle probes and reservations while these are needed.
 
-It is watched. A question that is not answered by its deadline means that a call inside, most likely into a driver,
-hangs: the child is killed and started again when it is needed next, after a pause that doubles with each failure.
-Between its answers the child tells of what the watches of its checks have seen.
+Supervision: every question has a deadline. A missed deadline means that a call in the child hangs, most likely in a
+driver. The agent then kills the child, reports `run.hung`, and starts a new one when it needs it next, after a pause
+that doubles with each failure in a row. Example: NVML hangs at every call. The agent kills the child, waits 1 s, tries
+again, waits 2 s, 4 s and so on up to 60 s; the first answer resets the pause. The daemon itself never blocks.
+
+Between answers, the child reports when a watch of one of its checks fires.
 """
 
 import asyncio
@@ -20,50 +24,50 @@ from muster.model import Data, Finding, Inventory, Json, RankResult
 from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment
 from muster_agent.runs import child
-from muster_agent.runs.launcher import Garbage, Launcher, Spawned
+from muster_agent.runs.launcher import ChildProcess, Launcher, ProtocolError
 from muster_agent.runs.process import out_of_memory_kills
 
 INVENTORY_TIMEOUT_S = 30.0
 """The first NVML call initialises the driver, which takes seconds per device without persistence mode."""
 
 PROBE_TIMEOUT_S = 2.0
-"""The probes have a second, and the child sees to that; the rest is for a host under load."""
+"""The child gives the probes a second; the rest is for a host under load."""
 
 RESERVATION_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LINGER_S = 1.0
-"""How long a child that is kept only while it is asked waits for the next question. While a run holds the node, probes
-are asked more often than that."""
+"""How long the child for probes waits for the next question before it ends. While a run holds the node, questions come
+more often."""
 
 _LEAVE_S = 1.0
-"""How long a child that has hung up may take to end by itself, so that the way it ends can be told."""
+"""How long a child that has closed its end may take to exit by itself, so that the agent learns its exit status."""
 
 log = structlog.get_logger()
 
 
 class MeasureReply(Data):
-    """What came of an assignment."""
+    """The result of an assignment."""
 
     result: RankResult
 
 
 class InventoryReply(Data):
-    """What the plugins found, and by name what was wrong with those that failed at it."""
+    """What the plugins found, and by name the errors of the plugins that failed."""
 
     inventory: Inventory
     failed: dict[str, str]
 
 
 class IdlenessReply(Data):
-    """What all probes say together; `why` is empty when that is IDLE."""
+    """The answer of all probes together. `why` is empty for IDLE."""
 
     idleness: Idleness
     why: str
 
 
 class ReservationReply(Data):
-    """What came of making all reservations or of giving them back; None when that is done."""
+    """The problem with making or releasing reservations; None if there is none."""
 
     problem: str | None
 
@@ -71,18 +75,18 @@ class ReservationReply(Data):
 Reply = TypeVar("Reply", bound=Data)
 
 
-class Unanswered(Exception):
-    """The resident child has no answer; `finding` says why."""
+class NoResidentAnswer(Exception):
+    """The resident child has not answered. `finding` says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.summary)
         self.finding = finding
 
 
-class Resident:
-    """Asks a resident child, one question at a time; a caller that is cancelled meanwhile has it killed.
+class ResidentChild:
+    """A resident child that answers one question at a time. If a caller is cancelled, the child is killed.
 
-    `watched` names the checks whose watches the child shall keep; `alert` is called with the name of one that fires.
+    The child keeps the watches of the checks `watched`, and `alert` is called with the name of a check that fires.
     """
 
     def __init__(
@@ -97,8 +101,8 @@ class Resident:
         self._watched = watched
         self._alert = alert
         self._turn = asyncio.Lock()
-        self._child: Spawned | None = None
-        self._answers: asyncio.Queue[Json | Garbage | None] = asyncio.Queue()
+        self._child: ChildProcess | None = None
+        self._answers: asyncio.Queue[Json | ProtocolError | None] = asyncio.Queue()
         self._listening: asyncio.Task[None] | None = None
         self._answered = asyncio.Event()
         self._failures = 0
@@ -112,10 +116,10 @@ class Resident:
         return self._child.pid if self._child else None
 
     async def inventory(self) -> Inventory | None:
-        """What the first plugin that can tell says, empty when none can; None when there is no answer."""
+        """The inventory of the first plugin that has one, or an empty one; None if the child does not answer."""
         try:
             reply = await self._ask({"inventory": True}, InventoryReply, INVENTORY_TIMEOUT_S)
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             log.error("inventory_unanswered", finding=problem.finding.code, summary=problem.finding.summary)
             return None
         for plugin, error in reply.failed.items():
@@ -123,33 +127,33 @@ class Resident:
         return reply.inventory
 
     async def idleness(self, own: frozenset[int], *, afresh: bool) -> IdlenessReply:
-        """What all idle probes say together, not counting the processes `own` and the child; UNKNOWN without an answer.
+        """The answer of all idle probes, which ignore the processes `own` and the child; UNKNOWN without an answer.
 
-        `afresh` asks those as well that want to be left alone for a while after they have said IDLE.
+        `afresh` asks also the probes that rest for a while after they have said IDLE.
         """
         question: Json = {"idleness": [*own], "afresh": afresh}
         try:
             reply = await self._ask(question, IdlenessReply, PROBE_TIMEOUT_S)
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             reply = IdlenessReply(idleness=Idleness.UNKNOWN, why=problem.finding.summary)
         self._log_unknown(reply)
         return reply
 
     async def reserve(self, purpose: str) -> str | None:
-        """Makes all reservations; says why they are not made, or may not be."""
+        """Makes all reservations. Returns the problem if one is not made or may not be."""
         return await self._book({"reserve": purpose})
 
     async def give_back(self) -> str | None:
-        """Gives all reservations back; says why some are not, or may not be."""
+        """Releases all reservations. Returns the problem if one is not released or may not be."""
         return await self._book({"give_back": True})
 
     async def measure(self, assignment: Assignment, progress: Callable[[str], None]) -> RankResult:
-        """Carries out an assignment of scope NODE; Unanswered when no result comes of it."""
+        """Carries out an assignment of scope NODE; raises NoResidentAnswer if there is no result."""
         question: Json = {"assignment": assignment.model_dump(mode="json")}
         return (await self._ask(question, MeasureReply, assignment.timeout_s, progress)).result
 
     async def keep_only_while_asked(self) -> None:
-        """Ends the child whenever it has not been asked for LINGER_S: an agent at rest has no memory for it."""
+        """Ends the child when no question came for LINGER_S: an idle agent saves the memory."""
         while True:
             await self._answered.wait()
             self._answered.clear()
@@ -162,7 +166,7 @@ class Resident:
                         await self.close()
 
     async def close(self) -> None:
-        """Ends the child, whatever it does."""
+        """Ends the child."""
         if self._child:
             ending, self._child = self._child, None
             ending.kill()
@@ -173,11 +177,11 @@ class Resident:
     async def _book(self, question: Json) -> str | None:
         try:
             return (await self._ask(question, ReservationReply, RESERVATION_TIMEOUT_S)).problem
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             return problem.finding.summary
 
     def _log_unknown(self, reply: IdlenessReply) -> None:
-        """Logs why nobody knows, but not again and again."""
+        """Logs why the probes do not know, once for each reason."""
         unknown = reply.why if reply.idleness is Idleness.UNKNOWN else ""
         if unknown and unknown != self._unknown:
             log.warning("idleness_unknown", why=unknown)
@@ -186,7 +190,7 @@ class Resident:
     async def _ask(
         self, question: Json, kind: type[Reply], timeout_s: float, progress: Callable[[str], None] = lambda _text: None
     ) -> Reply:
-        """The child's reply. The deadline counts from when the child is free to hear."""
+        """The child's reply. The deadline starts when the child is free to read the question."""
         async with self._turn:
             resident = await self._started()
             try:
@@ -195,23 +199,23 @@ class Resident:
                     reply = await self._heard(kind, progress)
             except TimeoutError:
                 problem = findings.hung(f"the resident process did not answer within {timeout_s:g} s", {})
-                raise Unanswered(await self._give_up(resident, problem)) from None
-            except (Garbage, ValidationError) as error:
-                raise Unanswered(await self._give_up(resident, findings.garbage(error))) from None
+                raise NoResidentAnswer(await self._give_up(resident, problem)) from None
+            except (ProtocolError, ValidationError) as error:
+                raise NoResidentAnswer(await self._give_up(resident, findings.garbage(error))) from None
             except asyncio.CancelledError:
                 await self.close()
                 raise
             if reply is None:
-                raise Unanswered(await self._give_up(resident, None))
+                raise NoResidentAnswer(await self._give_up(resident, None))
             self._failures = 0
             self._answered.set()
             return reply
 
-    async def _started(self) -> Spawned:
+    async def _started(self) -> ChildProcess:
         if self._child is None:
             pause = self._not_before - asyncio.get_running_loop().time()
             if pause > 0:
-                raise Unanswered(findings.hung(f"the resident process failed and rests for {pause:.1f} s", {}))
+                raise NoResidentAnswer(findings.hung(f"the resident process failed; next try in {pause:.1f} s", {}))
             self._kills_before = out_of_memory_kills()
             self._child = await self._launcher.spawn(child.RESIDENT, memory_limit_bytes=self._memory_limit_bytes)
             self._answers = asyncio.Queue()
@@ -220,10 +224,10 @@ class Resident:
                 self._child.send({"watch": [*self._watched]})
         return self._child
 
-    async def _listen(self, resident: Spawned, answers: "asyncio.Queue[Json | Garbage | None]") -> None:
-        """Takes what a child says until it is gone: alerts at once, anything else as an answer.
+    async def _listen(self, resident: ChildProcess, answers: "asyncio.Queue[Json | ProtocolError | None]") -> None:
+        """Reads the messages of a child until it is gone: passes alerts on, and queues all else as answers.
 
-        Who is alerted is called by the loop, which tells everybody when that goes wrong.
+        The event loop calls `alert`, so that an error in it reaches the loop's exception handler.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -236,24 +240,24 @@ class Resident:
                     case _:
                         answers.put_nowait(message)
             answers.put_nowait(None)
-        except Garbage as error:
+        except ProtocolError as error:
             answers.put_nowait(error)
 
     async def _heard(self, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
-        """The reply, with what progress was made before it; None when the child is gone."""
+        """Waits for the reply and passes on progress before it; None if the child is gone."""
         while True:
             match await self._answers.get():
                 case None:
                     return None
-                case Garbage() as error:
+                case ProtocolError() as error:
                     raise error
                 case {"progress": str(text)}:
                     progress(text)
                 case message:
                     return kind.model_validate(message)
 
-    async def _give_up(self, failed: Spawned, problem: Finding | None) -> Finding:
-        """Kills the child; what is known of its end goes into the finding, or is the finding if there is none."""
+    async def _give_up(self, failed: ChildProcess, problem: Finding | None) -> Finding:
+        """Kills the child and returns the finding: `problem` with the child's end as evidence, or that end itself."""
         self._child = None
         loop = asyncio.get_running_loop()
         killing = loop.call_later(0.0 if problem else _LEAVE_S, failed.kill)
@@ -271,5 +275,5 @@ class Resident:
 
 
 def pause_s(failures: int) -> float:
-    """How long the child rests after its failure number `failures` in a row, counted from 0; in seconds."""
+    """Seconds until the next attempt after `failures` failures in a row, counted from 0."""
     return backoff_s(failures + 1, FIRST_PAUSE_S, LONGEST_PAUSE_S)

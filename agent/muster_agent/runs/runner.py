@@ -1,8 +1,8 @@
-"""Runs checks in child processes and turns whatever becomes of them into a Run.
+"""Runs checks in child processes and turns whatever happens to them into a Run.
 
-A run of scope NODE has one rank, one of scope GROUP a rank for every place on this node. Each rank is a child of its
-own, except that checks marked resident share the resident child. A rank's result is what its child says; if it says
-nothing, or the runner had to end the run, the result is a finding `run.*` that tells why.
+A run of scope NODE has one rank, a run of scope GROUP one rank for each place on this node. Each rank is a child of its
+own; only checks marked resident share the resident child. The child reports the result of its rank. If it reports none,
+or if the runner had to end the run, the result is a finding `run.*` with the reason.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from muster.model import MOST_NAMES, Finding, Json, RankResult, Run, Severity, V
 from muster_agent.decide import findings
 from muster_agent.decide.orders import (
     Assignment,
-    Exit,
+    ChildExit,
     Order,
-    Place,
+    RankPlace,
     RanksReady,
     RunEnded,
     RunnerEvent,
@@ -32,10 +32,10 @@ from muster_agent.decide.orders import (
     Surroundings,
 )
 from muster_agent.runs import child, process
-from muster_agent.runs.launcher import Garbage, Launcher, LauncherLost, Spawned
-from muster_agent.runs.resident import Resident, Unanswered
+from muster_agent.runs.launcher import ChildProcess, Launcher, LauncherLost, ProtocolError
+from muster_agent.runs.resident import NoResidentAnswer, ResidentChild
 
-__all__ = ["Order", "Place", "RanksReady", "RunEnded", "RunProgressed", "Runner", "RunnerEvent", "Surroundings"]
+__all__ = ["Order", "RankPlace", "RanksReady", "RunEnded", "RunProgressed", "Runner", "RunnerEvent", "Surroundings"]
 
 CLOSE_S = 2.0
 CLOSE_RESIDENT_S = 1.0
@@ -44,8 +44,8 @@ _MOST_PROGRESS_CHARACTERS = 200
 
 
 @dataclass(slots=True)
-class _Current:
-    """A run that goes on. `released` once its ranks may pass their rendezvous, `ending` once the runner ends it."""
+class _CurrentRun:
+    """A running run. `released` is set when its ranks may pass the rendezvous, `ending` when the runner ends it."""
 
     order: Order
     simulated: bool
@@ -53,7 +53,7 @@ class _Current:
     started_at: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
     kills_before: int = field(default_factory=process.out_of_memory_kills)
-    children: list[Spawned] = field(default_factory=list)
+    children: list[ChildProcess] = field(default_factory=list)
     asked: asyncio.Task[RankResult] | None = None
     task: asyncio.Task[None] | None = None
     ready: int = 0
@@ -63,12 +63,12 @@ class _Current:
     deadline: asyncio.TimerHandle | None = None
 
     def stop(self, reason: str) -> None:
-        """Ends the run so that it claims nothing, not even for ranks that have a result already."""
+        """Ends the run and drops all results, also of ranks that have one already."""
         self.stopped = True
         self.end(findings.preempted(reason))
 
     def end(self, why: Finding) -> None:
-        """Kills every rank; for those without a result the first reason stands."""
+        """Kills every rank. Ranks without a result get the first reason given."""
         self.ending = self.ending or why
         for rank in self.children:
             rank.kill()
@@ -77,15 +77,15 @@ class _Current:
 
 
 class Runner:
-    """Carries out orders; what comes of them is told through `emit`, always from the event loop.
+    """Carries out orders and reports through `emit`, which it always calls from the event loop.
 
-    To be created inside the running loop. `surroundings` may be replaced at any time and holds for later orders.
+    Create it inside the running loop. `surroundings` may be replaced at any time, for later orders.
     """
 
     def __init__(
         self,
         launcher: Launcher,
-        resident: Resident,
+        resident: ResidentChild,
         surroundings: Surroundings,
         emit: Callable[[RunnerEvent], None],
     ) -> None:
@@ -93,14 +93,14 @@ class Runner:
         self._launcher = launcher
         self._resident = resident
         self._emit = emit
-        self._current: dict[str, _Current] = {}
+        self._current: dict[str, _CurrentRun] = {}
 
     async def start(self, order: Order, listener: socket.socket | None = None) -> None:
-        """Starts a run; LauncherLost when nothing can run any more.
+        """Starts a run; raises LauncherLost if the launcher is gone.
 
-        `listener` is rank 0's listening socket. It is handed over, so it is closed here.
+        `listener` is rank 0's listening socket. This method takes it over and closes it.
         """
-        run = _Current(
+        run = _CurrentRun(
             order=order,
             simulated=any(device.simulated for device in self.surroundings.devices),
             scratch=self._launcher.scratch / order.run,
@@ -128,13 +128,13 @@ class Runner:
             current.stop(reason)
 
     def own_pids(self) -> frozenset[int]:
-        """The processes of all current runs and of the resident child, with everything that they started."""
+        """The process ids of all current runs and the resident child, with all their descendants."""
         roots = {rank.pid for run in self._current.values() for rank in run.children} | {self._resident.pid}
         known = {pid for pid in roots if pid is not None}
         return frozenset(known | process.descendants(known, process.table())) if known else frozenset()
 
     async def close(self) -> None:
-        """Kills everything that still runs, and then the resident child, within CLOSE_S and CLOSE_RESIDENT_S."""
+        """Kills all runs within CLOSE_S, then the resident child within CLOSE_RESIDENT_S."""
         await self.stop_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_RESIDENT_S):
@@ -148,7 +148,7 @@ class Runner:
         if tasks := [run.task for run in self._current.values() if run.task]:
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
-    async def _spawn_ranks(self, run: _Current, listener: socket.socket | None) -> None:
+    async def _spawn_ranks(self, run: _CurrentRun, listener: socket.socket | None) -> None:
         places = run.order.places or (None,)
         for place in places:
             spawned = await self._launcher.spawn(
@@ -158,15 +158,15 @@ class Runner:
             )
             spawned.send({"assignment": self._assignment(run, place).model_dump(mode="json")})
             run.children.append(spawned)
-        if run.ending:  # it was stopped while its ranks were being spawned
+        if run.ending:  # the run was stopped while its ranks were being started
             run.end(run.ending)
 
     def _share_of_memory(self, ranks: int) -> int | None:
-        """The limit of each rank of a run: a peer that makes all of them grow takes no more than one run may."""
+        """The memory limit of one rank. A hostile peer that makes all ranks grow cannot exceed the limit of a run."""
         limit = self.surroundings.memory_limit_bytes
         return limit // ranks if limit is not None else None
 
-    def _assignment(self, run: _Current, place: Place | None) -> Assignment:
+    def _assignment(self, run: _CurrentRun, place: RankPlace | None) -> Assignment:
         check, around = run.order.check, self.surroundings
         return Assignment(
             run=run.order.run,
@@ -181,7 +181,7 @@ class Runner:
             place=place,
         )
 
-    async def _carry_out(self, run: _Current) -> None:
+    async def _carry_out(self, run: _CurrentRun) -> None:
         order = run.order
         if run.asked:
             ranks = [await self._answered(run, run.asked)]
@@ -196,24 +196,24 @@ class Runner:
         del self._current[order.run]
         self._emit(RunEnded(_sum(run, ranks, self.surroundings.node), tuple(ranks)))
 
-    def _limit_time(self, run: _Current) -> None:
+    def _limit_time(self, run: _CurrentRun) -> None:
         """Ends the run after its timeout, counted from now.
 
-        In a group of nodes the time begins when all ranks are released to meet. Until then the deadlines of the session
-        apply: a rank that waits for a member of another node does not hang.
+        In a group, the time starts when all ranks may pass the rendezvous. Until then the deadlines of the session
+        apply: a rank that waits for another node does not hang.
         """
         if run.deadline is None:
             timeout_s = run.order.timeout_s
             run.deadline = asyncio.get_running_loop().call_later(timeout_s, run.end, findings.timeout(timeout_s))
 
-    async def _attend(self, run: _Current, place: Place | None, spawned: Spawned) -> RankResult:
+    async def _attend(self, run: _CurrentRun, place: RankPlace | None, spawned: ChildProcess) -> RankResult:
         """Listens to one rank until it is gone."""
         result: RankResult | None = None
         problem: Finding | None = None
         try:
             async for message in spawned.messages():
                 result = self._heard(run, message) or result
-        except (Garbage, ValidationError) as error:
+        except (ProtocolError, ValidationError) as error:
             problem = findings.garbage(error)
             spawned.kill()
         ending = await spawned.gone()
@@ -229,7 +229,7 @@ class Runner:
             run.end(findings.preempted(f"rank {result.rank} ended before the rendezvous"))
         return _with_aftermath(_with_peers_met(result, run, place), ending)
 
-    def _heard(self, run: _Current, message: dict[str, Any]) -> RankResult | None:
+    def _heard(self, run: _CurrentRun, message: dict[str, Any]) -> RankResult | None:
         match message:
             case {"result": result}:
                 return RankResult.model_validate(result)
@@ -240,23 +240,23 @@ class Runner:
                 if run.ready == len(run.children):
                     self._emit(RanksReady(run.order.run))
             case _:
-                raise Garbage(f"unknown message {str(message)[:200]}")
+                raise ProtocolError(f"unknown message {str(message)[:200]}")
         return None
 
-    async def _ask(self, run: _Current) -> RankResult:
+    async def _ask(self, run: _CurrentRun) -> RankResult:
         return await self._resident.measure(self._assignment(run, None), partial(self._progressed, run))
 
-    def _progressed(self, run: _Current, text: str) -> None:
+    def _progressed(self, run: _CurrentRun, text: str) -> None:
         self._emit(RunProgressed(run.order.run, text[:_MOST_PROGRESS_CHARACTERS]))
 
-    async def _answered(self, run: _Current, asked: asyncio.Task[RankResult]) -> RankResult:
-        """What comes of asking the resident child."""
+    async def _answered(self, run: _CurrentRun, asked: asyncio.Task[RankResult]) -> RankResult:
+        """The result of asking the resident child."""
         try:
             return await asked
-        except Unanswered as problem:
+        except NoResidentAnswer as problem:
             return _without_measurement(run, None, problem.finding)
         except LauncherLost as error:
-            lost = findings.ended_without_result(Exit(error=str(error)), memory_ran_out=False)
+            lost = findings.ended_without_result(ChildExit(error=str(error)), memory_ran_out=False)
             return _without_measurement(run, None, lost)
         except asyncio.CancelledError:
             if run.ending is None:
@@ -264,7 +264,7 @@ class Runner:
             return _without_measurement(run, None, run.ending)
 
 
-def _without_measurement(run: _Current, place: Place | None, why: Finding) -> RankResult:
+def _without_measurement(run: _CurrentRun, place: RankPlace | None, why: Finding) -> RankResult:
     return RankResult(
         rank=place.rank if place else 0,
         verdict=Verdict.SKIPPED if why.severity is Severity.SKIPPED else verdict_of((why,)),
@@ -273,8 +273,8 @@ def _without_measurement(run: _Current, place: Place | None, why: Finding) -> Ra
     )
 
 
-def _with_peers_met(result: RankResult, run: _Current, place: Place | None) -> RankResult:
-    """Adds the group to what broke a rank after it met ranks of other nodes: one of them may be the cause."""
+def _with_peers_met(result: RankResult, run: _CurrentRun, place: RankPlace | None) -> RankResult:
+    """Adds the group to what broke a rank after it had met other nodes: one of them may be the cause."""
     if place is None or not run.released or place.world_size == place.local_world_size:
         return result
     rank_0 = f"{place.master_addr}:{place.master_port}"
@@ -283,8 +283,8 @@ def _with_peers_met(result: RankResult, run: _Current, place: Place | None) -> R
     return result.model_copy(update={"findings": tuple(found)})
 
 
-def _with_aftermath(result: RankResult, ending: Exit) -> RankResult:
-    """Adds what was found when the rank was gone. Leftovers do not change the verdict, the unkillable does."""
+def _with_aftermath(result: RankResult, ending: ChildExit) -> RankResult:
+    """Adds findings about processes left behind or stuck. Only stuck processes change the verdict."""
     return result.model_copy(
         update={
             "findings": (*result.findings, *findings.after_the_end(ending)),
@@ -293,7 +293,7 @@ def _with_aftermath(result: RankResult, ending: Exit) -> RankResult:
     )
 
 
-def _sum(run: _Current, ranks: list[RankResult], node: str) -> Run:
+def _sum(run: _CurrentRun, ranks: list[RankResult], node: str) -> Run:
     """The node's Run: the worst verdict, all findings, and the numbers of its first rank."""
     order = run.order
     return Run(
@@ -314,6 +314,6 @@ def _sum(run: _Current, ranks: list[RankResult], node: str) -> Run:
 
 
 def _raise_bugs(task: asyncio.Task[None]) -> None:
-    """Hands what must not happen to the loop's exception handler, at once."""
+    """Passes an unexpected exception to the loop's exception handler at once."""
     if not task.cancelled():
         task.result()

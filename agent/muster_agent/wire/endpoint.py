@@ -14,14 +14,14 @@ from muster.model import Json
 from muster_agent.wire.metrics import Metrics
 
 MOST_CONNECTIONS = 64
-"""Enough for a supervisor and a few scrapers."""
+"""Connections: enough for a supervisor and a few scrapers."""
 
 
 @asynccontextmanager
 async def serving(listen: str, health: Callable[[], Json], metrics: Metrics) -> AsyncIterator[int]:
-    """Serves on `host:port` while the context lasts, and yields the port; Unavailable when it is taken.
+    """Serves on `host:port` while the context lasts, and yields the port. Raises Unavailable if the port is taken.
 
-    That /healthz answers at all shows that the main loop is alive; `health` says in which state.
+    An answer of /healthz shows that the main loop is alive; `health` returns what it says.
     """
     connections = Connections("agent.listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
     app = http_server.application(connections)

@@ -1,8 +1,11 @@
 """The agent's connection to the broker.
 
-One task listens, one speaks. What is to be said waits outside the connection (replies, the inventory, the outbox), so
-that a lost connection loses none of it. Everything that comes from the broker is untrusted. A message that does not
-parse is counted by kind and dropped. So is a message that makes the agent raise an unexpected error.
+One task receives, another sends. Replies, the inventory and the outbox are kept outside the connection, so a lost
+connection loses none of them. The agent trusts nothing that comes from the broker: it counts and drops a message that
+does not parse, and also a message that makes it raise an unexpected error.
+
+If the broker is away, the agent connects again after a random pause between 0 and 0.5 s, then 1 s, 2 s and so on
+(`pause_s`). A fleet that has lost its broker therefore does not come back all at once.
 """
 
 import asyncio
@@ -21,14 +24,14 @@ from muster.references import Reference
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report
 from muster.wire.topics import NodeTopic, Topics
-from muster_agent.decide.delivery import Delivery
+from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 
 STEADY_S = 10.0
-"""A connection that lasted so long was a good one: the next attempts begin with the first delay again."""
+"""After a connection that lasted so long, the pauses start from the shortest again."""
 
 BATCH_RUNS = 50
 BATCH_BYTES = 512 * 1024
@@ -36,8 +39,8 @@ MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
 REPEAT_REPLY_S = 120.0
-"""For so long, what was said last about a group is said again whenever the coordinator is heard: it may have come back
-to the broker after us, and a broker keeps nothing for who is away."""
+"""For so long, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
+have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
 
 log = structlog.get_logger()
 
@@ -45,8 +48,8 @@ Inbox = Callable[[CommandReceived | CoordinatorSeen], None]
 ReferencesInbox = Callable[[tuple[Reference, ...]], None]
 
 
-class Link:
-    """Speaks for one node. Events go to `inbox`, references to `references_inbox`, both in the event loop."""
+class AgentLink:
+    """The connection of one node. It calls `inbox` and `references_inbox` in the event loop."""
 
     def __init__(
         self, settings: Settings, outbox: Outbox, metrics: Metrics, inbox: Inbox, references_inbox: ReferencesInbox
@@ -58,11 +61,11 @@ class Link:
         self._metrics = metrics
         self._inbox = inbox
         self._references_inbox = references_inbox
-        self._delivery = Delivery()
+        self._delivery = DeliveryWindow()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
-        self._inventory_said = False
+        self._inventory_sent = False
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
         self._failed_kinds: set[str] = set()
@@ -70,13 +73,13 @@ class Link:
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = settings.broker.agent_url
-        connection_options(settings.broker, self._broker)  # wrong settings are an error at the start
+        connection_options(settings.broker, self._broker)  # raises for wrong settings at the start
         self.connected = False
 
-    # What others ask it to say
+    # What the daemon wants sent
 
     def reply(self, message: AnyGroupReply) -> None:
-        """Says something about a group as soon as there is a connection; of very many, the oldest are forgotten.
+        """Sends a reply about a group as soon as there is a connection. If very many wait, the oldest are dropped.
 
         A reply that is too large for a message is shortened.
         """
@@ -85,36 +88,36 @@ class Link:
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
-        """Says what the node is made of, now and after every reconnect."""
-        self._inventory, self._inventory_said = inventory, False
+        """Sends the inventory now and after every reconnect."""
+        self._inventory, self._inventory_sent = inventory, False
         self._wake.set()
 
     def appended(self) -> None:
-        """There is something new in the outbox."""
+        """Notes that the outbox has a new run."""
         self._wake.set()
 
     def close(self) -> None:
-        """Says what is left to say, that the node is offline, and ends `run`."""
+        """Sends what is left and that the node is offline, then ends `run`."""
         self._closing.set()
         self._wake.set()
 
     # The connection
 
     async def run(self) -> None:
-        """Connects, and connects again, until `close`."""
+        """Connects, and reconnects after each loss, until `close`."""
         attempt = 0
         while not self._closing.is_set():
             began = time.monotonic()
             try:
-                await self._converse()
+                await self._serve_connection()
             except* (aiomqtt.MqttError, SettingsError) as errors:
                 attempt = 0 if time.monotonic() - began > STEADY_S else attempt
                 self._lost(errors.exceptions[0], attempt)
                 await self._pause(attempt)
                 attempt += 1
 
-    async def _converse(self) -> None:
-        """One connection, from its begin to its end."""
+    async def _serve_connection(self) -> None:
+        """Serves one connection until it is lost or `close` is called."""
         task = asyncio.current_task()
         assert task is not None
         cancelled_before = task.cancelling()
@@ -124,8 +127,8 @@ class Link:
                 if task.cancelling() > cancelled_before:
                     # Before Python 3.12 the waits inside can forget a cancellation that comes with their answer.
                     raise asyncio.CancelledError
-                listening = tasks.create_task(self._listen(client), name="link-listen")
-                await tasks.create_task(self._speak(client), name="link-speak")
+                listening = tasks.create_task(self._receive_until_lost(client), name="link-listen")
+                await tasks.create_task(self._send_until_lost(client), name="link-speak")
                 listening.cancel()
         finally:
             self.connected = False
@@ -146,8 +149,8 @@ class Link:
         await client.subscribe([(topic, 1) for topic in (*own, self._topics.coordinator, self._topics.references)])
         self.connected = True
         self._metrics.connected.set(1)
-        self._heartbeat_due, self._inventory_said = 0.0, False
-        self._delivery.again()
+        self._heartbeat_due, self._inventory_sent = 0.0, False
+        self._delivery.start_again()
         log.info("broker_connected", broker=self._broker)
 
     def _lost(self, error: Exception, attempt: int) -> None:
@@ -156,25 +159,25 @@ class Link:
         getattr(log, level)("broker_not_connected", error=str(error), attempt=attempt)
 
     async def _pause(self, attempt: int) -> None:
-        """Full jitter: a fleet that lost its broker does not come back as one."""
+        """Waits before the next attempt, or until `close`."""
         try:
             async with asyncio.timeout(pause_s(attempt)):
                 await self._closing.wait()
         except TimeoutError:
             return
 
-    # Speaking
+    # Sending
 
-    async def _speak(self, client: aiomqtt.Client) -> None:
+    async def _send_until_lost(self, client: aiomqtt.Client) -> None:
         while True:
             closing = self._closing.is_set()
             self._wake.clear()
-            await self._say_everything(client)
+            await self._send_all(client)
             if closing:
-                return await self._say(client, NodeTopic.PRESENCE, self._presence(online=False), retain=True)
-            await self._rest()
+                return await self._send(client, NodeTopic.PRESENCE, self._presence(online=False), retain=True)
+            await self._wait_for_work()
 
-    async def _rest(self) -> None:
+    async def _wait_for_work(self) -> None:
         due = min(self._heartbeat_due, self._delivery.next_due())
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
@@ -182,34 +185,34 @@ class Link:
         except TimeoutError:
             return
 
-    async def _say_everything(self, client: aiomqtt.Client) -> None:
+    async def _send_all(self, client: aiomqtt.Client) -> None:
         while self._replies:
-            await self._say_reply(client, self._replies.popleft())
+            await self._send_reply(client, self._replies.popleft())
         if self._heartbeat_due <= time.monotonic():
             self._heartbeat_due = time.monotonic() + self._settings.agent.heartbeat_s
-            await self._say(client, NodeTopic.PRESENCE, self._presence(online=True), retain=True)
-        if self._inventory and not self._inventory_said:
-            self._inventory_said = True
-            await self._say(client, NodeTopic.INVENTORY, self._inventory, retain=True)
+            await self._send(client, NodeTopic.PRESENCE, self._presence(online=True), retain=True)
+        if self._inventory and not self._inventory_sent:
+            self._inventory_sent = True
+            await self._send(client, NodeTopic.INVENTORY, self._inventory, retain=True)
         self._delivery.tick(time.monotonic())
-        # The coordinator takes a run as evidence only if its node has announced the check before.
-        while self._inventory_said and (report := self._next_report()):
+        # The coordinator accepts a run as evidence only after the node has announced its check.
+        while self._inventory_sent and (report := self._next_report()):
             self._delivery.sent(report.runs[-1].seq, time.monotonic())
-            await self._say(client, NodeTopic.REPORT, report)
-            if self._replies:  # ranks of other nodes wait for these
+            await self._send(client, NodeTopic.REPORT, report)
+            if self._replies:  # replies go first: ranks of other nodes wait for them
                 self._wake.set()
                 return
 
-    async def _say_reply(self, client: aiomqtt.Client, reply: AnyGroupReply) -> None:
+    async def _send_reply(self, client: aiomqtt.Client, reply: AnyGroupReply) -> None:
         try:
-            await self._say(client, NodeTopic.GROUP, reply)
+            await self._send(client, NodeTopic.GROUP, reply)
         except aiomqtt.MqttError:
             self._replies.appendleft(reply)
             raise
 
     def _next_report(self) -> Report | None:
         sent = self._delivery.sent_through
-        room = min(BATCH_RUNS, self._delivery.room(self._outbox.kept_through(sent)))
+        room = min(BATCH_RUNS, self._delivery.free(self._outbox.kept_through(sent)))
         runs = self._outbox.pending(sent, room, BATCH_BYTES)
         if not runs:
             return None
@@ -226,40 +229,40 @@ class Link:
             dropped=self._outbox.dropped(),
         )
 
-    async def _say(
+    async def _send(
         self, client: aiomqtt.Client, topic: NodeTopic, message: NodeMessage, *, retain: bool = False
     ) -> None:
         await publish(client, self._topics.node(self._node, topic), codec.encode(message), retain=retain)
 
-    # Listening
+    # Receiving
 
-    async def _listen(self, client: aiomqtt.Client) -> None:
+    async def _receive_until_lost(self, client: aiomqtt.Client) -> None:
         async for message in client.messages:
             self.hear(message.topic.value, message.payload)
 
     def hear(self, topic: str, payload: object) -> None:
         """Handles one message from the broker. A bad message is counted and dropped; it never ends the agent."""
         try:
-            self._hear(topic, payload)
+            self._handle(topic, payload)
         except RemoteError as error:
             self._refuse(error)
         except Exception as error:
             self._fail(topic, error)
 
-    def _hear(self, topic: str, payload: object) -> None:
+    def _handle(self, topic: str, payload: object) -> None:
         assert isinstance(payload, bytes)
         if topic == self._topics.coordinator:
-            self._hear_coordinator(codec.decode(payload, codec.COORDINATOR))
+            self._handle_coordinator(codec.decode(payload, codec.COORDINATOR))
         elif topic == self._topics.references:
             self._references_inbox(codec.decode(payload, codec.REFERENCES).rows)
         elif topic == self._topics.node(self._node, NodeTopic.COMMAND):
             self._inbox(CommandReceived(codec.decode(payload, codec.COMMAND)))
         elif topic == self._topics.node(self._node, NodeTopic.ACK):
-            self._hear_ack(payload)
+            self._handle_ack(payload)
         else:
             raise RemoteError("unknown_topic", topic)
 
-    def _hear_ack(self, payload: bytes) -> None:
+    def _handle_ack(self, payload: bytes) -> None:
         ack = codec.decode(payload, codec.ACK)
         if not self._outbox.acknowledge(ack.stream, ack.stored_through):
             log.warning("ack_ignored", stream=ack.stream, stored_through=ack.stored_through)
@@ -267,10 +270,10 @@ class Link:
         self._delivery.stored(ack.stored_through, ack.gap, time.monotonic())
         self._wake.set()
 
-    def _hear_coordinator(self, presence: CoordinatorPresence) -> None:
+    def _handle_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)
         if self._leader not in (None, leader) and presence.online:
-            self._delivery.again()  # what the one before had not stored yet, this one has never seen
+            self._delivery.start_again()  # a new leader has not seen what the old one had not stored
             self._wake.set()
         self._leader = leader
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
@@ -284,7 +287,7 @@ class Link:
             log.warning("message_refused", kind=error.kind, detail=error.detail, note="logged once for each kind")
 
     def _fail(self, topic: str, error: Exception) -> None:
-        """Drops and counts a message that a bug of ours could not handle; the log has the traceback."""
+        """Drops and counts a message that a bug in muster could not handle; the log has the traceback."""
         self._metrics.refused("failed")
         kind = type(error).__name__
         if kind not in self._failed_kinds:

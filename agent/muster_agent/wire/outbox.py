@@ -1,8 +1,15 @@
-"""Runs that wait until the coordinator has stored them, in SQLite.
+"""Keeps runs in SQLite until the coordinator has acknowledged them as stored.
 
-Numbers are given once in a stream and never again. A database that cannot be read is moved aside and a new one, which
-is a new stream, begins. The database is written without waiting for the disk at every run, so a loss of power can take
-the last rows with it; as their numbers may be known to the coordinator, numbering goes on well above them after a boot.
+The idea: every run gets the next number of its stream, and a number is used only once. The coordinator can then tell
+what it has stored already and what is missing. Which runs are sent when is decided in `decide/delivery.py`.
+
+- SQLite does not wait for the disk at every run, which would cost milliseconds. A loss of power can therefore lose the
+  last rows, although the coordinator has seen their numbers. After a boot, numbering continues
+  `NUMBERS_SKIPPED_AFTER_BOOT` higher. Example: runs up to 1207 were sent and the database kept those up to 1190. If
+  numbering continued at 1191, the coordinator would drop the next 17 runs as duplicates.
+- If the database cannot be read, the agent moves the file aside and starts a new one with a new stream.
+- If the outbox is full, it drops the oldest run of the check that has the most runs. A check that runs every second
+  cannot displace the only run of a check that runs once a day. What was dropped is counted by check and reported.
 """
 
 import sqlite3
@@ -26,10 +33,10 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 MAX_RUN_BYTES = 256 * 1024
-"""A larger run would not fit into a message with others; it is kept without its measurement."""
+"""The largest run that fits into a message with others. A larger run is kept without its measurement."""
 
 KEPT_FINDINGS = 200
-"""How many findings of a run that is too large are kept."""
+"""Findings that are kept of a run that is too large."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
 
@@ -37,9 +44,9 @@ log = structlog.get_logger()
 
 
 class Outbox:
-    """The outbox in the database at `path`; at most `limit` runs are kept, more only if each is of another check.
+    """The outbox in the database at `path`. It keeps at most `limit` runs, and at least one of each check.
 
-    Unavailable when the file cannot be opened or written.
+    Raises Unavailable if the file cannot be opened or written.
     """
 
     def __init__(self, path: Path, limit: int, boot: str) -> None:
@@ -56,7 +63,7 @@ class Outbox:
         self._database.close()
 
     def append(self, run: Run) -> Run | None:
-        """The run with its number, once it is kept; None when it could not be written, which counts as dropped."""
+        """Stores a run and returns it with its number; None if it could not be written, which counts as dropped."""
         stored = _shorten_to_fit(run)
         try:
             with self._database as database:
@@ -72,7 +79,7 @@ class Outbox:
         return stored.model_copy(update={"seq": row.lastrowid})
 
     def pending(self, after: int, limit: int, limit_bytes: int) -> list[Run]:
-        """The oldest runs with numbers above `after`: at most `limit`, of about `limit_bytes` as JSON."""
+        """The oldest runs with numbers above `after`: at most `limit`, and about `limit_bytes` as JSON."""
         runs: list[Run] = []
         size = 0
         for seq, body in self._database.execute(
@@ -85,7 +92,7 @@ class Outbox:
         return runs
 
     def before(self, seq: int) -> int:
-        """The number of the last run before `seq` that is still kept; 0 when there is none."""
+        """The number of the last run before `seq` that is still kept; 0 if none is."""
         return int(self._scalar("SELECT coalesce(max(seq), 0) FROM run WHERE seq < ?", seq))
 
     def kept_through(self, seq: int) -> int:
@@ -93,32 +100,32 @@ class Outbox:
         return int(self._scalar("SELECT count(*) FROM run WHERE seq <= ?", seq))
 
     def acknowledge(self, stream: str, through: int) -> bool:
-        """Forgets the runs up to and including `through`; False for another stream, an unknown number, a full disk."""
+        """Deletes the runs up to and including `through`; False for another stream, unknown number or full disk."""
         if stream != self.stream or through > self.last:
             return False
         try:
             with self._database as database:
                 database.execute("DELETE FROM run WHERE seq <= ?", (through,))
-        except sqlite3.Error as error:  # a full disk, perhaps; what is kept and sent again harms nobody
+        except sqlite3.Error as error:  # perhaps a full disk; a run that stays is sent again, which does no harm
             log.error("outbox_not_written", error=str(error))
             return False
         return True
 
     @property
     def last(self) -> int:
-        """The last number that was given."""
+        """The last number that was used."""
         return int(self._scalar("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'run'"))
 
     def __len__(self) -> int:
         return int(self._scalar("SELECT count(*) FROM run"))
 
     def dropped(self) -> dict[str, int]:
-        """By check, how many runs had to be given up since the database was made."""
+        """How many runs of each check were dropped since the database was made."""
         counts = Counter(dict(self._database.execute('SELECT "check", count FROM dropped').fetchall()))
         return dict(counts + self._unsaved)
 
     def _make_room(self) -> None:
-        """Drops the oldest run of the check that has most, as long as there are too many and it has more than one."""
+        """While there are too many runs, drops the oldest of the check that has the most; never the last of a check."""
         while len(self) > self._limit:
             check, count, oldest = self._database.execute(
                 'SELECT "check", count(*), min(seq) FROM run GROUP BY "check" ORDER BY count(*) DESC, min(seq) LIMIT 1'
@@ -134,7 +141,7 @@ class Outbox:
         )
 
     def _read(self, seq: int, body: str) -> list[Run]:
-        """The run of a row, if an older version has not written what this one cannot read."""
+        """The run of a row; None if an older version of muster wrote it in a form that this one cannot read."""
         try:
             return [Run.model_validate_json(body).model_copy(update={"seq": seq})]
         except ValidationError as error:
@@ -151,7 +158,7 @@ class Outbox:
             database.execute("UPDATE about SET value = ? WHERE name = 'boot'", (boot,))
 
     def _about(self, name: str, first: str) -> str:
-        """A fact about the database; `first` when it was not known yet."""
+        """The fact `name` about the database; stores `first` if it is not there yet."""
         with self._database as database:
             database.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (name, first))
         return str(self._scalar("SELECT value FROM about WHERE name = ?", name))
@@ -187,7 +194,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _move_aside(path: Path) -> None:
-    """The file is kept for whoever wants to look at it; the log that belongs to it goes with it."""
+    """Renames the database and its log, and keeps them for inspection."""
     suffix = f".unreadable-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}"
     for part in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         if part.exists():

@@ -1,7 +1,7 @@
 """Shortens replies that do not fit into a message.
 
-A broker disconnects a client that sends a larger one. The agent would connect, send it again and be disconnected again.
-What one rank found is bounded, but a node may have many ranks.
+A broker disconnects a client that sends a message that is too large. The agent would reconnect, send it again and be
+disconnected again. The findings of one rank are bounded, but a node may have many ranks.
 """
 
 from muster.model import RankResult
@@ -10,14 +10,14 @@ from muster.wire.messages import AnyGroupReply, Finished
 from muster_agent.decide import findings
 
 MOST_BYTES = MAX_MESSAGE_BYTES * 3 // 4
-"""The rest is for the topic, and for a broker that counts in another way."""
+"""The rest is for the topic, and for brokers that count differently."""
 
 _MOST_FINDINGS = 64
-"""Of each rank. As many as fit for sixteen ranks, if their texts are ASCII."""
+"""Findings of each rank. So many fit for sixteen ranks if their texts are ASCII."""
 
 
 def shorten_to_fit(reply: AnyGroupReply) -> AnyGroupReply:
-    """The reply; if it is too large, only the verdicts of its ranks and the start of as many findings as fit."""
+    """Returns the reply. If it is too large, only the verdicts of its ranks and the start of some findings remain."""
     if not isinstance(reply, Finished) or (size := len(encode(reply))) <= MOST_BYTES:
         return reply
     kept = _MOST_FINDINGS

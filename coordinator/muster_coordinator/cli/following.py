@@ -9,7 +9,7 @@ import typer
 from muster.errors import Unavailable
 from muster.terminal import say
 from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.progress import Progress
+from muster_coordinator.views.sweeps.progress import SweepProgress
 from muster_coordinator.web.client import Client
 
 POLL_S = 0.3
@@ -25,7 +25,7 @@ def follow(client: Client, answer: Any) -> Any:
     Unavailable when the coordinator does not answer any more.
     """
     sweep = SweepRecord.model_validate(answer)
-    progress = Progress(sys.stderr)
+    progress = SweepProgress(sys.stderr)
     try:
         say(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
         while True:

@@ -12,7 +12,7 @@ from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlO
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
-from muster_coordinator.views.sweeps.exports import Format
+from muster_coordinator.views.sweeps.exports import ExportFormat
 from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
@@ -48,7 +48,7 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            metavar="|".join(Format),
+            metavar="|".join(ExportFormat),
             help="All of it, a line per rank, tables as nccl-tests prints them, or an SVG picture of the pairs.",
         ),
     ],

@@ -10,7 +10,7 @@ from muster_coordinator.model.nodes import Misconduct, NodeFinding
 QUIET_S = 600.0
 
 CHECK = "agent"
-"""The `check` of such a finding, although no check has found it."""
+"""The `check` of such a finding. No check of this name exists."""
 
 
 SUMMARIES = {
@@ -36,7 +36,7 @@ def finding_of(kind: Misconduct, detail: str, cause: str, now: float) -> NodeFin
 
 
 class Conduct:
-    """By node and misconduct that stands against it, when the node did it last."""
+    """When each node last did each kind of misconduct that stands against it."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, Misconduct], float] = {}
@@ -48,7 +48,7 @@ class Conduct:
         return is_new
 
     def take_quiet(self, now: float) -> list[tuple[str, Misconduct]]:
-        """Removes and returns what no node has done for QUIET_S."""
+        """Removes and returns misconduct that a node has not repeated for QUIET_S."""
         quiet = [key for key, seen in self._seen.items() if now > seen + QUIET_S]
         for key in quiet:
             del self._seen[key]

@@ -105,7 +105,7 @@ class Announcements:
         return self._compared.get(check, {})
 
     def run_by_more_than(self, nodes: float) -> tuple[str, ...]:
-        """The checks that more than so many nodes run by themselves."""
+        """The checks that more than `nodes` nodes run in the background."""
         return tuple(sorted(name for name, count in self._running.items() if count > nodes))
 
     def _count(self, name: str) -> None:

@@ -1,25 +1,26 @@
-"""What the evidence says about a node.
+"""The evidence about one node, and its health.
 
-Each check of a node keeps a standing, which its runs move through the table below:
+The idea: each check of a node has a standing, and each run moves it through the table below.
 
-- the first FAIL makes the check SUSPECT, the second FAILED, unless a PASS came between them; a FAIL that asks for
-  hands on the hardware counts as the second even after one PASS, because what comes and goes is still broken
-- a PASS must come twice in a row to leave SUSPECT or FAILED, once to leave anything else
-- WARN says DEGRADED but never lessens a failure
-- UNKNOWN never improves anything: a check that cannot tell leaves a failure standing and undoes what is good
-- SKIPPED says nothing at all
+- The first FAIL makes the check SUSPECT, the second FAILED, unless a PASS came between them. A FAIL whose action is
+  work on the hardware counts as the second even after one PASS: an intermittent fault is still a fault.
+- Two PASS in a row leave SUSPECT or FAILED. One PASS makes any other standing GOOD.
+- WARN makes the check DEGRADED, but never weakens a failure.
+- UNKNOWN never improves a standing. A failure stays, and GOOD becomes UNSURE.
+- SKIPPED changes nothing.
 
-A node's health is the worst of its checks' standings; a node without any is UNKNOWN. Runs that a node took part in as
-a member of a group say nothing about the node: a group's failure indicts nobody. A sweep's conviction does, and makes
-the node FAILED until a sweep with the same check clears it.
+Example: gemm runs PASS, FAIL, PASS, FAIL. Its standing is GOOD, SUSPECT, SUSPECT_PASSED, and SUSPECT again, or FAILED
+if the last FAIL asks to reset the GPU.
 
-What comparing the node with the fleet and with itself has found (`baselines`) stands beside that until the same
-comparison finds nothing any more: a WARNING makes the node DEGRADED, an ERROR SUSPECT, and none by itself FAILED.
-Misconduct of the node's agent (`conduct`) makes the node DEGRADED until the agent has behaved for a while.
+The health of a node is the worst standing of its checks. A node without a check is UNKNOWN. Runs as a member of a group
+say nothing about the node. The conviction by a sweep does: the node is FAILED until a sweep with the same check clears
+it. Findings of baselines stand until the same comparison finds nothing: a WARNING makes the node DEGRADED, an ERROR
+SUSPECT. Misconduct of the agent makes the node DEGRADED until the agent has behaved for a while.
 
-Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself, so
-what was found last stands until it is measured again. How old it is shows in the times of the runs and findings, and
-that a node is silent shows as lost; neither is health.
+Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself. Runs
+and findings show how old they are. A silent node shows as lost, which is not health.
+
+Adding a run takes time in proportion to the standing findings of the node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +36,8 @@ from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
-class Outcome(StrEnum):
-    """What a run says as far as health is concerned; BROKEN is a FAIL that asks for hands on the hardware."""
+class HealthOutcome(StrEnum):
+    """What a run says about the health of its node. BROKEN is a FAIL whose action is work on the hardware."""
 
     PASS = "PASS"
     WARN = "WARN"
@@ -45,8 +46,8 @@ class Outcome(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-class Standing(StrEnum):
-    """What the runs of one check have come to."""
+class CheckStanding(StrEnum):
+    """The result of all runs of one check so far."""
 
     UNSURE = "UNSURE"
     GOOD = "GOOD"
@@ -69,10 +70,10 @@ FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
 """
 
 
-def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
+def _parse(table: str) -> dict[tuple[CheckStanding, HealthOutcome], CheckStanding]:
     head, *rows = (line.split() for line in table.strip().splitlines())
     return {
-        (Standing(before), Outcome(outcome)): Standing(after)
+        (CheckStanding(before), HealthOutcome(outcome)): CheckStanding(after)
         for before, *cells in rows
         for outcome, after in zip(head, cells, strict=True)
     }
@@ -80,23 +81,23 @@ def _parse(table: str) -> dict[tuple[Standing, Outcome], Standing]:
 
 MOVES = _parse(_TABLE)
 
-HEALTH: dict[Standing, Health] = {
-    Standing.UNSURE: Health.UNKNOWN,
-    Standing.GOOD: Health.HEALTHY,
-    Standing.DEGRADED: Health.DEGRADED,
-    Standing.SUSPECT: Health.SUSPECT,
-    Standing.SUSPECT_PASSED: Health.SUSPECT,
-    Standing.FAILED: Health.FAILED,
-    Standing.FAILED_PASSED: Health.FAILED,
+HEALTH: dict[CheckStanding, Health] = {
+    CheckStanding.UNSURE: Health.UNKNOWN,
+    CheckStanding.GOOD: Health.HEALTHY,
+    CheckStanding.DEGRADED: Health.DEGRADED,
+    CheckStanding.SUSPECT: Health.SUSPECT,
+    CheckStanding.SUSPECT_PASSED: Health.SUSPECT,
+    CheckStanding.FAILED: Health.FAILED,
+    CheckStanding.FAILED_PASSED: Health.FAILED,
 }
 
-_REASONS: dict[Standing, str] = {
-    Standing.UNSURE: "could not tell",
-    Standing.DEGRADED: "warned in its last run",
-    Standing.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
-    Standing.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
-    Standing.FAILED: "failed and was confirmed; two passes in a row clear it",
-    Standing.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
+_REASONS: dict[CheckStanding, str] = {
+    CheckStanding.UNSURE: "could not tell",
+    CheckStanding.DEGRADED: "warned in its last run",
+    CheckStanding.SUSPECT: "failed; a second failure confirms it, two passes in a row clear it",
+    CheckStanding.SUSPECT_PASSED: "failed and has passed once since; one more pass clears it",
+    CheckStanding.FAILED: "failed and was confirmed; two passes in a row clear it",
+    CheckStanding.FAILED_PASSED: "failed, was confirmed and has passed once since; one more pass clears it",
 }
 
 _BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
@@ -106,62 +107,67 @@ _HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.S
 _HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
 
 MOST_CHECKS = 2 * MOST_NAMES
-"""Checks that the coordinator remembers for one node: all that it can announce, and as many that it announced
-before."""
+"""Checks that the coordinator remembers for one node: all that it can announce, and as many from before."""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of its own checks that stand against one node, and as many of comparisons. The check that finds more loses
-its oldest findings."""
+"""Findings of its own checks that stand against one node, and as many of comparisons. Of more, the oldest go first."""
 
 MOST_STANDING_BYTES = 256 << 10
-"""Size of these findings, as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
-each with what a process wrote to stderr, need half of it."""
+"""Size of these findings as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
+each with the stderr of a process, need half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
-"""Size, as JSON, of the evidence of a standing finding: enough for what the process of a run wrote to stderr.
+"""Size, as JSON, of the evidence of a standing finding: enough for the stderr of a run.
 
-Standing findings are kept in memory, written into stories and served with the node. Larger evidence stays in the run.
+The coordinator keeps standing findings in memory, in stories and in the API. Larger evidence stays in the run.
 """
 
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
-"""By node and subject of comparison, the findings that stand against the node now."""
+"""By node and subject of comparison, the findings that stand against the node."""
 
 
-def outcome_of(run: Run) -> Outcome | None:
-    """What `run` says about its node's health; None when it says nothing."""
+def outcome_of(run: Run) -> HealthOutcome | None:
+    """What `run` says about the health of its node; None when it says nothing."""
     if run.group is not None or run.verdict is Verdict.SKIPPED:
         return None
     if run.verdict is Verdict.FAIL and any(finding.action in _HARDWARE for finding in run.findings):
-        return Outcome.BROKEN
-    return Outcome(run.verdict)
+        return HealthOutcome.BROKEN
+    return HealthOutcome(run.verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckEvidence:
-    """The standing of one check, and the findings that hold it there."""
+    """The standing of one check, and the findings behind it."""
 
-    standing: Standing = Standing.UNSURE
+    standing: CheckStanding = CheckStanding.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: Outcome) -> "CheckEvidence":
+    def after(self, run: Run, outcome: HealthOutcome) -> "CheckEvidence":
         """The evidence after another run."""
         standing = MOVES[self.standing, outcome]
         found = _standing_findings(run, self.findings)
-        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (Outcome.FAIL, Outcome.BROKEN):
+        if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (
+            HealthOutcome.FAIL,
+            HealthOutcome.BROKEN,
+        ):
             again = {_what(finding) for finding in found}
             found += tuple(old for old in self.findings if _what(old) not in again)
         return CheckEvidence(standing, found)
 
 
-_GOOD = CheckEvidence(Standing.GOOD)
+_GOOD = CheckEvidence(CheckStanding.GOOD)
 
 
 @dataclass(slots=True)
 class Evidence:
-    """Everything that speaks for or against one node."""
+    """All evidence about one node.
+
+    By check: the evidence of its runs, the last verdicts, and convictions by sweeps. By subject: what comparisons with
+    the fleet and with the node itself found. By code: misconduct of the agent.
+    """
 
     checks: dict[str, CheckEvidence] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -170,13 +176,13 @@ class Evidence:
     conduct: dict[str, NodeFinding] = field(default_factory=dict)
 
     def add(self, run: Run) -> bool:
-        """Takes a run into account; whether anything about the node has changed, other than its last verdicts."""
+        """Adds a run. Returns whether anything but the last verdicts has changed."""
         if run.check not in self.verdicts and len(self.verdicts) >= MOST_CHECKS:
             return False
         self.verdicts[run.check] = run.verdict
         outcome = outcome_of(run)
         before = self.checks.get(run.check)
-        if outcome is None or (outcome is Outcome.PASS and before is _GOOD):
+        if outcome is None or (outcome is HealthOutcome.PASS and before is _GOOD):
             return False
         after = (before or CheckEvidence()).after(run, outcome)
         if after.findings:
@@ -188,7 +194,7 @@ class Evidence:
     def date_as(self, charges: Iterable[Charge]) -> None:
         """Takes over when findings were found, as it was known before a restart.
 
-        The runs that it leaves do not reach back to the first, and tell their times by the node's clock.
+        The stored runs do not reach back to the first one, and their times are by the node's clock.
         """
         known = {charge.key: charge for charge in charges}
         for name, check in self.checks.items():
@@ -201,11 +207,11 @@ class Evidence:
         self.convictions[finding.check] = finding
 
     def clear(self, check: str) -> bool:
-        """Takes back what a sweep with `check` has found; whether there was anything."""
+        """Removes the conviction by a sweep with `check`. Returns whether there was one."""
         return self.convictions.pop(check, None) is not None
 
     def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
-        """Takes over what one comparison says now and gives what it said before; None when that was nothing as well."""
+        """Replaces the findings of one comparison. Returns those before; None if there are none before and none now."""
         before = self.comparisons.pop(subject, ())
         stood = {_what(finding): finding for finding in before}
         if kept := _fitting(findings, self._compared):
@@ -213,11 +219,11 @@ class Evidence:
         return before if before or kept else None
 
     def add_misconduct(self, finding: NodeFinding) -> None:
-        """Adds a finding about how the node's agent behaves."""
+        """Adds a finding about the node's agent."""
         self.conduct[finding.code] = finding
 
     def remove_misconduct(self, code: str) -> None:
-        """Removes such a finding, if there is one."""
+        """Removes the finding with this code, if there is one."""
         self.conduct.pop(code, None)
 
     @property
@@ -230,13 +236,13 @@ class Evidence:
 
     @property
     def findings(self) -> tuple[NodeFinding, ...]:
-        """What stands against the node, convictions first."""
+        """The findings that stand against the node, convictions first."""
         own = (finding for check in self.checks.values() for finding in check.findings)
         return (*self.convictions.values(), *own, *self._compared, *self.conduct.values())
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the node is not healthy, a sentence for each reason."""
+        """Why the node is not healthy: one sentence for each reason."""
         convicted = (finding.summary for finding in self.convictions.values())
         bad = (f"{name} {_REASONS[c.standing]}" for name, c in self.checks.items() if c.standing in _REASONS)
         others = (finding.summary for finding in (*self._compared, *self.conduct.values()))
@@ -249,20 +255,20 @@ class Evidence:
 
 
 def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = None) -> NodeFinding:
-    """What `run` has found, as a finding that stands against its node; `before` is the same one as it stood."""
+    """A finding of `run` that stands against its node. `before` is the same finding from earlier runs."""
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
     known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
     return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
 
 
 def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
-    """The first of these findings, as many as may stand beside the others."""
+    """The first of these findings, as many as may stand beside `others`."""
     others = tuple(others)
     return first_within(findings, MOST_STANDING - len(others), MOST_STANDING_BYTES - size_of(others))
 
 
 def _kept(evidence: Json, run: Run) -> Json:
-    """The evidence of a standing finding: as it is, or only its key numbers and a note if it is too large."""
+    """The evidence of a standing finding; only its key numbers and a note if it is too large."""
     if not evidence or len(to_json(evidence)) <= MOST_EVIDENCE_BYTES:
         return evidence
     numbers: Json = {name: evidence[name] for name in NUMBERS if isinstance(evidence.get(name), int)}
@@ -270,7 +276,7 @@ def _kept(evidence: Json, run: Run) -> Json:
 
 
 def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:
-    """What a sweep that ended `at` has convicted a node of."""
+    """The finding for a node that a sweep has convicted; the sweep ended `at`."""
     return NodeFinding(
         code=failed.code,
         summary="; ".join(failed.reasons),
@@ -285,7 +291,7 @@ def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding
 
 
 def _what(finding: Finding) -> tuple[str, int | None, str]:
-    """What stays the same when a check finds something again."""
+    """What identifies a finding when a check finds it again: code, device, and number."""
     return finding.code, finding.device, number_in(finding.evidence)
 
 
@@ -317,5 +323,5 @@ def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeF
 
 
 def held_findings(held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run) -> Held:
-    """The findings that comparing `run` has left, as findings that stand against their nodes."""
+    """The findings from comparing `run`, as findings that stand against their nodes."""
     return {place: tuple(standing_finding(finding, run) for finding in findings) for place, findings in held.items()}

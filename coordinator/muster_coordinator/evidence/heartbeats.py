@@ -1,4 +1,11 @@
-"""When nodes were heard last, and of which nothing has been heard for too long."""
+"""When each node was heard last, and which nodes are lost.
+
+The idea: nodes are kept in the order in which they were heard, the oldest first. So the lost nodes stand at the front,
+and a tick looks at these only.
+
+Example: with a heartbeat of 10 s, a node is lost when nothing was heard from it for more than 30 s. Noting a heartbeat
+takes constant time, a tick time in proportion to the lost nodes.
+"""
 
 from collections import OrderedDict
 
@@ -7,23 +14,23 @@ LOST_AFTER_HEARTBEATS = 3
 
 
 class Heartbeats:
-    """Of nodes that are heard every `every_s` at least. Who is not among them is lost."""
+    """The nodes that send a heartbeat every `every_s` seconds. A node that is not among them is lost."""
 
     def __init__(self, every_s: float) -> None:
         self._lost_after_s = LOST_AFTER_HEARTBEATS * every_s
-        self._heard: OrderedDict[str, float] = OrderedDict()  # the one that was heard longest ago comes first
+        self._heard: OrderedDict[str, float] = OrderedDict()  # the node that was heard longest ago comes first
 
     def note(self, node: str, now: float) -> None:
-        """Notes a sign of life."""
+        """Notes that the node was heard at `now`."""
         self._heard[node] = now
         self._heard.move_to_end(node)
 
     def give_up(self, node: str) -> None:
-        """Waits no more for a node that is lost."""
+        """Removes a node that is lost."""
         del self._heard[node]
 
     def overdue(self, now: float) -> list[str]:
-        """The nodes that are lost and not given up yet; looks at no others."""
+        """The nodes that are lost and were not given up yet."""
         silent = []
         for node in self._heard:
             if not self.is_lost(node, now):

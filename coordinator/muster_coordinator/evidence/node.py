@@ -1,4 +1,4 @@
-"""What the coordinator knows of one node just now."""
+"""What the coordinator knows about one node now."""
 
 from dataclasses import dataclass, field
 
@@ -22,13 +22,14 @@ def runs_by_itself(check: CheckInfo) -> bool:
 
 @dataclass(slots=True)
 class Node:
-    """One node. `last_seen` is when anything was heard from it; `health` is that of its evidence.
+    """One node. `last_seen` is when it was heard last; `health` is that of its evidence.
 
-    In a `dry_run` the service state is only pretended. One that has `left` the fleet stays as it was. What was measured
-    before `forgotten_at` says nothing about it.
+    In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
+    Measurements from before `forgotten_at` do not count.
 
-    `declared` is where the topology file places it, which goes before what it says itself. Then comes where its
-    `scheduler_labels`, which are by actor, place it (`scheduled`), and last `learned_leaf`, which sweeps have shown.
+    Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
+    inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
+    sweeps have shown.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Node:
 
     @property
     def topology(self) -> Topology:
-        """Where it stands."""
+        """Its position in the fleet, level by level from the first source that names it."""
         where = self.inventory.topology
         if self.declared is not NOWHERE:
             where = self.declared.or_else(where)
@@ -75,24 +76,27 @@ class Node:
 
     @property
     def inventory_bytes(self) -> int:
-        """What takes room of what it says that it is made of, as JSON."""
+        """Size of its inventory and plugins as JSON, in bytes."""
         if self._inventory_bytes is None:
             self._inventory_bytes = len(to_json((self.inventory, self.plugins)))
         return self._inventory_bytes
 
     @property
     def labels(self) -> dict[str, str]:
-        """What its agent says goes before what its schedulers do."""
+        """Its labels. Those of its agent go before those of its schedulers."""
         return {**self.labels_of_schedulers, **self.inventory.labels}
 
     @property
     def labels_of_schedulers(self) -> dict[str, str]:
-        """Of two schedulers with the same label, that of the actor whose name comes last counts."""
+        """The labels at its schedulers.
+
+        If two have the same label, that of the actor that comes last by name counts.
+        """
         return {key: value for _, labels in sorted(self.scheduler_labels.items()) for key, value in labels.items()}
 
     @property
     def is_examined(self) -> bool:
-        """Whether each check that runs by itself and waits for no idle node has had its say."""
+        """Whether each background check that needs no idle node has reported."""
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
 
@@ -102,12 +106,12 @@ class Node:
 
     @property
     def is_fit(self) -> bool:
-        """Whether it has been examined and is healthy."""
+        """Whether the node is examined and healthy."""
         return self.health is Health.HEALTHY and self.is_examined
 
     @property
     def own_checks(self) -> tuple[str, ...]:
-        """The checks that it runs by itself."""
+        """The checks that it runs in the background."""
         return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
@@ -117,14 +121,14 @@ class Node:
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
     def begin_anew(self, now: float) -> None:
-        """Forgets what was measured, as it says nothing about the node that is there now."""
+        """Drops all evidence: another node is there now under the same name."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped
 
     def note_inventory(self, message: InventoryReport) -> bool:
-        """Takes over what the node says it is made of; whether that is news."""
+        """Replaces inventory, checks and plugins. Returns whether anything changed."""
         checks = {check.name: check for check in message.checks}
         before = (self.inventory, self.checks, self.plugins)
         self.inventory, self.checks, self.plugins = message.inventory, checks, message.plugins

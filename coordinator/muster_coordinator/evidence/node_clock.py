@@ -1,27 +1,36 @@
-"""What a node's clock says beside the coordinator's, as its reports tell it: when they were sent and when they came."""
+"""How far a node's clock is off, from when its reports were sent and when they arrived.
+
+The idea: a report cannot arrive before it was sent, and several in a row are rarely late. So the shortest of the last
+REMEMBERED delays is near the true offset of the clock. Delays up to IN_STEP_S are the network. An offset above WRONG_S
+is reported to people.
+
+Example: reports arrive 3605, 3600 and 3609 s after the time that they carry. The clock is 3600 s behind. A run that
+says it began at 10:00:00 and is sent at 10:05:00 by that clock began 5 minutes before the report was sent, so the
+coordinator dates it 3600 s later, at 11:00:00. Each report takes constant time.
+"""
 
 from muster.model import Run
 
 IN_STEP_S = 5.0
-"""Longer than a report is on its way, and than clocks that are kept in step differ."""
+"""Longer than a report takes, and more than synchronised clocks differ."""
 
 WRONG_S = 60.0
-"""From here on people should know: a clock that is kept in step at all is never so far off."""
+"""From this offset people are told: no synchronised clock is so far off."""
 
 REMEMBERED = 3
 
 
 class NodeClock:
-    """How far a node's clock is off: `ahead_s` is None as long as it is not known to be wrong."""
+    """How far a node's clock is ahead, in seconds; `ahead_s` is None while the clock is not known to be wrong."""
 
     def __init__(self, ahead_s: float | None = None) -> None:
         self.ahead_s = ahead_s
         self._late_s: tuple[float, ...] = ()
 
     def heard(self, sent_at: float, now: float) -> str | None:
-        """A report has come that was sent at `sent_at` by the node's clock; what there is to tell of the clock now.
+        """Notes a report that was sent at `sent_at` by the node's clock.
 
-        A report may come late for another reason as well, several in a row hardly, and none comes early.
+        Returns a sentence if the clock turned wrong or right.
         """
         self._late_s = (*self._late_s[1 - REMEMBERED :], now - sent_at)
         if len(self._late_s) < REMEMBERED:
@@ -34,21 +43,21 @@ class NodeClock:
 
 
 def clock_in_words(ahead_s: float) -> str:
-    """How a clock differs from the coordinator's, for people."""
+    """The offset of a clock in words, for people."""
     return f"{abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} the coordinator's"
 
 
 def behind_s(sent_at: float, now: float) -> float:
-    """How far a node's clock is behind by which a report was sent at `sent_at`; negative when it is ahead.
+    """Seconds by which the clock is behind that dated a report `sent_at`; negative when it is ahead.
 
-    Its runs began that much later than they say. How old a run was when it was sent, the clock tells however wrong it
-    is, and also when the run has waited in the outbox for hours.
+    The runs of the report began that much later than they say. This holds too for runs that waited in the outbox for
+    hours: the age of a run when it was sent is right by any clock.
     """
     return 0.0 if abs(now - sent_at) <= IN_STEP_S else now - sent_at
 
 
 def begun_at(run: Run, behind_s: float, now: float) -> float:
-    """When a run began by the coordinator's clock, which never lies in the future."""
+    """When a run began by the coordinator's clock; never in the future."""
     return max(0.0, min(run.started_at + behind_s, now))
 
 

@@ -1,4 +1,4 @@
-"""Turns a message of a node into an event for the fleet."""
+"""Turns a message of a node into an event of the fleet."""
 
 from muster.wire.codec import decode_from_node
 from muster.wire.messages import (
@@ -20,7 +20,7 @@ def event_of(
 ) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
     """The event for a message of a node; RemoteError when the message is not valid.
 
-    `kept` says that the broker had retained the message, so that it is no sign of life.
+    `kept` says that the broker had retained the message: it is then no sign of life.
     """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:

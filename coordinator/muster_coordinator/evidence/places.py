@@ -1,4 +1,4 @@
-"""Where nodes stand beside what they say themselves: by the topology file, and by the labels at their schedulers."""
+"""Positions of nodes from other sources than themselves: topology file, labels at schedulers, learned leaves."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ from muster.model import Topology
 from muster.topology_labels import TopologyLabels, topology_of
 from muster_coordinator.evidence.node import NOWHERE, Node
 from muster_coordinator.model.events import LabelsSeen
-from muster_coordinator.topology.learned import LearnedLeaf, Pair, learn_leaves
+from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair, learn_leaves
 
 MOST_PAIRS = 50_000
 """All pairs of 300 nodes; comparing them takes about half a second."""
 
 
 class Places:
-    """`declared` is what the topology file says, and `keys` are the operator's own for labels that place nodes."""
+    """Positions from the topology file (`declared`) and from labels; `keys` are the operator's label keys."""
 
     def __init__(self, declared: Mapping[str, Topology], keys: TopologyLabels) -> None:
         self._declared = declared
@@ -21,19 +21,19 @@ class Places:
         self._waiting: dict[str, dict[str, dict[str, str]]] = {}  # by node and actor
 
     def locate(self, node: Node) -> None:
-        """Notes where a node stands that was not known until now; labels that were seen before count."""
+        """Sets the position of a new node. Labels that were seen before the node count too."""
         node.declared = self._declared.get(node.name, NOWHERE)
         node.scheduler_labels |= self._waiting.pop(node.name, {})
         self._follow_labels(node)
 
     def keep(self, event: LabelsSeen) -> None:
-        """Keeps the labels of a node until it is known, as far as it has any."""
+        """Keeps the labels of a node that is not known yet."""
         kept = {**self._waiting.pop(event.node, {}), event.actor: dict(event.labels)}
         if any(kept.values()):
             self._waiting[event.node] = kept
 
     def relabel(self, node: Node, event: LabelsSeen) -> bool:
-        """Takes over the labels of a node, and where they place it; whether they are news."""
+        """Sets the labels of a node and the position that follows from them. Returns whether they changed."""
         if node.scheduler_labels.get(event.actor, {}) == event.labels:
             return False
         node.scheduler_labels[event.actor] = dict(event.labels)
@@ -45,10 +45,10 @@ class Places:
         node.scheduled = topology_of(labels, self._keys) if labels else NOWHERE
 
 
-def learned_places(nodes: Mapping[str, Node], pairs: list[Pair]) -> list[tuple[str, LearnedLeaf]]:
-    """The leaves of nodes with unknown places, learned from what pairs of nodes have reached.
+def learned_places(nodes: Mapping[str, Node], pairs: list[MeasuredPair]) -> list[tuple[str, LearnedLeaf]]:
+    """The leaves of nodes without a known leaf, learned from the bandwidth of pairs.
 
-    Nothing for more than MOST_PAIRS: comparing them would keep the fleet waiting.
+    Empty for more than MOST_PAIRS pairs: the fleet would wait too long.
     """
     met = {name for pair in pairs for name in (pair.one, pair.other)}
     known = {node.name: node.topology.leaf for node in nodes.values() if node.topology.leaf is not None}

@@ -1,7 +1,7 @@
-"""The nodes of the fleet: who is there, what the evidence says about each, and what is told about it.
+"""The nodes of the fleet: which are known, the evidence about each, and what the story of each says.
 
-Whatever changes here is answered with commands: the node's record to store, its view to announce, and an entry in its
-story with the id of what caused it.
+Each change returns commands: store the record of the node, announce its view, and add an entry to its story with the id
+of the cause.
 """
 
 from collections import Counter
@@ -30,14 +30,14 @@ from muster_coordinator.model.quarantine_events import (
 )
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, Compared
-from muster_coordinator.topology.learned import LearnedLeaf, Pair
+from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
 
 
 class NodeRegistry:
-    """All nodes that were heard of and not forgotten, by name in `nodes`, and the `baselines` they are compared by.
+    """All known nodes by name (`nodes`), and the `baselines` that they are compared with.
 
-    `heartbeats` tell which nodes are lost, and `story` writes what happens to them. `domain` is the level of the
-    topology at which nodes fail together. Events for the quarantine gather until `take_news` takes them.
+    `heartbeats` tell which nodes are lost. `story` writes the entries of stories. `domain` is the level of the topology
+    at which nodes fail together. Events for the quarantine gather until `take_news` takes them.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -53,12 +53,12 @@ class NodeRegistry:
         self._news: list[Event] = []
         self._tests_ended: list[TestEnded] = []
         self._types: Counter[str | None] | None = None
-        self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard of since
+        self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard since
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
-        """Takes over stored nodes with their last runs, which are compared by the stored baselines.
+        """Restores stored nodes and their last runs, and compares the runs by the stored baselines.
 
-        Who was there has three heartbeats to be heard again.
+        A node that was online has three heartbeats' time to be heard again.
         """
         for record in records:
             if record.gone:
@@ -81,19 +81,19 @@ class NodeRegistry:
         return commands
 
     def take_news(self) -> list[Event]:
-        """What has become known about nodes since the last call: evidence first, then the tests that have ended."""
+        """Events since the last call: evidence first, then the tests that have ended."""
         news: list[Event] = [*self._news, *self._tests_ended]
         self._news, self._tests_ended = [], []
         return news
 
     def note_test_ended(self, event: TestEnded) -> None:
-        """Notes the end of a test that the quarantine has asked for."""
+        """Notes the end of a test that the quarantine has requested."""
         self._tests_ended.append(event)
 
     def report_all(self, without: Container[str]) -> None:
-        """Gives everything that is known about every node as news, but not of those `without` that were there.
+        """Gives all that is known about every node as news, except for nodes of `without` that are online.
 
-        A node that has left comes as a new one when it is heard of: what is known is of the one before.
+        A node that has left comes as a new one when it is heard again.
         """
         for name, node in self.nodes.items():
             if node.online and name in without:
@@ -105,7 +105,7 @@ class NodeRegistry:
         return node.view(lost=self.heartbeats.is_lost(node.name, now))
 
     def hear(self, name: str, cause: str, now: float) -> list[Command]:
-        """Notes a sign of life; afterwards the node is known."""
+        """Notes that a node was heard. A new node becomes known."""
         self.heartbeats.note(name, now)
         node = self.nodes.get(name)
         if node is not None and node.online:
@@ -115,9 +115,9 @@ class NodeRegistry:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
-            told = self.story.tell(name, "joined", "heard of for the first time", cause, now)
+            told = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
-            told = self.story.tell(name, "back", f"heard of again after {now - node.last_seen:.0f} s", cause, now)
+            told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen = True, now
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
         return [told, *self._changed(node, now)]
@@ -131,7 +131,7 @@ class NodeRegistry:
         return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def forget(self, name: str, now: float) -> list[Command]:
-        """Forgets a node that has left. If it comes back, it is a new one."""
+        """Forgets a node that has left. If it is heard again, it is a new node."""
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
@@ -140,16 +140,16 @@ class NodeRegistry:
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
     def renew(self, name: str, cause: str, now: float) -> list[Command]:
-        """Takes a node that had left, and is heard of again, as a new one."""
+        """Treats a node that had left and was heard again as a new node."""
         node = self.nodes[name]
         node.begin_anew(now)
         self._conduct.forget(name)
         self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
-        told = self.story.tell(name, "joined", "it had left, and is taken as a new one", cause, now)
+        told = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[Command]:
-        """Forgets a node for ever."""
+        """Deletes everything about a node."""
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
@@ -158,11 +158,11 @@ class NodeRegistry:
         return self.baselines.forget(name)
 
     def has_left(self, name: str) -> bool:
-        """Whether a node was forgotten and not heard of since."""
+        """Whether a node was forgotten and not heard since."""
         return name in self._gone
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
-        """Takes over what a node says it is made of."""
+        """Notes the inventory, checks and plugins of a node."""
         node = self.nodes[message.node]
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
         before = node.checks
@@ -179,7 +179,7 @@ class NodeRegistry:
         return [*told, *self._changed(node, now)]
 
     def label(self, event: LabelsSeen, now: float) -> list[Command]:
-        """Takes over the labels that a scheduler has on a node; those of one that is not known wait for it."""
+        """Notes the labels that a scheduler has on a node. Labels of an unknown node wait until it is known."""
         node = self.nodes.get(event.node)
         if node is None:
             self._places.keep(event)
@@ -190,7 +190,7 @@ class NodeRegistry:
         return self._changed(node, now)
 
     def note_clock(self, message: Report, now: float) -> list[Command]:
-        """Compares a node's clock with ours, and tells when it turns out to be wrong or is right again."""
+        """Compares a node's clock with ours. The story says when it turns wrong or right."""
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
         if text is None:
@@ -198,7 +198,7 @@ class NodeRegistry:
         return [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
 
     def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
-        """Notes a misconduct of a node's agent. Only the first one is told until the agent has behaved for a while."""
+        """Notes misconduct of a node's agent. The story has only the first until the agent has behaved for a while."""
         if name not in self.nodes or not self._conduct.note(name, kind, now):
             return []
         finding = finding_of(kind, detail, cause, now)
@@ -219,9 +219,9 @@ class NodeRegistry:
         return commands
 
     def add_run(self, run: Run, now: float) -> list[Command]:
-        """Takes a run as evidence about its node, and about others as far as they are compared with it.
+        """Adds a run as evidence about its node, and about the nodes that it is compared with.
 
-        When it began, is by the coordinator's clock here.
+        Its start is by the coordinator's clock.
         """
         node = self.nodes[run.node]
         if run.started_at < node.forgotten_at:
@@ -235,12 +235,12 @@ class NodeRegistry:
         return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
-        """Lets what a baseline's devices measure now count as normal; Refused when there is none with this id."""
+        """Resets a baseline: what its devices measure now counts as normal. Refused when there is no such baseline."""
         compared = self.baselines.reset(baseline, now)
         return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
 
     def take_findings(self, record: SweepRecord, now: float) -> list[Command]:
-        """Takes what a sweep that has ended found as evidence about its nodes."""
+        """Adds the findings of a sweep that has ended as evidence about its nodes."""
         commands: list[Command] = []
         for failed in record.failed_nodes:
             commands += self._convict(failed, record, now)
@@ -252,17 +252,17 @@ class NodeRegistry:
         text = f"a sweep with {record.check} could neither clear nor convict it"
         return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
 
-    def learn_leaves(self, pairs: list[Pair], cause: str, now: float) -> list[Command]:
-        """Learns which nodes share a leaf from what the pairs of a sweep have reached."""
+    def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[Command]:
+        """Learns which nodes share a leaf from the bandwidth of the pairs of a sweep."""
         learned = learned_places(self.nodes, pairs)
         return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
 
     def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
         node.learned_leaf = leaf.name
-        return [self.story.tell(node.name, "place", f"stands at leaf {leaf}", cause, now), *self._changed(node, now)]
+        return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
 
     def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """The stored runs that were made by a node that is there, and since it was forgotten if it was."""
+        """The stored runs of known nodes, without runs from before a node was forgotten."""
         for run in runs:
             node = self.nodes.get(run.node)
             if node is not None and run.started_at - (node.clock.ahead_s or 0.0) >= node.forgotten_at:
@@ -282,13 +282,13 @@ class NodeRegistry:
         return self._types
 
     def _tell_found(self, run: Run, now: float) -> list[Command]:
-        """What a run has found that did not stand against its node before."""
+        """The story entries for findings of a run that did not stand against its node before."""
         findings = self.nodes[run.node].evidence.checks[run.check].findings
         new = (finding for finding in findings if finding.run == run.id and finding.runs == 1)
         return [self.story.found(run.node, "found", finding, run.id, now) for finding in new]
 
     def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
-        """Takes over what comparing says, and judges every node of which something has changed."""
+        """Notes the findings of comparisons, and updates the health of every changed node."""
         told: list[Command] = []
         for (name, subject), findings in held.items():
             evidence = self.nodes[name].evidence
@@ -313,7 +313,7 @@ class NodeRegistry:
         return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
     def _judge(self, node: Node, cause: str, now: float) -> list[Command]:
-        """Draws the conclusions from evidence that has changed."""
+        """Updates the health of a node after its evidence has changed."""
         commands: list[Command] = []
         before, node.health = node.health, node.evidence.health
         if node.health is not before:
@@ -326,7 +326,7 @@ class NodeRegistry:
         return [*commands, Announce("node", self.view(node, now))]
 
     def _examine(self, node: Node) -> list[Command]:
-        """A check may have had its say without changing the evidence, and have been the last to be waited for."""
+        """Reports a node that became fit without a change of evidence: the last check it waited for has reported."""
         if node.service is ServiceState.ACCEPTING and node.is_fit:
             self._news.append(self._evidence(node))
         return []

@@ -1,74 +1,40 @@
-"""Takes the reports of nodes: only new runs, only within the quota of the node, and only under ids that it may use."""
+"""Takes the reports of nodes: only new runs, within the quota of the node, and under ids that it may use."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from muster.model import Run
 from muster.wire.messages import MOST_RUNS, Ack, Report
-from muster_coordinator.evidence.deduplication import take
+from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Announce, Command, EraseStream, SendAck, StoreRuns
+from muster_coordinator.model.events import Announce, Command, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
 
 MOST_COST = float(MOST_RUNS)
-"""What the coordinator takes of one report, in runs, while other nodes wait. The agent sends the rest again."""
-
-MOST_STREAMS = 16
-"""Streams remembered for one node. An agent begins a new one when it loses its outbox. The oldest are forgotten."""
-
-
-class Streams:
-    """By node and stream, the sequence number up to which runs were taken."""
-
-    def __init__(self) -> None:
-        self._through: dict[str, dict[str, int]] = {}
-
-    def restore(self, stored: Mapping[tuple[str, str], int]) -> None:
-        """Takes over what is stored, by node and stream."""
-        for (node, stream), through in stored.items():
-            self._through.setdefault(node, {})[stream] = through
-
-    def through(self, node: str, stream: str) -> int:
-        """The sequence number up to which runs of the stream were taken; 0 for a new stream."""
-        return self._through.get(node, {}).get(stream, 0)
-
-    def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
-        """Notes what was taken. Returns the command to erase the oldest stream when the node has too many."""
-        streams = self._through.setdefault(node, {})
-        streams.pop(stream, None)
-        streams[stream] = through
-        if len(streams) <= MOST_STREAMS:
-            return []
-        oldest = next(iter(streams))
-        del streams[oldest]
-        return [EraseStream(node, oldest)]
-
-    def forget(self, node: str) -> None:
-        """Forgets a node that has left."""
-        self._through.pop(node, None)
+"""Runs that the coordinator takes of one report while other nodes wait. The agent sends the rest again."""
 
 
 class StoredChecks:
-    """The checks of each node of which runs are stored. The last runs of each check stay while the node is known."""
+    """By node, the checks with stored runs. The last runs of each check are kept while the node is known."""
 
     def __init__(self) -> None:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
 
     def restore(self, runs: Iterable[Run]) -> None:
-        """Takes over what is stored."""
+        """Restores the checks of stored runs."""
         for run in runs:
             self._names[run.node].add(run.check)
 
     def admit(self, run: Run) -> bool:
-        """Whether a run may be stored. A run of yet another check of a node that has MOST_CHECKS of them may not."""
+        """Whether a run may be stored: its check is known, or its node has fewer than MOST_CHECKS checks."""
         names = self._names[run.node]
         if run.check not in names and len(names) >= MOST_CHECKS:
             return False
@@ -131,7 +97,7 @@ class ReportIntake:
         return [*commands, SendAck(node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
-        """The number of the last run that is taken, and the commands that store the runs and follow from them.
+        """The number of the last taken run, the commands that store the runs, and those that follow from them.
 
         The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
@@ -161,7 +127,7 @@ class ReportIntake:
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
-            if node.checks:  # otherwise its inventory has not arrived, and nobody knows what it runs
+            if node.checks:  # without checks, its inventory has not arrived yet
                 changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)

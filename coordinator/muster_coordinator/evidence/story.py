@@ -1,4 +1,4 @@
-"""Writes the entries of nodes' stories: what was found, what comparing shows, and what else has happened."""
+"""Writes the entries of nodes' stories."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ class Story:
     def compared(
         self, node: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
     ) -> list[Command]:
-        """The entries for what comparing finds now and did not find `before`, and for what it finds no longer."""
+        """The entries for findings of a comparison that are new, and for those that ended."""
         was = {(finding.code, finding.device): finding for finding in before}
         now_is = {(finding.code, finding.device): finding for finding in after}
         new = [finding for key, finding in now_is.items() if key not in was]

@@ -1,4 +1,4 @@
-"""The nodes of a fleet in numbers. It looks at no more of each than is counted: there may be ten thousand."""
+"""Counts of nodes by health and service state. Ten thousand nodes are counted with every scrape of metrics."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from muster_coordinator.evidence.registry import NodeRegistry
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many nodes there are by health, by service state and by both, and what comparing has found.
+    """Numbers of nodes by health, by service state and by both, the `lost` nodes, and findings of comparisons by code.
 
-    Those that are `lost` do not count those that have left.
+    Nodes that have left the fleet are not among the lost ones.
     """
 
     health: Counter[Health]
@@ -22,7 +22,7 @@ class Tally:
 
 
 def tally(registry: NodeRegistry, now: float) -> Tally:
-    """The nodes of `registry` as they are now; the findings of comparing by code."""
+    """The counts over the nodes of `registry` at `now`."""
     nodes = registry.nodes.values()
     compared = (found for node in nodes for findings in node.evidence.comparisons.values() for found in findings)
     return Tally(

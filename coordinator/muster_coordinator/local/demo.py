@@ -24,7 +24,7 @@ from muster_coordinator.local.demo_plan import (
     SWEEP_CHECK,
     SWEEP_PARAMS,
     Addresses,
-    Plan,
+    DemoPlan,
     agent_settings,
     at_once,
     coordinator_directory,
@@ -46,8 +46,8 @@ POLL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What `--json` writes: the faults put in, the codes by which nodes were named, and whether these match."""
+class DemoOutcome:
+    """The JSON of `muster demo`: the injected faults, the codes of the named nodes, and whether both match."""
 
     ok: bool
     injected: dict[str, str]
@@ -63,7 +63,7 @@ class Demo:
     `config` is a settings file that every part reads; what the demo sets itself goes over it.
     """
 
-    def __init__(self, plan: Plan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
+    def __init__(self, plan: DemoPlan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
         self._plan = plan
         self._directory = directory
         self._options = [] if config is None else ["--config", str(config)]
@@ -71,7 +71,7 @@ class Demo:
         self._addresses = Addresses(broker=_free_address(), http=_free_address())
         self._client = Client(self.url)
         self._stack = ExitStack()
-        self._parts: list[processes.Part] = []
+        self._parts: list[processes.ChildProcess] = []
         self._started = time.monotonic()
 
     @property
@@ -91,7 +91,7 @@ class Demo:
         await processes.stop(self._parts)
         self._stack.close()
 
-    async def run(self) -> Outcome:
+    async def run(self) -> DemoOutcome:
         """Goes through the whole demo and says so as it goes; Unavailable when it takes too long or a part dies."""
         self._introduce()
         try:
@@ -148,13 +148,13 @@ class Demo:
             self._check_parts()
             sweep = SweepRecord.model_validate(await asyncio.to_thread(self._client.get, "sweeps", sweep.id))
 
-    async def _conclude(self, sweep: SweepRecord) -> Outcome:
+    async def _conclude(self, sweep: SweepRecord) -> DemoOutcome:
         nodes = await self._nodes()
         self._step("what the fleet looks like now")
         self._line(f"\n{sweep_report(sweep)}\n\n{node_table(nodes)}\n")
         as_served = [node.model_dump(mode="json") for node in nodes]
         codes = named(nodes, sweep)
-        outcome = Outcome(
+        outcome = DemoOutcome(
             ok=set(codes) == set(self._plan.injected),
             injected=self._plan.injected,
             named=codes,
@@ -165,7 +165,7 @@ class Demo:
         self._verdict(outcome)
         return outcome
 
-    def _verdict(self, outcome: Outcome) -> None:
+    def _verdict(self, outcome: DemoOutcome) -> None:
         for node, codes in outcome.named.items():
             fault = self._plan.injected.get(node, "nothing was put into it")
             self._line(f"named {node} ({fault}): {', '.join(codes)}")
@@ -175,7 +175,7 @@ class Demo:
         self._line(f"muster {said}, in {outcome.duration_s:.0f} s")
 
     async def _start(self, name: str, settings: dict[str, Any]) -> None:
-        log = self._stack.enter_context(processes.log_file(self._directory, name))
+        log = self._stack.enter_context((self._directory / f"{name}.log").open("ab"))
         command = "coordinator" if name == "coordinator" else "agent"
         self._parts.append(await processes.start(name, [command, *self._options], processes.environment(settings), log))
 

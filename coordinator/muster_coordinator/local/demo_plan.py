@@ -1,4 +1,4 @@
-"""What the demo's fleet looks like, which faults it is given, and whether muster named exactly those."""
+"""The fleet of the demo, its faults, and which nodes muster named."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,28 +12,28 @@ from muster_coordinator.model.sweep_records import SweepRecord
 LEAST_NODES = 2
 LEAST_NODES_WITH_FAULTS = 6
 MOST_NODES = 64
-"""With fewer than six nodes two faulty ones can leave no pair that passes, and so nobody to compare with."""
+"""With fewer than six nodes, two faulty ones may leave no pair that passes, and nothing to compare with."""
 
 BACKGROUND_CHECKS = ("simulated", "gemm", "training")
 SWEEP_CHECK = "collective"
 SWEEP_PARAMS: Json = {"size_bytes": 4 << 20, "iterations": 20}
-"""Smaller and more often than the default, because all pairs share one host's few cores."""
+"""Smaller messages and more of them than by default, because all pairs share the few cores of one host."""
 
 LEAST_AT_ONCE = 2
-"""A pair."""
+"""Nodes of one pair."""
 
 FAULTS: dict[str, list[Json]] = {
     "gpu": [{"kind": "ecc", "device": 0}, {"kind": "corrupt", "device": 0}],
     "slow_link": [{"kind": "slow_link", "factor": 20}],
 }
-"""By the name under which the demo reports it, what the simulated devices of a node are told to do."""
+"""By name of a fault, the settings of the simulated devices that cause it."""
 
 FAULT_TEXTS = {"gpu": "a GPU fault", "slow_link": "a slow link"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The names of the nodes, and which of them has which fault."""
+class DemoPlan:
+    """The names of the nodes, and the fault of each faulty one."""
 
     nodes: tuple[str, ...]
     injected: dict[str, str]
@@ -47,14 +47,14 @@ class Addresses:
     http: str
 
 
-def plan(count: int, with_faults: bool) -> Plan:
-    """A fleet of `count` nodes; Refused when that is too few to tell the faults apart, or too many for one host."""
+def plan(count: int, with_faults: bool) -> DemoPlan:
+    """A fleet of `count` nodes; Refused when these are too few to tell the faults apart, or too many for one host."""
     least = LEAST_NODES_WITH_FAULTS if with_faults else LEAST_NODES
     if not least <= count <= MOST_NODES:
         raise Refused(f"--nodes {count}: the demo needs {least} to {MOST_NODES} nodes")
     nodes = tuple(f"node-{number}" for number in range(1, count + 1))
     injected = {nodes[count // 3]: "gpu", nodes[2 * count // 3]: "slow_link"} if with_faults else {}
-    return Plan(nodes, injected)
+    return DemoPlan(nodes, injected)
 
 
 def coordinator_directory(directory: Path) -> Path:
@@ -72,10 +72,10 @@ def coordinator_settings(addresses: Addresses, directory: Path) -> dict[str, Any
     }
 
 
-def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path) -> dict[str, Any]:
-    """One agent's settings: a simulated device with the node's fault, and background checks at a demo's pace.
+def agent_settings(node: str, fleet: DemoPlan, addresses: Addresses, directory: Path) -> dict[str, Any]:
+    """One agent's settings: a simulated device with the node's fault, and background checks at the pace of a demo.
 
-    Only the cheap check comes round often. The others run once, soon: their interval is longer than the demo.
+    Only the cheap check runs often. The others run once: their interval is longer than the demo.
     """
     fault = fleet.injected.get(node)
     return {
@@ -94,7 +94,7 @@ def agent_settings(node: str, fleet: Plan, addresses: Addresses, directory: Path
 
 
 def at_once(cores: int) -> str:
-    """How many nodes the sweep measures at once: each needs a core, or healthy ones look slow by chance."""
+    """How many nodes the sweep measures at once. Each needs a core, or healthy nodes look slow by chance."""
     return str(max(LEAST_AT_ONCE, cores))
 
 

@@ -1,4 +1,4 @@
-"""Starts a part of muster as a child process and stops it again, so that none outlives the one who started it."""
+"""Starts parts of muster as child processes and stops them. No child outlives the process that started it."""
 
 import asyncio
 import ctypes
@@ -8,30 +8,29 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from pydantic_core import to_json
 
 PR_SET_PDEATHSIG = 1
-"""prctl(2): the signal that a process gets when its parent has died."""
+"""Option of prctl(2): the signal that a process gets when its parent dies."""
 
 STOP_TIMEOUT_S = 4.0
-"""A part ends within this time after SIGTERM, or is killed; `muster up` promises 5 s altogether."""
+"""A child that has not ended this long after SIGTERM is killed. `muster up` promises to end within 5 s."""
 
 _libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One child: its name for people and its process."""
+class ChildProcess:
+    """A child process and its name for people."""
 
     name: str
     process: Process
 
 
 def environment(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Nested settings in the form of environment variables, in place of any that this process has itself."""
+    """Nested settings as environment variables. They replace the MUSTER_ variables of this process."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
     return inherited | dict(_variables(settings, "MUSTER_"))
 
@@ -47,11 +46,11 @@ def _variables(settings: Mapping[str, Any], prefix: str) -> list[tuple[str, str]
     return variables
 
 
-async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> Part:
-    """Starts `muster <arguments>`; its log goes to `log`, else to our stderr.
+async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> ChildProcess:
+    """Starts `muster <arguments>`. Its log goes to `log`, or to the stderr of this process.
 
-    It gets a session of its own, so that Ctrl-C reaches us alone and we stop the parts in order, and a SIGTERM when we
-    are killed ourselves.
+    The child has its own session: Ctrl-C reaches only this process, which stops the children in order. If this process
+    is killed, the child gets SIGTERM.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -65,15 +64,15 @@ async def start(name: str, arguments: list[str], env: Mapping[str, str], log: Bi
         start_new_session=True,
         preexec_fn=_die_with_parent,
     )
-    return Part(name, process)
+    return ChildProcess(name, process)
 
 
 def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-async def stop(parts: list[Part]) -> None:
-    """Ends the parts side by side: SIGTERM, and SIGKILL for those that have not ended in time."""
+async def stop(parts: list[ChildProcess]) -> None:
+    """Ends the children at the same time: SIGTERM, then SIGKILL for those that have not ended in time."""
     await asyncio.gather(*(_stop(part.process) for part in parts))
 
 
@@ -87,8 +86,3 @@ async def _stop(process: Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def log_file(directory: Path, name: str) -> BinaryIO:
-    """A file for a part's log."""
-    return (directory / f"{name}.log").open("ab")

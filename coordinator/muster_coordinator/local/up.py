@@ -1,4 +1,4 @@
-"""`muster up`: broker, coordinator and agent on one host, until it is stopped."""
+"""`muster up`: broker, coordinator and agent on one host, until SIGINT or SIGTERM."""
 
 import asyncio
 import os
@@ -12,13 +12,13 @@ from muster_coordinator.local import processes
 
 RESTART_BASE_S = 1.0
 RESTART_CAP_S = 30.0
-"""A part that ends by itself is started again, after a pause that doubles each time until it stays up."""
+"""A part that ends is restarted after a pause. The pause doubles each time until the part stays up."""
 
 STEADY_S = 60.0
 """After this time a part counts as up, and the next pause is short again."""
 
 REFUSALS = (EX_USAGE, EX_UNAVAILABLE)
-"""With these exit codes a part has said what a person must change; starting it again would not help."""
+"""With these exit codes a part has said what a person must change. A restart would not help."""
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ class PartRefused(Exception):
 
 
 async def run(config: Path | None) -> int:
-    """Runs the parts until SIGINT or SIGTERM; the exit code is 0 then, and a part's own when it refuses to start."""
+    """Runs the parts until SIGINT or SIGTERM, and returns 0; the exit code of a part if it refuses to start."""
     arguments = [] if config is None else ["--config", str(config)]
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

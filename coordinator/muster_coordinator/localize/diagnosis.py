@@ -10,7 +10,7 @@ too, a is convicted, and no node is inconclusive.
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit
 from muster_coordinator.localize.rules.leaf import LeafFaults
@@ -24,7 +24,7 @@ from muster_coordinator.model.probes import CheckAbilities
 class Diagnosis:
     """What follows from `evidence` of a check with these `abilities`."""
 
-    evidence: Evidence
+    evidence: GroupEvidence
     abilities: CheckAbilities
 
     @cached_property

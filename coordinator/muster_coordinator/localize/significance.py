@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from muster_coordinator.model.probes import GroupRun
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 SPOILED_BY_CHANCE = 0.015
 """Share of a node's runs that are bad by chance, if one node in twenty has a fault that shows in 30 % of its runs."""

@@ -12,7 +12,7 @@ LONGEST_RETRY_S = 300.0
 class Outcome(Data):
     """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
 
-    Until `not_before` the other side wants to be left alone. An actor that `only_tells` keeps no work off nodes.
+    Until `not_before` the other side wants to be left alone. An actor that `only_tells` cannot drain.
     """
 
     effect: Effect

@@ -1,11 +1,11 @@
-"""What is normal for the fleet and for its devices, as it is stored and served."""
+"""Records of baselines: the levels of the fleet and of its devices, as stored and served."""
 
 from muster.check import Worse
 from muster.model import Data, Finding, Instant, Json, Name
 
 
 class Anchor(Data):
-    """The level of the fleet that counts as normal, from how many devices it was taken and when."""
+    """The level of the fleet that counts as normal: from how many devices it was set, and when."""
 
     centre: float
     spread: float
@@ -14,9 +14,9 @@ class Anchor(Data):
 
 
 class BaselineRecord(Data):
-    """A baseline as it is stored: what is compared, where, and what is normal; `when` holds what comparable runs share.
+    """A baseline as it is stored: the metric, the conditions that comparable runs share (`when`), and the anchor.
 
-    `worse` says in which direction the metric gets worse. Runs before `reset_at` teach nothing any more.
+    `worse` is the direction in which the metric gets worse. Runs from before `reset_at` do not count.
     """
 
     id: Name
@@ -29,7 +29,7 @@ class BaselineRecord(Data):
 
 
 class DeviceLevel(Data):
-    """What a device has shown first, and which device it is: another one in its place begins anew."""
+    """The own level of a device, with its UUID: another device in its place gets a level of its own."""
 
     uuid: str
     centre: float
@@ -37,7 +37,7 @@ class DeviceLevel(Data):
 
 
 class LevelsRecord(Data):
-    """The own levels of a node's devices in one baseline, by device index; of the node itself under ""."""
+    """The own levels of a node's devices in one baseline, by device index; that of the node itself under ""."""
 
     baseline: Name
     node: Name
@@ -45,7 +45,7 @@ class LevelsRecord(Data):
 
 
 class FleetFinding(Finding):
-    """Something that is wrong with many nodes at once, and therefore held against none of them."""
+    """A finding about many nodes at once. It stands against none of them."""
 
     check: str
     baseline: str
@@ -53,9 +53,9 @@ class FleetFinding(Finding):
 
 
 class BaselineView(Data):
-    """A baseline as the API serves it: `centre` is where the fleet is now, `anchor` what it is compared with.
+    """A baseline as the API serves it: `centre` is the median of the fleet now, `anchor` the normal level.
 
-    `out_of_line` are the nodes that are worse than they should be; while there is a `shift`, it is held against none.
+    `out_of_line` are the nodes that are too far from normal. During a `shift`, no finding stands against them.
     """
 
     id: Name

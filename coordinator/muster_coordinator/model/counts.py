@@ -1,11 +1,11 @@
-"""What the fleet counts."""
+"""Counters of the fleet."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened since the start, for metrics."""
+    """Numbers of events since the start, for metrics."""
 
     reports: int = 0
     runs: int = 0

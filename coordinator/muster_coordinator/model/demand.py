@@ -4,7 +4,7 @@ from muster.model import Action, Data, Instant, Name, format_instant
 
 
 class Demand(Data):
-    """That a node shall go out of service, by the row of the policy that weighs most.
+    """That a node should go out of service, by the row of the policy that weighs most.
 
     `codes` are the findings that ask for it, the worst first; `cause` is what the first of them has in common with
     those of other nodes, by which nodes are counted that have the same trouble. `unproven` are the checks that must

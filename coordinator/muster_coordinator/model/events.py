@@ -1,7 +1,7 @@
-"""What can happen to the fleet (events, past tense) and what the fleet wants done about it (commands, imperative).
+"""Events of the fleet (past tense) and the commands that follow from them (imperative).
 
-`Fleet.handle(event, now)` turns one into the other. The shell carries commands out in their order, those that write
-before those that tell anybody: what the coordinator has said, it has stored.
+`Fleet.handle(event, now)` turns an event into commands. The shell carries them out in order, and commands that store
+before commands that send: whatever the coordinator has sent, it has stored.
 """
 
 import math
@@ -36,7 +36,7 @@ class PresenceSeen:
 
 @dataclass(frozen=True, slots=True)
 class InventorySeen:
-    """A node has said what it is made of; when it was `kept` by the broker, some time ago."""
+    """A node has sent its inventory. If the broker had `kept` the message, it was sent some time ago."""
 
     message: InventoryReport
     kept: bool = False
@@ -52,14 +52,14 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class GroupReplySeen:
-    """A member has said something about its group."""
+    """A member of a group has sent a reply."""
 
     message: AnyGroupReply
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMisbehaved:
-    """The agent of a node has sent too much or a message that no agent sends; `detail` is for people."""
+    """The agent of a node has sent too much, or a message that no agent sends. `detail` is for people."""
 
     node: str
     kind: Misconduct
@@ -68,7 +68,7 @@ class AgentMisbehaved:
 
 @dataclass(frozen=True, slots=True)
 class LabelsSeen:
-    """The scheduler of an actor has these labels on a node, of which no agent need have been heard."""
+    """The scheduler of an actor has these labels on a node. The node may not be known yet."""
 
     actor: str
     node: str
@@ -77,7 +77,7 @@ class LabelsSeen:
 
 @dataclass(frozen=True, slots=True)
 class RunRequested:
-    """Somebody wants a check to run now. Refused when node, check or parameters are not valid."""
+    """A run of a check was requested. Refused when node, check or parameters are not valid."""
 
     run: str
     node: str
@@ -87,7 +87,7 @@ class RunRequested:
 
 @dataclass(frozen=True, slots=True)
 class SweepRequested:
-    """Somebody wants a sweep under this id; `origin` says who. Refused when anything about it is not valid."""
+    """A sweep was requested under this id; `origin` says by whom. Refused when anything about it is not valid."""
 
     sweep: str
     request: SweepRequest
@@ -96,7 +96,7 @@ class SweepRequested:
 
 @dataclass(frozen=True, slots=True)
 class SweepAbortRequested:
-    """Somebody wants a sweep to end now. Refused when there is no such sweep, ignored when it has ended."""
+    """The end of a sweep was requested. Refused when there is no such sweep, ignored when it has ended."""
 
     sweep: str
     reason: str
@@ -104,21 +104,21 @@ class SweepAbortRequested:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSet:
-    """Somebody has set a reference for the fleet. Refused when no node has its check or there is no room for it."""
+    """A reference of the fleet was set. Refused when no node has its check, or when there are too many."""
 
     reference: Reference
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRemoved:
-    """Somebody has taken back a reference that was set. Refused when there is none with this key."""
+    """A reference of the fleet was removed. Refused when there is none with this key."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineReset:
-    """Somebody says that where the fleet is now is normal. Refused when there is no such baseline."""
+    """A baseline was reset: the present level of the fleet is normal. Refused when there is no such baseline."""
 
     baseline: str
 
@@ -130,9 +130,9 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class RetentionEnded:
-    """Nodes that were away since before then are remembered no more.
+    """The retention of nodes that were last heard before `before` has ended.
 
-    `left_before` is for those that have left the fleet, and of which there is nothing else to remember.
+    `left_before` is the bound for nodes that have left the fleet and have nothing else to keep.
     """
 
     before: float
@@ -148,10 +148,10 @@ Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
 
 @dataclass(frozen=True, slots=True)
 class StoreRuns:
-    """Write runs, and that the node's stream is stored through `through`.
+    """Store runs, and the number `through` up to which the stream of the node is stored.
 
-    They are kept as the node has reported them, in their place by the coordinator's clock: the node's is `behind_s`,
-    and none began after it was taken, `at`.
+    Runs are stored as the node reported them, and sorted by the coordinator's clock: the node's clock is `behind_s`
+    seconds behind, and no run began after it was taken (`at`).
     """
 
     node: str
@@ -164,7 +164,7 @@ class StoreRuns:
 
 @dataclass(frozen=True, slots=True)
 class EraseStream:
-    """Delete the record of how far a stream of a node is stored."""
+    """Delete the record of a stream of a node."""
 
     node: str
     stream: str
@@ -172,21 +172,21 @@ class EraseStream:
 
 @dataclass(frozen=True, slots=True)
 class SaveNode:
-    """Write a node's record over the one that is stored."""
+    """Store the record of a node in place of the stored one."""
 
     record: NodeRecord
 
 
 @dataclass(frozen=True, slots=True)
 class SaveSweep:
-    """Write a sweep's record over the one that is stored; its groups are not in it."""
+    """Store the record of a sweep, without its groups, in place of the stored one."""
 
     record: SweepRecord
 
 
 @dataclass(frozen=True, slots=True)
 class SaveGroup:
-    """Write a group of a round of a sweep over what is stored of it."""
+    """Store a group of a round of a sweep in place of the stored one."""
 
     sweep: str
     round: int
@@ -195,49 +195,49 @@ class SaveGroup:
 
 @dataclass(frozen=True, slots=True)
 class SaveReference:
-    """Write a reference under its number."""
+    """Store a reference under its number."""
 
     record: ReferenceRecord
 
 
 @dataclass(frozen=True, slots=True)
 class EraseReference:
-    """Remove the reference with this number."""
+    """Delete the reference with this number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class SaveBaseline:
-    """Write what is normal over what is stored."""
+    """Store a baseline in place of the stored one."""
 
     record: BaselineRecord
 
 
 @dataclass(frozen=True, slots=True)
 class SaveLevels:
-    """Write the own levels of a node's devices over those that are stored."""
+    """Store the own levels of a node's devices in place of the stored ones."""
 
     record: LevelsRecord
 
 
 @dataclass(frozen=True, slots=True)
 class EraseBaseline:
-    """Remove a baseline with the levels of all devices in it."""
+    """Delete a baseline with the levels of all its devices."""
 
     baseline: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Append to a node's story."""
+    """Append an entry to the story of a node."""
 
     entry: StoryEntry
 
 
 @dataclass(frozen=True, slots=True)
 class SendAck:
-    """Tell a node what is stored."""
+    """Acknowledge to a node what is stored."""
 
     node: str
     ack: Ack
@@ -245,7 +245,7 @@ class SendAck:
 
 @dataclass(frozen=True, slots=True)
 class SendCommand:
-    """Give a node an order."""
+    """Send an order to a node."""
 
     node: str
     command: AnyCommand
@@ -253,14 +253,14 @@ class SendCommand:
 
 @dataclass(frozen=True, slots=True)
 class PublishReferences:
-    """Tell every agent, also those that come later, which references were set for the fleet."""
+    """Publish the references of the fleet to every agent, including agents that connect later."""
 
     message: References
 
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Tell whoever listens to the API's event stream: `kind` is run, node, case, sweep or group, `payload` its JSON."""
+    """Send an event to the listeners of the API: `kind` is run, node, case, sweep or group, `payload` its record."""
 
     kind: str
     payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run
@@ -276,7 +276,7 @@ class SaveStep:
 
 @dataclass(frozen=True, slots=True)
 class LogNotBegun:
-    """Log that a sweep has not begun by itself, and why."""
+    """Log that a due sweep did not begin, and why."""
 
     origin: str
     reason: str

@@ -4,10 +4,10 @@ from muster.model import Data, Instant, Name, Verdict
 
 
 class HistoryPoint(Data):
-    """What one run measured, or several in the same hour: `run` names the only one.
+    """What one run measured, or several runs of the same hour; `run` is the id of a single run.
 
-    `values`, of several runs their medians, are by device index, or under "" for the node; `least` and `most` are what
-    several runs measured.
+    `values` are by device index, or under "" for the node; of several runs, they are medians. `least` and `most` are
+    the extremes of several runs.
     """
 
     at: Instant

@@ -1,4 +1,4 @@
-"""What the coordinator stores and serves: nodes, the story of how each came to its state, and what is normal."""
+"""Records of nodes, as stored and served: state, findings and story."""
 
 from enum import StrEnum
 
@@ -26,8 +26,8 @@ from muster_coordinator.model.baselines import FleetFinding
 class NodeFinding(Finding):
     """A finding that stands against a node.
 
-    `run` is the run that found it last, which began at `seen`; `since` is when it was found first, and `runs` how many
-    have found it from then on.
+    `run` is the run that found it last, and `seen` is when that run began. `since` is when it was found first, and
+    `runs` is the number of runs that have found it since.
     """
 
     check: str
@@ -38,12 +38,11 @@ class NodeFinding(Finding):
 
 
 class NodeRecord(Data):
-    """A node as it is stored. Health is not: it is folded from the runs again after a restart.
+    """A node as it is stored. Its health is not stored: after a restart it follows from the runs again.
 
-    `convictions` are what sweeps have found against the node, by check; `run` in them is the sweep's id. At which leaf
-    it stands, sweeps may have shown as well. `scheduler_labels` are by actor. `clock_ahead_s` is set when its clock is
-    wrong. A node that was forgotten is `gone` until it is heard of again, and what was measured before `forgotten_at`
-    counts no more.
+    `convictions` are the findings of sweeps; their `run` is the id of the sweep. `learned_leaf` is the leaf that sweeps
+    have shown. `scheduler_labels` are by actor. `clock_ahead_s` is set while the clock of the node is wrong. A
+    forgotten node is `gone` until it is heard again, and measurements from before `forgotten_at` do not count.
     """
 
     name: str
@@ -63,14 +62,14 @@ class NodeRecord(Data):
 
 
 _FROM_NODE = {"inventory", "checks", "plugins"}
-"""The fields that hold what the node has reported about itself."""
+"""The fields that the node itself has reported."""
 
 
 def read_node(body: str) -> NodeRecord:
     """The stored record of a node; ValidationError when it is damaged.
 
-    A record whose inventory, checks or plugins are not valid any more is read without them: an earlier release may have
-    accepted them, the node reports them again, and no node may keep the coordinator from starting.
+    A record whose inventory, checks or plugins are no longer valid is read without them. An earlier release may have
+    accepted them, and the node reports them again. Prevents: one such record keeps the coordinator from starting.
     """
     try:
         return NodeRecord.model_validate_json(body)
@@ -84,11 +83,11 @@ def read_node(body: str) -> NodeRecord:
 class NodeView(Data):
     """A node as the API serves it.
 
-    `lost` says only that its heartbeat has stopped. One that has `left` the fleet is silent and listed by no scheduler
-    any more, or another one is under its name.
+    `lost` says only that its heartbeat has stopped. A node that has `left` the fleet is silent and no scheduler lists
+    it, or another node has its name.
 
-    In a `dry_run` the service state is what it would be. `clock_ahead_s` is how far its clock is ahead of the
-    coordinator's, or behind when it is negative; None while it is right.
+    In a `dry_run` the service state is what it would be. `clock_ahead_s` is how many seconds its clock is ahead of the
+    coordinator's; negative if it is behind, None if it is right.
     """
 
     name: str
@@ -113,7 +112,7 @@ class NodeView(Data):
 
 
 class StoryEntry(Data):
-    """One step in a node's story; `cause` is the id of the run, sweep or request that led to it."""
+    """One entry in the story of a node. `cause` is the id of the run, sweep or request behind it."""
 
     id: str
     at: Instant
@@ -125,9 +124,9 @@ class StoryEntry(Data):
 
 
 class FleetView(Data):
-    """The fleet as a whole: how many nodes, by health and by service state, and what is wrong with many.
+    """The fleet as a whole: number of nodes, by health and by service state, and findings about many nodes.
 
-    Those that are `lost` do not count those that have left.
+    Nodes that have left the fleet are not among the `lost` ones.
     """
 
     name: Name

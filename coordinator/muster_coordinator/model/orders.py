@@ -1,4 +1,4 @@
-"""Orders and ids: whatever the coordinator sends or tells gets its id, time, epoch and expiry here."""
+"""Ids, and orders to nodes: each gets its id, time, epoch and expiry here."""
 
 from typing import Any, TypeVar
 
@@ -8,23 +8,23 @@ from muster_coordinator.model.events import SendCommand
 Order = TypeVar("Order", RunCheck, Join, Prepare, Start, Abort)
 
 RUN_TTL_S = 30.0
-"""Who asks for a run now waits for it; an agent that was cut off for longer shall not start it unasked."""
+"""Expiry of an ordered run. A person waits for it; an agent that was cut off for longer must not start it."""
 
 REPORTED_WITHIN_S = 60.0
-"""What a run may take besides: until the node is free for it, and from its end until its report is here."""
+"""Time besides the run itself: until the node is free, and from its end until its report arrives."""
 
 
 LONGEST_PATIENCE_S = 7 * 86_400.0
-"""A bound on the deadline, which the node announces itself. No check takes a week."""
+"""Bound on the wait: the node announces the timeout of a check itself. No check takes a week."""
 
 
 def run_patience_s(timeout_s: float) -> float:
-    """How long a run that is ordered may say nothing; after that the order was lost, or its run with its agent."""
+    """Seconds after which an ordered run without a report counts as lost, with its order or its agent."""
     return min(RUN_TTL_S + timeout_s + REPORTED_WITHIN_S, LONGEST_PATIENCE_S)
 
 
 class Orders:
-    """Writes orders of one leadership. Ids are the epoch and a count, so that a replayed log gives the same ones."""
+    """Writes the orders of one epoch. Ids are the epoch and a count, so a replay gives the same ids."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
@@ -37,6 +37,6 @@ class Orders:
     def send(
         self, node: str, order: type[Order], now: float, *, ttl_s: float, cause: str | None, **content: Any
     ) -> SendCommand:
-        """An order to `node` that it must refuse when it comes later than `ttl_s` seconds after `now`."""
+        """An order to `node`, which refuses it later than `ttl_s` seconds after `now`."""
         command = order(id=self.new_id(), sent_at=now, epoch=self.epoch, expires_at=now + ttl_s, cause=cause, **content)
         return SendCommand(node, command)

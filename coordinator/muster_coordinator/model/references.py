@@ -5,7 +5,7 @@ from muster.references import Reference
 
 
 class ReferenceRecord(Data):
-    """An operator's reference as it is stored; of two, the one with the higher `number` was set later."""
+    """A reference of the operator as it is stored. The higher `number` was set later."""
 
     number: int
     reference: Reference

@@ -1,4 +1,4 @@
-"""What the coordinator stores and serves of a sweep: its rounds, groups and members, and whom it convicts."""
+"""Records of sweeps, as stored and served: rounds, groups, members, and what the sweep convicts."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, 
 
 
 class GroupState(StrEnum):
-    """The phases of a group's life."""
+    """The states of a group; see `sweeps/group.py`."""
 
     FORMING = "FORMING"
     ELECTED = "ELECTED"
@@ -21,7 +21,7 @@ class GroupState(StrEnum):
 class Ending(StrEnum):
     """How a group ended.
 
-    FINISHED when every member reported, NOT_FORMED when it never ran, INTERRUPTED when its coordinator ended before it.
+    FINISHED: every member reported. NOT_FORMED: it never ran. INTERRUPTED: the coordinator ended before the group.
     """
 
     FINISHED = "FINISHED"
@@ -32,7 +32,7 @@ class Ending(StrEnum):
 
 
 class Blame(Data):
-    """A member that kept a group from forming or finishing, and how: a word for programs, a sentence for people."""
+    """A member that kept a group from forming or finishing: `reason` for programs, `detail` for people."""
 
     node: str
     reason: str
@@ -40,9 +40,9 @@ class Blame(Data):
 
 
 class MemberRecord(Data):
-    """A member's place in its group and what it reported; `measured` holds the metrics of each of its ranks in turn.
+    """A member of a group: its ranks, and what it reported. `measured` has the metrics of each of its ranks in order.
 
-    By how many seconds its clock is ahead of the coordinator's is there when it is wrong, negative when it is behind.
+    `clock_ahead_s` is set if its clock is wrong: seconds ahead of the coordinator's, negative if it is behind.
     """
 
     node: str
@@ -56,10 +56,10 @@ class MemberRecord(Data):
 
 
 class GroupRecord(Data):
-    """One group: `members` in rank order, what each measured, who is to blame, and why it was formed so.
+    """One group: `members` in rank order, what each reported (`places`), who is blamed, and why it was formed.
 
-    `by_rail` says that its ranks exchanged on one rail after the other. What the group is compared by is `objective`,
-    and `slow` says why it counts as slow. One that could not be formed may have been `formed_again` under another id.
+    Groups are compared by `objective`, and `slow` says why the group counts as slow. With `by_rail`, its ranks
+    exchanged on one rail after the other. `formed_again` says that another group stands in for this one.
     """
 
     id: str
@@ -79,12 +79,12 @@ class GroupRecord(Data):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether it had its say: neither formed again under another id nor interrupted."""
+        """Whether the group counts as evidence: it was neither formed again nor interrupted."""
         return not self.formed_again and self.ending is not Ending.INTERRUPTED
 
 
 class RoundRecord(Data):
-    """Disjoint groups, and what they changed about the judgement when all had ended; some may wait for their nodes."""
+    """Disjoint groups, and what they changed about the diagnosis. `waiting` groups still wait for their nodes."""
 
     number: int
     groups: tuple[GroupRecord, ...] = ()
@@ -104,8 +104,8 @@ class SweepState(StrEnum):
 class FailedNode(Data):
     """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`.
 
-    `part` says what of it is at fault: node, node_link, or rail, and then `rails` says which. `direction` is send or
-    receive where only one of them is slow.
+    `part` is the faulty part: node, node_link, or rail with the indices in `rails`. `direction` is send or receive if
+    only one of them is slow.
     """
 
     node: str
@@ -118,7 +118,7 @@ class FailedNode(Data):
 
 
 class FailedLink(Data):
-    """A link between two nodes that a sweep convicts while both nodes are cleared."""
+    """A link between two nodes that a sweep convicts. Both nodes are cleared."""
 
     between: tuple[str, str]
     code: str = ""
@@ -127,7 +127,7 @@ class FailedLink(Data):
 
 
 class FailedFabric(Data):
-    """A part of the fabric that a sweep convicts: the switch of one leaf, or what lies between two leaves."""
+    """A part of the fabric that a sweep convicts: the switch of one leaf, or the path between two leaves."""
 
     leaves: tuple[str, ...]
     code: str = ""
@@ -136,14 +136,13 @@ class FailedFabric(Data):
 
 
 class SweepRequest(Data):
-    """What somebody wants a sweep to be.
+    """A request for a sweep.
 
-    `strategy` is adaptive unless it is said, and single for a check of scope NODE; `pairing` is for strategy pairs.
-    Every node takes part in at least so many `passes`. Nodes are named in `nodes`, or chosen by `select`, for example
-    `rack=r1,r2`; without both, all that are there take part. At most `max_parallel` of them are in groups at once: a
-    number of nodes, or a share such as `25%`. The sweep ends after `max_rounds`, or when one more round would take it
-    beyond `max_node_s` node-seconds. Of sweeps that wait for the same nodes, the one with the higher `priority` goes
-    first.
+    `strategy` defaults to adaptive, and to single for a check of scope NODE. `pairing` is for strategy pairs. Every
+    node takes part in at least `passes` runs. `nodes` names the nodes, or `select` chooses them, for example
+    `rack=r1,r2`; without both, all nodes that are online and have the check take part. At most `max_parallel` nodes are
+    in groups at once: a number, or a share such as `25%`. The sweep ends after `max_rounds`, or when another round
+    would exceed `max_node_s` node-seconds. If sweeps wait for the same nodes, the higher `priority` goes first.
     """
 
     check: Name
@@ -160,11 +159,11 @@ class SweepRequest(Data):
 
 
 class SweepRecord(Data):
-    """A sweep with everything that came of it. `notes` say why a node is inconclusive and what else was seen.
+    """A sweep and its results. `notes` say why nodes are inconclusive and what else was seen.
 
-    What groups are compared by is `metric`. `asked` is the request that it answers, `origin` who made it: `request`,
-    `schedule <name>` or `new nodes`. Nodes that were not to be had are `absent`, each with the reason. Lists and events
-    leave the groups out of its `rounds`.
+    Groups are compared by `metric`. `asked` is the request, and `origin` says who made it: `request`,
+    `schedule <name>` or `new nodes`. `absent` are nodes that could not take part, each with the reason. In lists and
+    events, `rounds` have no groups.
     """
 
     id: str

@@ -1,14 +1,24 @@
-"""What is normal for one metric of one check, over all devices that are measured in the same way.
+"""What is normal for one metric of one check, over all devices that are measured under the same conditions.
 
-- A device counts by the median of its last values. What it has shown first, over several runs, is its own level.
+The idea: compare each device with the fleet (outlier) and with its own past (drift), and never hold a common cause
+against single nodes.
+
+- A device counts with the median of its last three values. The median of its first eight values is its own level.
 - A node counts with at most the usual number of devices, whatever it announces: see `shares`.
-- The anchor is the level of the fleet that counts as normal. It is taken when there are enough devices of enough nodes,
-  and again each time their number has doubled. Otherwise the first few devices would decide for all.
-- The anchor follows the fleet to the better, but never to the worse: where the fleet becomes worse as a whole, or many
-  nodes at once, that is a shift. It is found as such and held against no node, until the fleet is back or an operator
-  says that this is normal now. So a bad fleet does not teach that bad is normal.
-- While there is no shift, a device is an outlier when it is too far from the anchor, and drifts when it is too far from
-  its own level.
+- The anchor is the level of the fleet that counts as normal: median and spread. It is set when enough devices of enough
+  nodes were measured, and again each time their number has doubled. Prevents: the first devices decide for all.
+- The anchor follows the fleet when it gets better, never when it gets worse. If the centre of the fleet, or many nodes
+  at once, get worse, that is a shift. A shift is a finding about the fleet and stands against no node. It ends when the
+  fleet is back, or when an operator resets the baseline. Prevents: a driver slows all nodes, and slow becomes normal.
+- Without a shift, a device is an outlier if it is too far from the anchor, and drifts if it is too far from its own
+  level.
+
+Example: 64 devices measure about 700 TFLOP/s with a spread of 7, which counts as at least 1.5 % = 10.5. A device at 640
+is 8.6 % worse. The limit is five spreads, widened for 64 devices: 9.7 %, or 632. At 630 the device is an outlier.
+A device that began at 720 and now reaches 640, 11 % less, drifts, although it is no outlier.
+
+A reading costs O(log n) comparisons and one insertion into a sorted list for n devices. All devices are compared again
+only when the anchor is set.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -39,22 +49,13 @@ from muster_coordinator.normal.normality import (
     too_bad,
 )
 from muster_coordinator.normal.ranked import Ranked
-from muster_coordinator.normal.readings import Device
+from muster_coordinator.normal.readings import Device, MetricReading, Track
 from muster_coordinator.normal.shares import Shares
 from muster_coordinator.normal.suspects import Held, Suspects
-from muster_coordinator.normal.track import Track
-
-
-class Reading(NamedTuple):
-    """One number of one device; `uuid` is empty where nobody knows it."""
-
-    device: Device
-    uuid: str
-    value: float
 
 
 class Learned(NamedTuple):
-    """What came of a run: what is held against nodes now, and what there is to store."""
+    """The result of a run: findings that stand against nodes now, and the records to store."""
 
     held: Held
     anchor: BaselineRecord | None
@@ -62,7 +63,7 @@ class Learned(NamedTuple):
 
 
 class Baseline:
-    """One metric under one condition. It takes little time for each reading, however many devices there are."""
+    """One metric under one condition."""
 
     def __init__(self, *, id: str, subject: str, check: str, metric: str, worse: Worse, when: Json) -> None:
         self.id = id
@@ -75,7 +76,7 @@ class Baseline:
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
         self._nodes: dict[str, dict[Device, Track]] = {}
-        self._measured: dict[str, float] = {}  # when each node was, the latest last
+        self._measured: dict[str, float] = {}  # when each node was measured, the latest last
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
@@ -84,7 +85,7 @@ class Baseline:
         self._suspects = Suspects()
 
     def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
-        """Takes over what is stored, before the first reading."""
+        """Restores the stored records, before the first reading."""
         if stored is not None:
             self._anchor, self._reset_at = stored.anchor, stored.reset_at
         for record in levels:
@@ -96,8 +97,10 @@ class Baseline:
             self._shares.replace(0, len(tracks))
         self._count_again()
 
-    def take(self, node: str, readings: Sequence[Reading], present: Set[Device], now: float, *, alike: int) -> Learned:
-        """Learns from the readings of one run and compares its devices; those of all nodes if the anchor is new.
+    def take(
+        self, node: str, readings: Sequence[MetricReading], present: Set[Device], now: float, *, alike: int
+    ) -> Learned:
+        """Adds the readings of one run and compares its devices; the devices of all nodes if the anchor is new.
 
         `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
         """
@@ -123,7 +126,7 @@ class Baseline:
         return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
 
     def reset(self, now: float) -> tuple[Held, BaselineRecord]:
-        """Lets what is measured now count as normal, for the fleet and for every device."""
+        """Resets what is normal, for the fleet and for every device, to what is measured now."""
         self._anchor, self._reset_at = None, now
         self._suspects.out_of_line.clear()
         self._suspects.since = None
@@ -144,16 +147,16 @@ class Baseline:
         self._suspects.forget(node)
 
     def release(self) -> Held:
-        """Takes back what is held against anybody."""
+        """Withdraws all findings. Returns the nodes, each without findings."""
         return self._suspects.release()
 
     @property
     def nodes(self) -> int:
-        """How many nodes were measured."""
+        """Number of measured nodes."""
         return len(self._nodes)
 
     def view(self) -> BaselineView:
-        """The baseline as it stands."""
+        """The baseline as the API serves it."""
         return BaselineView(
             id=self.id,
             check=self.check,
@@ -169,7 +172,7 @@ class Baseline:
         )
 
     def fleet_finding(self) -> FleetFinding | None:
-        """That the fleet has become worse, if it has."""
+        """The finding that the fleet has become worse; None if it has not."""
         if self._suspects.since is None or self._anchor is None or self._centre is None:
             return None
         share = share_worse(self._centre, self._anchor.centre, self.worse)
@@ -185,9 +188,9 @@ class Baseline:
             since=self._suspects.since,
         )
 
-    def _add(self, node: str, reading: Reading) -> bool:
+    def _add(self, node: str, reading: MetricReading) -> bool:
         tracks = self._nodes.setdefault(node, {})
-        if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # in the place of another
+        if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # a new device in this place
             self._drop(node, [reading.device])
         if reading.device not in tracks:
             tracks[reading.device] = Track(reading.uuid)
@@ -201,7 +204,7 @@ class Baseline:
             self.devices -= 1
 
     def _counted(self, node: str) -> list[Track]:
-        """The devices with which a node counts."""
+        """The devices of a node that count."""
         return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
 
     def _withdraw(self, node: str) -> int:
@@ -230,7 +233,7 @@ class Baseline:
         self._noises = Ranked(track.noise for track in tracks)
 
     def _settle(self, now: float) -> bool:
-        """Takes the anchor if it is time to; whether it did."""
+        """Sets the anchor if the fleet has doubled or become better. Returns whether it did."""
         count = len(self._typical)
         if self._centre is None or count <= LEAST_PEERS or not are_enough(self._judged, self._alike):
             return False
@@ -238,7 +241,9 @@ class Baseline:
             share = share_worse(self._centre, self._anchor.centre, self.worse)
             shift = self._shift(self._anchor)
             doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
-            better = count >= self._anchor.devices and share < -shift  # those that are back first are not the fleet
+            better = (
+                count >= self._anchor.devices and share < -shift
+            )  # the first nodes that are measured after a restart are not the fleet
             if not doubled and not better:
                 return False
         level = level_of(self._typical.values)
@@ -257,11 +262,11 @@ class Baseline:
 
     @property
     def _judged(self) -> int:
-        """Nodes whose devices have been measured often enough to be judged; a mean where not all of a node's have."""
+        """Nodes whose devices were measured often enough; an average if only some devices of a node were."""
         return len(self._nodes) * len(self._typical) // max(self._counting, 1)
 
     def _shift(self, anchor: Anchor) -> float:
-        """From how much on a change of the fleet's centre is none of chance."""
+        """The share by which the centre of the fleet must become worse to be a shift."""
         return shift_of(Level(anchor.centre, anchor.spread), min(anchor.devices, len(self._typical)))
 
     def _judge(self, node: str, device: Device) -> list[Finding]:

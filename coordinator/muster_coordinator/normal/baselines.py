@@ -1,13 +1,17 @@
-"""What the coordinator learns from the fleet: which runs can be compared, and what comes of comparing them.
+"""All baselines of the fleet: which runs are compared with each other, and what the comparisons find.
 
-Only runs that stand for a node alone and do not fail teach anything: what references call bad is never normal. Runs are
-compared that have the same check, the same parameters and the same of the facts in `COMPARED_BY`. Versions of software
-are among them for results, bit by bit, but not for speeds: a driver that makes a fleet slower is what a shift shows.
+The idea: two runs are comparable if they have the same check, parameters, machine type, and facts of `COMPARED_BY`.
+Each metric under such a condition has a baseline of its own. Only runs of a single node that did not fail count: what a
+reference calls bad never becomes normal. Results that must be equal bit by bit (fingerprints) are compared under the
+same versions of software too. Speeds are not: a driver that makes the fleet slower must show as a shift.
 
-The number of baselines and devices is bounded. The baseline that the fewest nodes have measured goes first, and of
-several the one that was not measured for the longest time: a node that makes up facts begins as many baselines as it
-likes, and loses its own. A device takes about 500 bytes in a baseline. 10,000 nodes of 8 devices with ten metrics each
-take 400 MB.
+Example: 500 nodes of type a3 and 12 of type a4 run gemm with shape 8192. There are two baselines for `tflops`, one for
+each machine type.
+
+Memory is bounded. The baseline that the fewest nodes have measured is dropped first; of several, the one that was not
+measured for the longest time. Prevents: a node makes up facts and begins thousands of baselines. It loses its own. A
+device takes about 500 bytes in a baseline: 10,000 nodes with 8 devices and ten metrics take 400 MB. A run costs one
+update for each reading, and dropping a baseline a scan over all baselines.
 """
 
 import hashlib
@@ -23,10 +27,10 @@ from muster.errors import Refused, unknown
 from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.model.baselines import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
 from muster_coordinator.model.events import Command, EraseBaseline, SaveBaseline, SaveLevels
-from muster_coordinator.normal.baseline import Baseline, Learned, Reading
+from muster_coordinator.normal.baseline import Baseline, Learned
 from muster_coordinator.normal.fingerprints import Fingerprints
 from muster_coordinator.normal.founders import Founders
-from muster_coordinator.normal.readings import Device, by_device, device_indices
+from muster_coordinator.normal.readings import Device, MetricReading, by_device, device_indices
 
 COMPARED_BY = (
     "backend",
@@ -39,23 +43,23 @@ COMPARED_BY = (
     "size_bytes",
     "steps",
 )
-"""Facts that make runs comparable: on what was measured, and how much, where the parameters leave that open."""
+"""Facts that make runs comparable: what was measured on, and how much, if the parameters leave that open."""
 
 COMPARED = ("baseline.outlier", "baseline.drift", "baseline.fingerprint")
-"""The codes of what comparing finds against a node."""
+"""Codes of the findings of comparisons against a node."""
 
 MAX_BASELINES = 1_000
 MAX_DEVICES = 2_000_000
-"""Counted in every baseline that they are in."""
+"""A device counts in every baseline that it is in."""
 
 MAX_CONDITION_CHARS = 4_096
 """A run with longer conditions is not compared. No node can make the coordinator keep them."""
 
 MAX_RESULTS = 64
-"""Fingerprints of one run that count; a matrix product has one for each number format."""
+"""Fingerprints of one run that are compared; a matrix product has one for each number format."""
 
 MAX_READINGS = 2_000
-"""Numbers of one run that are compared: ten metrics of 128 devices are 1,280. Of more, the last metrics are not."""
+"""Numbers of one run that are compared, about ten metrics of 128 devices. Further metrics are left out."""
 
 MAX_RESULT_CHARS = 256
 """A longer result is no fingerprint. No node can make the coordinator keep it."""
@@ -63,10 +67,10 @@ MAX_RESULT_CHARS = 256
 
 @dataclass(slots=True)
 class Compared:
-    """What came of a run: by node and subject, what is held against the node now, and what there is to store.
+    """The result of a run: by node and subject, the findings that stand against the node now, and commands to store.
 
-    A subject is what is measured: a metric or result of a check with certain parameters. A node that has got other
-    hardware or software is compared with others than before, and then that counts in the place of what was held.
+    A subject is a metric or result of a check with certain parameters. A node with new hardware or software is compared
+    with other nodes than before. The findings of the new comparison replace those of the old one.
     """
 
     held: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
@@ -77,11 +81,11 @@ class Compared:
 
 
 NOTHING = Compared()
-"""Of a run that is not compared, as most are not."""
+"""The result of a run that is not compared. Most are not."""
 
 
 class Baselines:
-    """All baselines and fingerprints, those that were measured last at the end."""
+    """All baselines and fingerprints; those that were measured last come last."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
@@ -90,7 +94,7 @@ class Baselines:
         self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
 
     def restore(self, baselines: Iterable[BaselineRecord], levels: Iterable[LevelsRecord]) -> None:
-        """Takes over what is stored, for when it is measured again."""
+        """Keeps the stored records until their baseline is measured again."""
         by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
         for record in levels:
             if record.levels:  # not of a node that has left
@@ -101,7 +105,7 @@ class Baselines:
     def observe(
         self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
     ) -> Compared:
-        """Learns from a run and compares it by `metrics`; `alike` nodes have the machine type of the run's node."""
+        """Adds a run and compares it by `metrics`. `alike` is the number of nodes with the machine type of its node."""
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
@@ -115,7 +119,7 @@ class Baselines:
         return compared
 
     def reset(self, id: str, now: float) -> Compared:
-        """Lets what is measured now count as normal; Refused when there is no baseline with this id."""
+        """Resets a baseline to what is measured now; Refused when there is no baseline with this id."""
         known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
         if id not in known:
             raise Refused(unknown("baseline", id, known))
@@ -125,7 +129,7 @@ class Baselines:
         return compared
 
     def forget(self, node: str) -> list[Command]:
-        """Forgets a node that has left. Its devices count no more, and empty levels are stored for it."""
+        """Forgets a node that has left. Its devices no longer count, and empty levels are stored for it."""
         had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
         for key in had:
             record, levels = self._stored[key]
@@ -139,12 +143,12 @@ class Baselines:
         return [SaveLevels(LevelsRecord(baseline=key, node=node, levels={})) for key in sorted(had)]
 
     def views(self) -> list[BaselineView]:
-        """Every baseline as it stands, by id."""
+        """Every baseline as the API serves it, by id."""
         views = (kept.view() for kept in self._kept.values() if isinstance(kept, Baseline))
         return sorted(views, key=lambda view: view.id)
 
     def findings(self) -> tuple[FleetFinding, ...]:
-        """What is wrong with many nodes at once."""
+        """Findings about many nodes at once."""
         found = (kept.fleet_finding() for kept in self._kept.values())
         return tuple(finding for finding in found if finding is not None)
 
@@ -167,7 +171,7 @@ class Baselines:
         for metric, worse in metrics.items():
             measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
             readings = [
-                Reading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
+                MetricReading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             room -= len(readings)
             if room < 0:
@@ -175,7 +179,7 @@ class Baselines:
             if readings and (key := _key(run.check, metric, when)) is not None:
                 known = self._kept.get(key)
                 if isinstance(known, Baseline) and known.worse is not worse:
-                    self._drop(key, compared)  # most nodes announce another direction now than when it began
+                    self._drop(key, compared)  # most nodes now announce the other direction as worse
                 baseline = self._baseline(key, run, metric, worse, when)
                 self._note_measured(key, run.node, compared)
                 before = baseline.devices
@@ -203,7 +207,7 @@ class Baselines:
 
     def _compare_results(self, run: Run, inventory: Inventory, compared: Compared, *, now: float, alike: int) -> None:
         if run.facts.get("backend") == "cpu":
-            return  # with which bits it multiplies depends on the processor, about which facts say nothing
+            return  # the bits of a product depend on the processor, and no fact names it
         present: set[Device] = {device.index for device in inventory.devices}
         for model, name, reported in islice(_results(run), MAX_RESULTS):
             results = _announced(reported, present)
@@ -227,7 +231,7 @@ class Baselines:
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
     def _note_measured(self, key: str, node: str, compared: Compared) -> None:
-        """Notes who measured, and drops the oldest baseline of a node that is alone in too many."""
+        """Notes that a node measured, and drops the oldest baseline of a node that is alone in too many."""
         if (given_up := self._founders.note(key, node)) is not None:
             self._drop(given_up, compared)
 
@@ -240,7 +244,7 @@ class Baselines:
 
 
 def _condition(run: Run) -> Json:
-    """What comparable runs share, in parameters and facts."""
+    """The parameters and facts that comparable runs share."""
     return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
 
 
@@ -261,13 +265,13 @@ def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]
 
 
 def _key(check: str, what: str, when: Json) -> str | None:
-    """The same for the same comparison, also after a restart; None when the condition is too long to be one."""
+    """The id of a comparison, the same after a restart; None when its condition is too long."""
     text = json.dumps([check, what, when], sort_keys=True)
     return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
-    """By model of device and name of computation, the result of each device. What is no fingerprint is left out."""
+    """By model of device and name of computation, the result of each device. Other values are left out."""
     fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
     if not isinstance(fingerprints, dict):
         return

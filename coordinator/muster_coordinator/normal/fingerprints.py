@@ -1,8 +1,15 @@
-"""Whether all devices come to the same result where they must: same model, same software, same parameters.
+"""Whether devices of the same model compute the same bits with the same software and parameters.
 
-A result that differs from that of most devices is no proof, because muster does not know everything that decides about
-bits; it makes the node a suspect. Many that differ have a common cause, and then no node is suspected. A node counts
-with at most the usual number of devices, whatever it announces: see `shares`.
+The idea: a majority of devices decides which result is right. A device with another result makes its node a suspect. It
+is no proof, because muster does not know everything that determines the bits. If many nodes differ, the cause is
+common, and no node is suspected. A node counts with at most the usual number of devices, whatever it announces: see
+`shares`.
+
+Example: 199 devices report hash `ab12` and one reports `9f03`. `ab12` has the majority, and the one device has a
+finding. If 100 devices report each, no result has the majority, and nobody is suspected.
+
+A run takes time in proportion to its devices. All results are counted again only when the usual number of devices
+changes.
 """
 
 import sys
@@ -31,14 +38,14 @@ class Fingerprints:
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
-        self._counts: Counter[str] = Counter()  # of their results
+        self._counts: Counter[str] = Counter()  # how many devices that count have each result
         self._leader = ""  # the most frequent result; exact as soon as one has the majority
         self._suspects = Suspects()
 
     def take(
         self, node: str, results: Iterable[tuple[Device, str]], present: Set[Device], now: float, *, alike: int
     ) -> Held:
-        """Notes the results of one run; what is held against nodes now.
+        """Adds the results of one run. Returns the findings that stand against nodes now.
 
         `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
         """
@@ -63,22 +70,22 @@ class Fingerprints:
         self._suspects.forget(node)
 
     def release(self) -> Held:
-        """Takes back what is held against anybody."""
+        """Withdraws all findings. Returns the nodes, each without findings."""
         return self._suspects.release()
 
     @property
     def nodes(self) -> int:
-        """How many nodes have reported results."""
+        """Number of nodes with results."""
         return len(self._nodes)
 
     def fleet_finding(self) -> FleetFinding | None:
-        """That many devices differ, if so."""
+        """The finding that many nodes differ; None if they do not."""
         if self._suspects.since is None:
             return None
         out, nodes = len(self._suspects.out_of_line), len(self._nodes)
         return FleetFinding(
             code="baseline.disagreement",
-            summary=f"{self.check} {self._name}: {out} of {nodes} nodes come to other results than most devices of "
+            summary=f"{self.check} {self._name}: {out} of {nodes} nodes compute other results than most devices of "
             "their model: look for what they have in common",
             severity=Severity.WARNING,
             evidence={"results": len(self._counts), "out_of_line": out, "nodes": nodes},
@@ -94,7 +101,7 @@ class Fingerprints:
             self.devices -= 1
 
     def _counted(self, node: str) -> list[str]:
-        """The results with which a node counts."""
+        """The results of a node that count."""
         return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
 
     def _withdraw(self, node: str) -> int:

@@ -1,6 +1,11 @@
-"""What is normal, in figures: a level with its spread, and how much worse than it is too much.
+"""The thresholds of baselines: what a level is, and how far from it is too far.
 
-Every threshold of the comparisons over the fleet and over time stands here with its reason. All of it is pure.
+Every threshold of the comparisons over the fleet and over time stands here with its reason.
+
+Example: 50 devices with centre 700 and spread 7. The spread counts as at least 1.5 % of 700, 10.5, and is widened by
+two standard errors, 1 + 2 x 1.17 / sqrt(50) = 1.33, to 14. Five times that is 10 %: below 630 a device is an outlier.
+
+Levels sort their values: O(n log n). Everything else takes constant time.
 """
 
 import math
@@ -10,50 +15,48 @@ from statistics import median
 from typing import NamedTuple
 
 from muster.check import Worse
-from muster_coordinator.normal.liars import liars_among
 
 RECENT_RUNS = 3
-"""A device counts by the median of its last three values, and not before there are three.
+"""A device counts with the median of its last three values, from the third one on.
 
-So one odd run neither accuses nor acquits it, as in health, and two in a row do.
+One odd run changes nothing; two in a row do, as in health.
 """
 
 EARLIER_RUNS = 8
-"""As many first values make a device's own level. Their median is twice as sure as one value; with gemm every six
-hours they take two days."""
+"""The first values that make a device's own level. The error of their median is half that of one value. With gemm every
+six hours, they take two days."""
 
 LEAST_PEERS = 8
-"""A device is compared with at least so many others. Of fewer, one bad one is a large part of the spread itself."""
+"""The lowest number of others to compare a device with. Among fewer, one bad device makes up much of the spread."""
 
 TOO_MANY_SPREADS = 5.0
-"""Of a million devices whose values spread like a bell, not one is five standard deviations worse by chance."""
+"""Of a million normally distributed values, not one is five standard deviations worse by chance."""
 
 FLEET_FLOOR = 0.015
-"""The least spread over the fleet, as a share of its centre: so a device must be 7.5 % worse than many others.
+"""The least spread over the fleet, as a share of its centre: an outlier is at least 7.5 % worse than many others.
 
 Within one node of eight GPUs 5 % is normal (stas00/ml-engineering, accelerators).
 """
 
 OWN_FLOOR = 0.02
-"""The least spread of a device's own values, as a share of its level: so drift begins at 10 %.
+"""The least spread of a device's own values, as a share of its level: drift begins at 10 %.
 
 More than 10 % below its own baseline is where acceptance playbooks for GPU clusters call a node failed.
 """
 
 TYPICAL_ERROR = 0.67
-"""The standard error of the median of three values, of which a device's typical one is, as a share of their spread."""
+"""Standard error of the median of three values, as a share of their spread."""
 
 SPREAD_ERROR = 1.17
-"""The standard error of a spread that is taken from the median absolute deviation, as a share of it, times the root of
-the number of values (an efficiency of 37 %)."""
+"""Standard error of a spread from the median absolute deviation: this share of it over the root of the number of values
+(an efficiency of 37 %)."""
 
 SHIFT = 0.05
-"""How much worse the centre of a whole fleet may become. It is much steadier than a device: the same playbooks look
-into it from 5 % on."""
+"""Share by which the centre of a whole fleet may become worse. It is much steadier than a device: the same playbooks
+investigate from 5 %."""
 
 MEDIAN_ERROR = 1.2533
-"""The standard error of the median of values that spread like a bell is their spread times this over the root of their
-number."""
+"""Standard error of the median of normal values: their spread times this over the root of their number."""
 
 CROWD = 0.1
 """Hardware fails node by node, about one in a hundred within half a year (Frontier: 99 of some 9,400).
@@ -64,15 +67,18 @@ When a tenth of all nodes is out of line at the same time, the cause is common: 
 LEAST_CROWD = 3
 """Two bad nodes may be a coincidence also in a small fleet."""
 
+LYING = 0.05
+"""Share of the nodes that may lie, but at least one node. An attacker has to break into each node separately."""
+
 SAME_TIME_S = 7 * 86_400.0
-"""Nodes are out of line at the same time if they were within so long. Who left the fleet that way stops counting."""
+"""Nodes that were out of line within this time count together. Older measurements, as of nodes that left, do not."""
 
 ROBUST = 1.4826
-"""The median absolute deviation times this is the standard deviation of values that spread like a bell."""
+"""The median absolute deviation times this is the standard deviation of normally distributed values."""
 
 
 class Level(NamedTuple):
-    """Where values lie: their median, and the standard deviation that their median absolute deviation stands for."""
+    """The median of values, and their standard deviation as estimated from the median absolute deviation."""
 
     centre: float
     spread: float
@@ -87,14 +93,15 @@ def level_of(values: Sequence[float]) -> Level:
 def own_level_of(values: Sequence[float]) -> Level:
     """The level of at least two values in the order of their time.
 
-    The spread is that from each to the next, so that a device which gets worse meanwhile does not pass for a noisy one.
+    The spread is that of the steps from each value to the next. Prevents: a device gets slowly worse over its first
+    values, passes for a noisy one, and never drifts.
     """
     steps = [abs(after - before) for before, after in pairwise(values)]
     return Level(median(values), ROBUST * median(steps) / math.sqrt(2))
 
 
 def share_worse(value: float, centre: float, worse: Worse) -> float:
-    """How much worse than `centre` a value is, as a share of it; negative when it is better, 0 without a scale."""
+    """How much worse than `centre` a value is, as a share of it; negative if better, 0 if the centre is 0."""
     if centre == 0:
         return 0.0
     difference = centre - value if worse is Worse.LOWER else value - centre
@@ -102,7 +109,7 @@ def share_worse(value: float, centre: float, worse: Worse) -> float:
 
 
 def too_bad(value: float, level: Level, worse: Worse, floor: float) -> bool:
-    """Whether a value is worse than what chance makes of `level`, its spread being at least the share `floor`."""
+    """Whether a value is worse than chance explains. The spread of `level` counts as at least `floor` of its centre."""
     if level.centre == 0:
         return False
     spread = max(level.spread / abs(level.centre), floor)
@@ -110,13 +117,13 @@ def too_bad(value: float, level: Level, worse: Worse, floor: float) -> bool:
 
 
 def fleet_level(level: Level, floor: float, devices: int) -> Level:
-    """`level` of so many devices with the greatest spread that it may well have: two standard errors more."""
+    """`level` with its spread, of at least `floor`, widened by two standard errors for this number of devices."""
     spread = max(level.spread, floor * abs(level.centre))
     return Level(level.centre, spread * (1 + 2 * SPREAD_ERROR / math.sqrt(devices)))
 
 
 def shift_of(level: Level, devices: int) -> float:
-    """How much the centre of a fleet may change, as a share: more where few devices, or noisy ones, make it unsure."""
+    """Share by which the centre of a fleet may change: more for few or noisy devices, whose centre is less sure."""
     if level.centre == 0:
         return SHIFT
     unsure = MEDIAN_ERROR * level.spread / (abs(level.centre) * math.sqrt(devices))
@@ -124,7 +131,7 @@ def shift_of(level: Level, devices: int) -> float:
 
 
 def are_enough(nodes: int, alike: int) -> bool:
-    """Whether so many nodes are enough to tell what is normal: most of them are honest, even if all liars came first.
+    """Whether this number of nodes is enough to tell what is normal: most are honest, even if all liars came first.
 
     `alike` is the number of nodes of the same machine type. Example: of 200 nodes 10 may lie, so 21 are enough. The
     first ten alone might all be liars, and the honest nodes would be compared with them.
@@ -133,5 +140,10 @@ def are_enough(nodes: int, alike: int) -> bool:
 
 
 def is_crowd(out_of_line: int, nodes: int) -> bool:
-    """Whether so many of all nodes are out of line that it cannot be their own fault."""
+    """Whether so many of all nodes are out of line that the cause is common."""
     return out_of_line >= max(LEAST_CROWD, CROWD * nodes)
+
+
+def liars_among(nodes: int) -> int:
+    """How many nodes of a fleet of `nodes` may lie."""
+    return max(1, int(LYING * nodes))

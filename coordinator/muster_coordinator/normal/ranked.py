@@ -1,11 +1,14 @@
-"""Numbers in order, of which the middle one is wanted again and again while single ones change."""
+"""A sorted list of numbers that change one by one, and its median.
+
+A change takes O(log n) comparisons and one insertion, the median constant time.
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
 
 class Ranked:
-    """`values` from the least to the greatest; None stands for no number."""
+    """`values` in ascending order."""
 
     def __init__(self, numbers: Iterable[float | None] = ()) -> None:
         self.values = sorted(number for number in numbers if number is not None)
@@ -15,11 +18,11 @@ class Ranked:
 
     @property
     def middle(self) -> float | None:
-        """The median, of an even number the upper one; None of nothing."""
+        """The median; the upper one of an even number of values, None without values."""
         return self.values[len(self.values) // 2] if self.values else None
 
     def replace(self, before: float | None, after: float | None) -> None:
-        """Takes one number out and puts one in; None stands for no number."""
+        """Removes `before` and inserts `after`; None stands for no number."""
         if before is not None:
             del self.values[bisect_left(self.values, before)]
         if after is not None:

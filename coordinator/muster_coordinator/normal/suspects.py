@@ -1,4 +1,8 @@
-"""Who is out of line by one comparison, and when those are too many for it to be their own fault."""
+"""Which nodes are out of line in one comparison, and whether there are so many that the cause is common.
+
+Example: 3 of 20 nodes become outliers within a week. 3 is at least a tenth of 20 and at least LEAST_CROWD, so the cause
+is common: their findings are withdrawn, and the fleet has a finding instead. Each node takes constant time on average.
+"""
 
 from collections.abc import Mapping
 
@@ -6,14 +10,13 @@ from muster.model import Finding
 from muster_coordinator.normal.normality import SAME_TIME_S, is_crowd
 
 Held = Mapping[str, tuple[Finding, ...]]
-"""By node, what is held against it from now on."""
+"""By node, the findings of the comparison that stand against it from now on."""
 
 
 class Suspects:
-    """The nodes that are out of line. `since` is when so many were that a common cause must be looked for.
+    """The nodes that are out of line, with the time of their measurement, the latest last (`out_of_line`).
 
-    `out_of_line` has them with the time when they were measured, the latest last. While there is a common cause,
-    nothing is held against anybody.
+    `since` is when a common cause began, None without one. While there is one, no finding stands against a node.
     """
 
     def __init__(self) -> None:
@@ -22,7 +25,7 @@ class Suspects:
         self._accused: set[str] = set()
 
     def take(self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float) -> Held:
-        """Notes what was found about a node, one of so many, that was measured `at`.
+        """Notes what was found about a node of `nodes`, which was measured `at`. Returns the findings that change.
 
         `shifted` says that the whole fleet has become worse.
         """
@@ -38,7 +41,7 @@ class Suspects:
         return {node: found}
 
     def forget(self, node: str) -> None:
-        """Does without a node that has left."""
+        """Forgets a node that has left."""
         self.out_of_line.pop(node, None)
         self._accused.discard(node)
 
@@ -47,7 +50,7 @@ class Suspects:
             del self.out_of_line[first]
 
     def release(self) -> Held:
-        """Takes back what is held against anybody."""
+        """Withdraws all findings. Returns the nodes, each without findings."""
         released: Held = dict.fromkeys(self._accused, ())
         self._accused.clear()
         return released

@@ -1,6 +1,6 @@
-"""The operator's references of the fleet: what is set and removed, stored and said to the agents.
+"""The operator's references of the fleet: set, removed, stored, and published to the agents.
 
-All rows are said in one retained message whenever one has changed, so that an agent that comes later gets them too.
+After each change all rows are published in one retained message, so agents that connect later get them too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from muster_coordinator.model.references import ReferenceRecord
 
 
 class ReferenceBook:
-    """Every row by its key; a row that is set again comes last, with a number above all others."""
+    """Every row by its key. A row that is set again comes last, with the highest number."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -29,14 +29,14 @@ class ReferenceBook:
         return tuple(self._records.values())
 
     def restore(self, records: Iterable[ReferenceRecord], now: float) -> list[Command]:
-        """Takes over what is stored and says it again: the broker may have lost or never had it."""
+        """Restores the stored rows and publishes them: the broker may have lost them."""
         for record in records:
             self._records[record.reference.key] = record
             self._last_number = record.number
         return [PublishReferences(self._message(self._records.values(), now))]
 
     def set(self, reference: Reference, now: float) -> list[Command]:
-        """Puts a row in the place of the one with the same key, if any; Refused when there is no room for it."""
+        """Adds a row, or replaces the one with the same key; Refused when all rows would exceed one message."""
         reference = reference.model_copy(update={"origin": Origin.OPERATOR})
         record = ReferenceRecord(number=self._last_number + 1, reference=reference)
         records = {key: kept for key, kept in self._records.items() if key != reference.key}
@@ -54,7 +54,7 @@ class ReferenceBook:
         return [*erased, SaveReference(record), PublishReferences(message)]
 
     def remove(self, key: str, now: float) -> list[Command]:
-        """Takes a row out; Refused when there is none with this key."""
+        """Removes a row; Refused when there is none with this key."""
         if key not in self._records:
             raise Refused(unknown("operator's reference", key, self._records))
         record = self._records.pop(key)
@@ -66,7 +66,7 @@ class ReferenceBook:
 
 
 def require_use(reference: Reference, nodes: Mapping[str, Node]) -> None:
-    """Refuses a row by which no node would judge anything. Where plugins have failed, what they would is not known."""
+    """Refuses a row that no check of the fleet would use. Accepts every row while plugins have failed to load."""
     offered: dict[str, set[str]] = {}
     for node in nodes.values():
         for check in node.checks.values():

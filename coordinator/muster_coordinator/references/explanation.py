@@ -7,7 +7,7 @@ from muster.references import Considered, Reference, explain
 
 
 class ExplainedMetric(Data):
-    """A metric for which there are references: what was measured, and what became of each of them."""
+    """A metric with references: the measured value, and whether each reference applied and why."""
 
     metric: str
     value: Metric
@@ -15,7 +15,7 @@ class ExplainedMetric(Data):
 
 
 class ExplainedRun(Data):
-    """What was considered for the metrics of a run; for those in `without_reference` there is nothing at all."""
+    """The references that were considered for the metrics of a run. `without_reference` are metrics without any."""
 
     run: str
     node: str
@@ -26,7 +26,7 @@ class ExplainedRun(Data):
 
 
 def explain_run(run: Run, rows: Iterable[Reference]) -> ExplainedRun:
-    """What these references, which may be newer than the run, say to it."""
+    """Explains a run by these references, which may be newer than the run."""
     considered = explain(rows, run.check, run.facts)
     return ExplainedRun(
         run=run.id,

@@ -10,7 +10,7 @@ import structlog
 from muster.backoff import backoff_s
 from muster.errors import Unavailable
 from muster.labels import valid_labels
-from muster.plugins import Answer, Plugins
+from muster.plugins import HookAnswer, Plugins
 from muster.transition import Mark, SchedulerNode, Survey
 from muster_coordinator.model.events import LabelsSeen
 from muster_coordinator.model.quarantine_events import NodeNotListed, NodeSurveyed
@@ -146,7 +146,7 @@ def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
         log.warning("labels_not_taken", actor=actor, nodes=len(wrong), first=first, problem=str(problem))
 
 
-def _view(answer: Answer) -> ActorView:
+def _view(answer: HookAnswer) -> ActorView:
     if isinstance(answer.value, Survey):
         told = answer.value
         return ActorView(name=answer.plugin, summary=told.summary, can_cordon=told.can_cordon, problem=told.problem)

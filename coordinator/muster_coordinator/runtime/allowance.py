@@ -1,4 +1,4 @@
-"""How much a node may send. The coordinator drops what is more before it decodes it; an honest agent sends it again.
+"""How much a node may send. The coordinator drops more before it decodes it; an honest agent sends it again.
 
 A node has an allowance for each kind of message, in messages and in bytes. Both refill at a constant rate up to a burst
 (a token bucket). An ordinary agent sends a heartbeat every ten seconds, about 40 reports of 1 KiB for each check in an
@@ -15,27 +15,27 @@ from muster.token_bucket import TokenBucket
 from muster.wire.topics import NodeTopic
 
 
-class Rate(NamedTuple):
-    """How much may come at once, and how much a second in the long run."""
+class AllowedRate(NamedTuple):
+    """The amount that may come at once (`burst`), and the amount per second in the long run."""
 
     burst: float
     per_s: float
 
 
-class Limits(NamedTuple):
+class MessageLimits(NamedTuple):
     """What a node may send of one kind of message."""
 
-    messages: Rate
-    bytes: Rate
+    messages: AllowedRate
+    bytes: AllowedRate
 
 
 KIB, MIB = 1 << 10, 1 << 20
 
 LIMITS = {
-    NodeTopic.PRESENCE: Limits(Rate(40, 4), Rate(2 * MIB, 16 * KIB)),
-    NodeTopic.INVENTORY: Limits(Rate(20, 0.2), Rate(4 * MIB, 64 * KIB)),
-    NodeTopic.REPORT: Limits(Rate(400, 20), Rate(8 * MIB, 128 * KIB)),
-    NodeTopic.GROUP: Limits(Rate(400, 20), Rate(4 * MIB, 128 * KIB)),
+    NodeTopic.PRESENCE: MessageLimits(AllowedRate(40, 4), AllowedRate(2 * MIB, 16 * KIB)),
+    NodeTopic.INVENTORY: MessageLimits(AllowedRate(20, 0.2), AllowedRate(4 * MIB, 64 * KIB)),
+    NodeTopic.REPORT: MessageLimits(AllowedRate(400, 20), AllowedRate(8 * MIB, 128 * KIB)),
+    NodeTopic.GROUP: MessageLimits(AllowedRate(400, 20), AllowedRate(4 * MIB, 128 * KIB)),
 }
 
 
@@ -44,7 +44,7 @@ class Meter:
 
     __slots__ = ("_bytes", "_messages")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: MessageLimits) -> None:
         self._messages = TokenBucket(*limits.messages)
         self._bytes = TokenBucket(*limits.bytes)
 

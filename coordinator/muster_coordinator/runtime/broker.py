@@ -1,7 +1,7 @@
 """The embedded MQTT broker for one host. A fleet of several hosts runs Mosquitto and sets `broker.url`.
 
-It takes anybody who can connect, so it listens on loopback only. It may lose what waits for a client that is away;
-nothing rests on it, because agents keep every run until the coordinator has stored it.
+It accepts every client, so it listens on loopback only. It may lose messages for a client that is away. This is safe:
+agents keep every run until the coordinator has stored it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from muster.addresses import split_address
 from muster.connections import BACKLOG, Connections, most_connections
 from muster.errors import Unavailable
 
-LISTENER = "default"  # amqtt insists on one of this name
+LISTENER = "default"  # amqtt requires a listener of this name
 
 MOST_CONNECTIONS = 512
 """One host has a few agents. A demo with hundreds of agents runs out of processors first."""
@@ -29,7 +29,7 @@ MOST_CONNECT_BYTES = 64 << 10
 
 
 class Snapshot(dict[str, Any]):
-    """A dictionary that may change while somebody goes through it.
+    """A dictionary that may change during an iteration.
 
     amqtt sends retained messages while it iterates over its tables, and drops the connection with a RuntimeError when
     another client publishes or subscribes meanwhile, as every agent of a host that starts does.
@@ -78,8 +78,8 @@ class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
 
 @asynccontextmanager
 async def embedded_broker(listen: str) -> AsyncIterator[str]:
-    """Serves MQTT on `listen` (host:port, port 0 picks a free one) and gives its URL; Unavailable if it is taken."""
-    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it warns of every client that leaves without a goodbye
+    """Serves MQTT on `listen` (host:port; port 0 picks a free one) and yields its URL; Unavailable if it is in use."""
+    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it warns of every client that disconnects without DISCONNECT
     broker = OwnBroker(
         BrokerConfig(
             listeners={LISTENER: ListenerConfig(type=ListenerType.EXTERNAL)},
@@ -101,7 +101,7 @@ async def embedded_broker(listen: str) -> AsyncIterator[str]:
 
 
 async def _listen(broker: OwnBroker, listen: str) -> asyncio.Server:
-    """The sockets are ours rather than amqtt's, which does not tell the port that it got."""
+    """Opens the sockets here, because amqtt does not report the port that it got."""
     loop = asyncio.get_running_loop()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

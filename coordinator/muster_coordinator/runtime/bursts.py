@@ -1,4 +1,4 @@
-"""Reading from the broker in bursts, and not at all while enough waits to be taken."""
+"""Reads from the broker in bursts, and not at all while enough messages wait in the inbox."""
 
 import asyncio
 import select
@@ -11,7 +11,7 @@ import aiomqtt
 from paho.mqtt.enums import MQTTErrorCode
 
 BURST = 200
-"""Packets that are read before others in this process get their turn."""
+"""Packets that are read before other tasks of this process get their turn."""
 
 PAUSE_S = 0.02
 
@@ -22,8 +22,8 @@ def read_in_bursts(client: aiomqtt.Client, has_enough: Callable[[], bool]) -> No
     """Makes a client read up to BURST packets in one turn of the event loop, and nothing while `has_enough()`.
 
     aiomqtt reads one packet in each turn. Turns are long while actors work, and reports would wait. aiomqtt also reads
-    on when nobody takes the messages, and throws away what its queue cannot hold: half of the inventories of ten
-    thousand nodes. The broker keeps what the client does not read.
+    while nothing takes the messages, and drops those that its queue cannot hold: of ten thousand nodes it dropped half
+    of the inventories. The broker keeps packets that the client does not read.
     """
     bursts = _Bursts(client, has_enough)
     client._client.loop_read = bursts.read  # type: ignore[method-assign]  # replaced on purpose
@@ -32,12 +32,12 @@ def read_in_bursts(client: aiomqtt.Client, has_enough: Callable[[], bool]) -> No
 class _Bursts:
     def __init__(self, client: aiomqtt.Client, has_enough: Callable[[], bool]) -> None:
         self._client = client
-        self._paho = client._client  # aiomqtt gives no other way to it
+        self._paho = client._client  # aiomqtt has no public attribute for it
         self._read_one = self._paho.loop_read
         self._has_enough = has_enough
 
     def read(self, max_packets: int = 1) -> MQTTErrorCode:
-        """Reads what has come; aiomqtt calls it in place of paho's `loop_read`."""
+        """Reads the packets that have arrived. aiomqtt calls this in place of paho's `loop_read`."""
         connection = self._connection()
         if connection is not None and self._has_enough() and not _is_decoded(connection):
             self._pause(connection)
@@ -51,35 +51,35 @@ class _Bursts:
 
     def _connection(self) -> socket.socket | None:
         connection = self._paho.socket()
-        assert connection is None or isinstance(connection, socket.socket)  # we speak MQTT over no websockets
+        assert connection is None or isinstance(connection, socket.socket)  # muster does not use MQTT over websockets
         return connection
 
     def _pause(self, connection: socket.socket) -> None:
-        # Answers to our pings lie unread, and the broker must not pass for one that is silent.
+        # Answers to our pings stay unread. Without this, paho would count the broker as silent and disconnect.
         self._paho._ping_t, self._paho._last_bytes_received = 0.0, time.monotonic()
         loop = asyncio.get_running_loop()
         loop.remove_reader(connection.fileno())
         loop.call_later(PAUSE_S, self._go_on, connection)
 
     def _go_on(self, connection: socket.socket) -> None:
-        """Listens again, unless the connection has been lost meanwhile."""
+        """Reads again, unless the connection was lost meanwhile."""
         if self._connection() is connection:
             asyncio.get_running_loop().add_reader(connection.fileno(), self._has_come_again)
 
     def _has_come_again(self) -> None:
         try:
             self._paho.loop_read()
-        except Exception as error:  # as aiomqtt does: whatever it is, the connection is broken
+        except Exception as error:  # as in aiomqtt: after any error the connection is broken
             if not self._client._disconnected.done():
                 self._client._disconnected.set_exception(error)
 
 
 def _is_decoded(connection: socket.socket) -> bool:
-    """Whether TLS has more of it already: the socket does not tell."""
+    """Whether TLS has decrypted bytes already. The socket alone does not show them."""
     return isinstance(connection, ssl.SSLSocket) and connection.pending() > 0
 
 
 def _has_come(connection: socket.socket) -> bool:
-    poll = select.poll()  # which, unlike select, takes descriptors above 1023
+    poll = select.poll()  # unlike select, poll accepts descriptors above 1023
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

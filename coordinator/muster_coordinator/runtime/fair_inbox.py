@@ -20,7 +20,7 @@ MOST_BYTES_AT_ONCE = 1 << 20
 M = TypeVar("M")
 
 
-class Waiting(NamedTuple, Generic[M]):
+class WaitingMessage(NamedTuple, Generic[M]):
     """A message with its size in bytes."""
 
     message: M
@@ -33,7 +33,7 @@ class FairInbox(Generic[M]):
     def __init__(self) -> None:
         self.bytes = 0
         self._count = 0
-        self._queues: dict[str, deque[Waiting[M]]] = {}
+        self._queues: dict[str, deque[WaitingMessage[M]]] = {}
         self._bytes_of: dict[str, int] = {}
         self._turns: deque[str] = deque()  # every node with waiting messages, once
 
@@ -48,7 +48,7 @@ class FairInbox(Generic[M]):
         if node not in self._queues:
             self._queues[node] = deque()
             self._turns.append(node)
-        self._queues[node].append(Waiting(message, size))
+        self._queues[node].append(WaitingMessage(message, size))
         self._bytes_of[node] = waiting + size
         self.bytes += size
         self._count += 1
@@ -64,7 +64,7 @@ class FairInbox(Generic[M]):
             size += its_size
         return taken
 
-    def _next(self) -> Waiting[M]:
+    def _next(self) -> WaitingMessage[M]:
         node = self._turns.popleft()
         queue = self._queues[node]
         waiting = queue.popleft()

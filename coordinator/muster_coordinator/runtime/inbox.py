@@ -1,4 +1,4 @@
-"""The messages that have come from the broker and wait to be decoded: within the allowance of each node, in turns.
+"""Messages from the broker that wait to be decoded: within the allowance of each node, and in turns.
 
 The inbox drops what is beyond the allowance before anything else is done with it, because a flood costs what its
 messages cost: about 20 µs for a message dropped here, ten times as much for one that is decoded, and a hundred times as
@@ -43,7 +43,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self.dropped: Counter[tuple[str, NodeTopic]] = Counter()
         self._allowances = allowances
         self._mutes = mutes
-        client._queue = self  # type: ignore[assignment]  # instead of the queue that aiomqtt makes
+        client._queue = self  # type: ignore[assignment]  # replaces the queue of aiomqtt
         client._client.on_message = self._receive
         read_in_bursts(client, self.has_enough)
 

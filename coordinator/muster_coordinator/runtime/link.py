@@ -80,7 +80,7 @@ class _Superseded(Exception):
     """A coordinator with a newer epoch leads the fleet."""
 
 
-class Link:
+class CoordinatorLink:
     """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
@@ -212,7 +212,9 @@ class Link:
             async with asyncio.timeout(SWITCHED_WITHIN_S):
                 subscribed, _ = await asyncio.gather(self._subscribe(client, more), self._unsubscribe(client, less))
         except TimeoutError:
-            raise aiomqtt.MqttError("too much of a flood waits at the broker; connecting anew without it") from None
+            raise aiomqtt.MqttError(
+                "too many messages of a flood wait at the broker; reconnecting without them"
+            ) from None
         self.connected = self.connected and subscribed
 
     async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:
@@ -221,7 +223,11 @@ class Link:
         wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
         answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
         codes = [code for answer in answers for code in answer]
-        refused = [pattern for pattern, code in zip(chain(*packets), codes, strict=True) if _is_refusal(code)]
+        refused = [
+            pattern
+            for pattern, code in zip(chain(*packets), codes, strict=True)
+            if isinstance(code, ReasonCode) and code.is_failure
+        ]
         for pattern in refused:
             log.error("subscription_refused", topic=pattern, broker=self._broker_url)
         return not refused
@@ -314,10 +320,6 @@ async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessag
 def _in_chunks(patterns: list[str]) -> list[list[str]]:
     """The patterns in lists of SUBSCRIBED_AT_ONCE."""
     return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
-
-
-def _is_refusal(code: object) -> bool:
-    return isinstance(code, ReasonCode) and code.is_failure
 
 
 async def _publish(client: aiomqtt.Client, message: OutgoingMessage) -> None:

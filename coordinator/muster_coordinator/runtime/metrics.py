@@ -12,7 +12,7 @@ from muster.model import ServiceState
 from muster.transition import Effect
 from muster_coordinator.normal.baselines import COMPARED
 from muster_coordinator.runtime.actor_poller import ActorPoller
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
@@ -33,14 +33,14 @@ _COUNTED = {
 """What each count of the fleet means."""
 
 
-class Figures(Collector):
+class CoordinatorMetrics(Collector):
     """Collects from the parts of one coordinator."""
 
     def __init__(
         self,
         *,
         pipeline: Pipeline,
-        link: Link,
+        link: CoordinatorLink,
         stream: Stream,
         notifier: RunNotifier,
         retention: Retention,
@@ -141,7 +141,7 @@ class Figures(Collector):
         fleet = self._pipeline.fleet
         actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
         failed = Counter(
-            actor for it in actions for actor, outcome in it.outcomes.items() if outcome.effect is Effect.FAILED
+            actor for action in actions for actor, outcome in action.outcomes.items() if outcome.effect is Effect.FAILED
         )
         failing = GaugeMetricFamily(
             "muster_actions_failing", "Nodes whose last transition the actor has failed to carry out", labels=["actor"]

@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 
 class Pipeline:
-    """The one way to the fleet, and from it to the store and then to an outlet."""
+    """The only way to the fleet, and from there to the store and the outlet."""
 
     def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] = time.time) -> None:
         self.fleet = fleet
@@ -84,11 +84,14 @@ class Pipeline:
         return len(self._waiting)
 
     def feed(self, event: Event) -> asyncio.Event:
-        """Lets the fleet decide at once; may raise Refused. What it returns is set when all is stored and said."""
+        """Passes an event to the fleet; may raise Refused.
+
+        The returned event is set when all commands are carried out.
+        """
         return self.submit(self.fleet.handle(event, self.clock()))
 
     def submit(self, commands: Iterable[Command]) -> asyncio.Event:
-        """Queues commands that the fleet has given already."""
+        """Queues commands that the fleet has already returned."""
         self._waiting.extend(commands)
         if self.backlog > PRESSING:
             self._calm.clear()
@@ -96,7 +99,7 @@ class Pipeline:
         return self._flushed
 
     def offer(self, event: Event) -> None:
-        """Feeds an event for which nobody waits, such as a message of a node or a tick. Never raises.
+        """Feeds an event that no caller waits for, such as a message of a node or a tick. Never raises.
 
         An exception of the fleet is a bug. A node that can cause it must not end the coordinator: the pipeline drops
         the event, logs it, counts it in `failed` and holds it against the node.
@@ -125,13 +128,13 @@ class Pipeline:
                 self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))
 
     async def calm(self, within_s: float) -> None:
-        """Returns when there is little left to store, or else after so many seconds."""
+        """Returns when little is left to store, or after `within_s` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._calm.wait()
 
     async def run(self, outlet: Callable[[Outgoing], None]) -> None:
-        """Stores and says what is fed, for ever; raises what the store raises.
+        """Stores and carries out the queued commands. Does not return; raises what the store raises.
 
         `outlet` carries out a command that is not for the store; it is called between two commits and must not block.
         """
@@ -151,7 +154,18 @@ class Pipeline:
 
 
 def outgoing(commands: list[Command]) -> list[Outgoing]:
-    """What is not for the store, in order. Of the acks for one stream only the last is left: it covers the others."""
+    """The commands that are not for the store, in order.
+
+    Only the last ack of a stream is kept: it covers the others.
+    """
     said = [command for command in commands if isinstance(command, Outgoing)]
-    last = {(it.node, it.ack.stream): index for index, it in enumerate(said) if isinstance(it, SendAck)}
-    return [it for index, it in enumerate(said) if not isinstance(it, SendAck) or last[it.node, it.ack.stream] == index]
+    last = {_stream_of(command): index for index, command in enumerate(said) if isinstance(command, SendAck)}
+    return [
+        command
+        for index, command in enumerate(said)
+        if not isinstance(command, SendAck) or last[_stream_of(command)] == index
+    ]
+
+
+def _stream_of(command: SendAck) -> tuple[str, str]:
+    return command.node, command.ack.stream

@@ -1,4 +1,4 @@
-"""Tells plugins which runs were stored, apart from everything else: a plugin that hangs delays other news only."""
+"""Passes stored runs to plugins, in a task of its own: a plugin that hangs delays only other notices."""
 
 import asyncio
 
@@ -9,13 +9,13 @@ from muster.plugins import Plugins
 
 TIMEOUT_S = 10.0
 WAITING = 10_000
-"""News that may wait. When plugins fall further behind, the rest is dropped and counted; the API has it all."""
+"""Runs that may wait. If plugins fall further behind, further runs are dropped and counted; the API has them all."""
 
 log = structlog.get_logger()
 
 
 class RunNotifier:
-    """A queue in front of the hook."""
+    """A queue of runs in front of the hook `muster_result`."""
 
     def __init__(self, plugins: Plugins) -> None:
         self.dropped = 0
@@ -24,7 +24,7 @@ class RunNotifier:
         self._queue: asyncio.Queue[Run] = asyncio.Queue(WAITING)
 
     def tell(self, run: Run) -> None:
-        """Queues a stored run for `muster_result` if any plugin wants runs."""
+        """Queues a stored run if any plugin implements the hook."""
         if not self._wants_runs:
             return
         try:
@@ -35,6 +35,6 @@ class RunNotifier:
                 log.error("plugins_too_slow", waiting=WAITING)
 
     async def run(self) -> None:
-        """Calls the hook for one run after the other, for ever."""
+        """Calls the hook for one run after the other. Does not return."""
         while True:
             await self._plugins.call_each("muster_result", TIMEOUT_S, run=await self._queue.get())

@@ -1,7 +1,7 @@
 """The event stream of `/api/v1/events`.
 
-All listeners share one log, and a listener is a place in it. Memory is bounded by the log, however many listeners there
-are and however slowly they read. A listener that falls behind the beginning of the log is cut off.
+All listeners share one log, and each has a position in it. So memory is bounded by the log, for any number of listeners
+and however slowly they read. A listener that falls behind the beginning of the log is cut off.
 
 Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is cut off.
 An event costs its encoding plus a constant for each listener.

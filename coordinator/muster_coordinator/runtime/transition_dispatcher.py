@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from muster.plugins import Answer, Plugins
+from muster.plugins import HookAnswer, Plugins
 from muster.transition import ActionOutcome, Effect, Transition
 from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
 from muster_coordinator.runtime.transition_queue import TransitionQueue
@@ -121,7 +121,7 @@ class TransitionDispatcher:
         self._deliver(ended)
 
 
-def _outcome(answer: Answer) -> ActionOutcome | None:
+def _outcome(answer: HookAnswer) -> ActionOutcome | None:
     if answer.error is not None:
         return ActionOutcome(effect=Effect.FAILED, detail=answer.error)
     if answer.value is None or (isinstance(answer.value, ActionOutcome) and _is_sound(answer.value)):

@@ -1,4 +1,4 @@
-"""What is concluded from a sweep: what each round has shown, the verdict, and notes for people."""
+"""What follows from a sweep: its verdict, what each round changed, and notes for people."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -8,19 +8,19 @@ from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.localize.wording.report import DiagnosisReport
 from muster_coordinator.model.probes import RunOutcome
 from muster_coordinator.model.sweep_records import SweepState
-from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.rounds import RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_NAMES = 8
-"""More names than these in a line are only counted."""
+"""Names in one line. Further names are only counted."""
 
-UNTRIED = "the sweep was ended before any run of it had an outcome"
+UNTRIED = "the sweep ended before any of its runs had an outcome"
 
 Failed = TypeVar("Failed")
 
 
 def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
-    """FAIL when anything is at fault, UNKNOWN when something could not be told; None while the sweep goes on."""
+    """FAIL when a part failed, UNKNOWN when a node is inconclusive or the sweep was aborted; None while it runs."""
     if state not in (SweepState.FINISHED, SweepState.ABORTED):
         return None
     if report.anything_failed:
@@ -31,9 +31,9 @@ def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: S
 def notes(
     inconclusive: Iterable[str], evidence: SweepEvidence, report: DiagnosisReport, log: RoundLog, *, ended_early: bool
 ) -> tuple[str, ...]:
-    """Why each node is inconclusive and what would settle it, what else was seen, and whose clock is wrong.
+    """Notes for people: why each node is inconclusive and what would settle it, other observations, wrong clocks.
 
-    A sweep that was `ended_early` had more to try: what it has not tried lacks nothing else.
+    With `ended_early`, nodes without a run get the note UNTRIED: the sweep would have tried them.
     """
     seen_last = {node: run.detail for run in evidence.runs for node in run.members if run.detail}
     missing = dict(report.missing_evidence)
@@ -48,8 +48,8 @@ def notes(
     return (*(f"{node}: {sentence}" for node, sentence in why.items()), *report.observations, *clocks)
 
 
-def learned(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
-    """A line for each kind of change; none when nothing has changed."""
+def changes_between(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
+    """What a round changed about the diagnosis: one line for each kind of change."""
     return tuple(_lines(before, after))
 
 
@@ -57,12 +57,14 @@ def _lines(before: DiagnosisReport, after: DiagnosisReport) -> Iterator[str]:
     yield from _line("cleared", sorted(after.cleared - before.cleared))
     yield from _line("no longer cleared", sorted(before.cleared - after.cleared))
     yield from _line("suspected", _new(before.suspects, after.suspects, str))
-    yield from _line("convicted", _new(before.failed_nodes, after.failed_nodes, lambda it: it.node))
-    yield from _line("convicted link", _new(before.failed_links, after.failed_links, lambda it: " - ".join(it.between)))
+    yield from _line("convicted", _new(before.failed_nodes, after.failed_nodes, lambda failed: failed.node))
     yield from _line(
-        "convicted fabric", _new(before.failed_fabric, after.failed_fabric, lambda it: " - ".join(it.leaves))
+        "convicted link", _new(before.failed_links, after.failed_links, lambda failed: " - ".join(failed.between))
     )
-    yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda it: it.node))
+    yield from _line(
+        "convicted fabric", _new(before.failed_fabric, after.failed_fabric, lambda failed: " - ".join(failed.leaves))
+    )
+    yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda failed: failed.node))
 
 
 def _new(before: Iterable[Failed], after: Iterable[Failed], name: Callable[[Failed], str]) -> list[str]:

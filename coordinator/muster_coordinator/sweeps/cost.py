@@ -1,29 +1,39 @@
-"""What a sweep costs in node-seconds: what it has spent, and what further groups would take."""
+"""What a sweep costs in node-seconds: what it has spent, and what further groups would take.
+
+The idea: the next group takes as long as the median of the last RECENT groups that finished. Before any group has
+finished, the estimate of the check counts.
+
+Example: groups took 30, 31 and 90 s, so the next pair is expected to take 31 s and to cost 62 node-seconds. With 150
+node-seconds left, the sweep may form two more pairs.
+
+Counting a group takes constant time, an estimate O(RECENT log RECENT).
+"""
 
 import statistics
 from collections import deque
 from collections.abc import Iterable
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord
-from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task
+from muster_coordinator.sweeps.formation import Formation, GroupTask
+from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S
 
 RECENT = 100
-"""Groups from which the duration of the next ones is told."""
+"""Finished groups from which the duration of the next group is estimated."""
 
 
 class SweepCost:
     """Node-seconds of a sweep that runs `task`."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: GroupTask) -> None:
         self.spent_node_s = 0.0
         self._task = task
         self._durations: deque[float] = deque(maxlen=RECENT)
 
     def add(self, record: GroupRecord) -> None:
-        """Counts a group that has ended.
+        """Adds the cost of a group that has ended.
 
-        The clock may have been set meanwhile, and one that was interrupted ended only when the next coordinator came.
+        The duration is bounded by what a group can take. Prevents: the clock is set forward by an hour during a run, or
+        the coordinator is down for an hour; the group would cost an hour of all its nodes.
         """
         assert record.ended_at is not None
         duration_s = min(max(record.ended_at - record.started_at, 0.0), self._longest_s)
@@ -37,11 +47,11 @@ class SweepCost:
 
     @property
     def expected_s(self) -> float:
-        """How long a group is expected to take: as long as others did, or as the check says."""
+        """Expected duration of a group, in seconds."""
         return statistics.median(self._durations) if self._durations else self._task.expected_s
 
     def affordable(self, formations: Iterable[Formation], limit_node_s: float | None) -> list[Formation]:
-        """As many of the groups, the first ones first, as do not take the sweep beyond the limit."""
+        """The first groups, as many as the limit in node-seconds leaves room for; all without a limit."""
         if limit_node_s is None:
             return list(formations)
         left, found = limit_node_s - self.spent_node_s, []

@@ -1,7 +1,14 @@
-"""What a planned sweep would do and cost: its first round as it stands, the rest as a range.
+"""What a planned sweep would do and cost: round 1 exactly, the rest as a range.
 
-Round 1 depends on nothing that is still unknown. How many rounds follow does: at the one end everything passes, at the
-other the strategy uses all rounds that it has, and neither goes beyond the sweep's limits.
+The idea: round 1 depends on nothing that is unknown. The number of further rounds depends on what the runs show. The
+lower end assumes that every group passes. The upper end assumes that every round of the strategy runs, with all nodes.
+Neither end exceeds the limits of the sweep.
+
+Example: 16 nodes in two leaves, strategy adaptive, 10 s for each group. Round 1 has 8 pairs: 160 node-seconds, 10 s. If
+all pass, two pairs follow in round 2: 200 node-seconds, 20 s. All 8 rounds of the strategy take 1,280 node-seconds and
+80 s. With at most 4 nodes at once, the 8 pairs of round 1 run in 4 waves, and round 1 takes 40 s.
+
+The forecast plans round after round as the sweep would, up to MOST_FORESEEN groups.
 """
 
 import math
@@ -16,14 +23,14 @@ from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_FORESEEN = 20_000
-"""Groups after which nobody looks further ahead: to plan them takes a second, and a round robin could have millions."""
+"""Groups up to which rounds are planned ahead, which takes a second. A round robin can have millions."""
 
-DRAWN_BY_LOT = frozenset({Strategy.ADAPTIVE, Strategy.PAIRS})
-"""Strategies whose first round another sweep over the same nodes would form differently."""
+DRAWN_AT_RANDOM = frozenset({Strategy.ADAPTIVE, Strategy.PAIRS})
+"""Strategies that draw the groups of the first round at random: another sweep of the same nodes has other groups."""
 
 
 class ForecastGroup(Data):
-    """A group of the first round; those of one `wave`, counted from 1, run at the same time."""
+    """A group of round 1. Groups of the same `wave`, counted from 1, run at the same time."""
 
     members: tuple[str, ...]
     reason: str
@@ -32,7 +39,7 @@ class ForecastGroup(Data):
 
 
 class Cost(Data):
-    """What rounds take: node-seconds, and seconds from the first invitation to the last result."""
+    """What rounds take: node-seconds, and the seconds from the first invitation to the last result."""
 
     rounds: int
     node_s: TotalSeconds
@@ -40,11 +47,11 @@ class Cost(Data):
 
 
 class Forecast(Data):
-    """What a sweep would do: round 1 with what it costs, and `least` and `most` for the sweep as a whole.
+    """What a sweep would do: the groups of round 1 and their cost (`first`), and the range for the whole sweep.
 
-    A group is expected to take `group_s` with its start, and a run that takes longer than `timeout_s` is ended. `least`
-    is when everything passes, `most` when all rounds are needed that strategy and limits allow. Nodes that are in no
-    group of round 1 are `left_over`; those that are meant but not to be had are `absent`, each with the reason.
+    `least` is the cost if everything passes, `most` the cost of all rounds that strategy and limits allow. A group is
+    expected to take `group_s` seconds including its start. A run is ended after `timeout_s` seconds. `left_over` are
+    the nodes in no group of round 1. `absent` are selected nodes that cannot take part, each with the reason.
     """
 
     check: str
@@ -85,7 +92,7 @@ def forecast(plan: SweepPlan) -> Forecast:
 
 
 def _if_all_pass(plan: SweepPlan, planner: RoundPlanner, wanted: list[Formation]) -> list[list[Formation]]:
-    """The rounds of a sweep in which every group passes, as far as they are foreseen."""
+    """The rounds of a sweep in which every group passes, up to MOST_FORESEEN groups."""
     rounds: list[list[Formation]] = []
     runs: list[GroupRun] = []
     cost = SweepCost(plan.task)
@@ -111,7 +118,7 @@ def _groups(plan: SweepPlan, groups: Sequence[Formation]) -> Iterator[ForecastGr
 
 
 def _waves(plan: SweepPlan, groups: Iterable[Formation]) -> list[int]:
-    """The wave of each group, when all take equally long: a sweep forms them in order, as the limit leaves room."""
+    """The wave of each group if all take equally long. A sweep forms groups in order while the limit leaves room."""
     most = plan.limits.nodes or math.inf
     waves: list[int] = []
     wave, taken = 1, 0
@@ -133,7 +140,7 @@ def _cost(plan: SweepPlan, rounds: Sequence[Sequence[Formation]]) -> Cost:
 
 
 def _most(plan: SweepPlan, planner: RoundPlanner, wanted: Sequence[Formation], first: Cost) -> Cost:
-    """Every round takes every node, and as long as the first."""
+    """The cost if every allowed round runs with all nodes and takes as long as the first."""
     if not first.rounds:
         return first
     group_s, rounds = plan.task.expected_s, _most_rounds(plan, planner)
@@ -143,7 +150,7 @@ def _most(plan: SweepPlan, planner: RoundPlanner, wanted: Sequence[Formation], f
 
 
 def _within(limit_node_s: float, most: Cost, first: Cost, group_s: float) -> Cost:
-    """What is left after the first round lasts longest where every further round is one node by itself."""
+    """`most` within a limit of node-seconds. The rest after round 1 lasts longest if each further round is one node."""
     left_s = limit_node_s - first.node_s
     return Cost(
         rounds=min(most.rounds, 1 + int(left_s // group_s)),
@@ -164,10 +171,10 @@ def _node_s(plan: SweepPlan, groups: Iterable[Formation]) -> float:
 
 
 def _warnings(plan: SweepPlan, wanted: Sequence[Formation], rounds: Sequence[Sequence[Formation]]) -> Iterator[str]:
-    yield "a node that is at work now, or then, declines and is left out: nobody knows before it is asked"
-    if plan.strategy in DRAWN_BY_LOT:
-        yield "who meets whom is drawn by lot when a sweep begins: its groups will be others of the same kind"
+    yield "a busy node declines and is left out; the coordinator learns this only when the sweep asks it"
+    if plan.strategy in DRAWN_AT_RANDOM:
+        yield "groups are drawn at random when a sweep begins: the sweep will have other groups of the same kind"
     if (begun := sum(map(len, rounds[:1]))) < len(wanted):
         yield f"max_node_s is enough for {begun} of the {len(wanted)} groups of round 1"
     if sum(map(len, rounds)) >= MOST_FORESEEN:
-        yield f"nobody has looked beyond round {len(rounds)}: more may follow even if everything passes"
+        yield f"planned ahead up to round {len(rounds)} only: more rounds may follow even if everything passes"

@@ -1,24 +1,55 @@
-"""Which groups a sweep forms, and how one that could not be formed is formed again."""
+"""Which groups a sweep forms with which task, and how it forms a group again that could not be formed.
+
+The idea: most groups fail to form because of one member. The group is tried again without that member, with a spare
+from the same leaf or rack if there is one. If nobody could reach rank 0, another member gets rank 0 once. Prevents: a
+is dropped for its firewall, although it reaches all others itself.
+
+Example: a, b and c are invited, and b declines as busy. The spare d stands in: a, d, c. If then nobody reaches a, the
+group is tried as d, c, a. After MAX_REFORMED replacements the group is not tried again.
+
+Forming a group again takes O(members), plus O(nodes) for each spare.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from muster.check import Scope
+from muster.model import Json
 from muster_coordinator.model.probes import Probe, Site
 from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.member import UNREACHABLE
 
 MAX_REFORMED = 2
-"""A group that loses members this often shall not keep the others from work any longer."""
+"""How often a group is formed again after losing members. Then its other nodes go back to work."""
 
 Spares = Callable[[str], str | None]
-"""Hands out a node that can stand in for another, if there is one."""
+"""Returns a node that can stand in for the given one, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTask:
+    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
+
+    `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
+    is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
+    """
+
+    check: str
+    params: Json
+    timeout_s: float
+    objective: str | None
+    cause: str
+    rail_metric: str | None = None
+    expected_s: float = 35.0
+    scope: Scope = Scope.GROUP
 
 
 @dataclass(frozen=True, slots=True)
 class Formation:
-    """A group to be formed: members in rank order, why, and what was tried before.
+    """A group to be formed: its members in rank order, the reason, and what was tried before.
 
-    With `by_rail` its ranks exchange on one rail after the other.
+    `turned` says that another member got rank 0, `reformed` how often members were replaced. With `by_rail` the ranks
+    exchange on one rail after the other.
     """
 
     members: tuple[str, ...]
@@ -29,19 +60,19 @@ class Formation:
 
 
 def formations(probes: Iterable[Probe]) -> list[Formation]:
-    """The groups that a strategy wants."""
+    """The groups that a strategy has planned."""
     return [Formation(probe.members, probe.reason, probe.by_rail) for probe in probes]
 
 
 def form_again(formation: Formation, blamed: Iterable[Blame], spares: Spares) -> Formation | None:
-    """How to form a group that the blamed members kept from forming; None when it shall rest there."""
+    """How to form a group again that the blamed members kept from forming; None when it is not tried again."""
     why = {blame.node: blame.reason for blame in blamed}
     first, *others = formation.members
     if others and why.get(first) == UNREACHABLE and not formation.turned:
         reason = f"nobody could reach {first} as rank 0"
         return replace(formation, members=(*others, first), reason=reason, turned=True)
     if len(formation.members) == 2 and UNREACHABLE in why.values():
-        return None  # tried both ways, it is evidence about what lies between the two
+        return None  # both directions were tried: this is evidence about the path between the two
     if formation.reformed == MAX_REFORMED:
         return None
     again = without(formation, why, spares)
@@ -49,7 +80,7 @@ def form_again(formation: Formation, blamed: Iterable[Blame], spares: Spares) ->
 
 
 def without(formation: Formation, missing: Mapping[str, str], spares: Spares) -> Formation | None:
-    """The group without the nodes that are `missing`, with spares in their place; None when that is no group."""
+    """The group without the `missing` nodes, with spares in their place; None when fewer than two members remain."""
     if len(formation.members) < 2:
         return None
     stand_ins = {node: spares(node) for node in missing}

@@ -1,17 +1,21 @@
 """One group's life, from invitation to release.
 
-    FORMING   every member is invited (Join) and says with how many ranks it takes part and where it listens
-    ELECTED   ranks are given out in the order of the members, which is topology order; the first member has rank 0
-              and the others connect to it; every member takes its lease and spawns its ranks (Prepare)
-    READY     every member has said that it is ready and was told to go (Start)
-    RUNNING   some member has shown a sign of life since; each reports for itself
-    ENDED     nothing can happen any more; whoever has not reported was told to leave (Abort)
+    FORMING   every member is invited (Join) and answers with its number of ranks and its address
+    ELECTED   ranks are given in the order of the members, which is topology order; the first member has rank 0 and
+              the others connect to it; every member takes its lease and spawns its ranks (Prepare)
+    READY     every member has reported that it is ready and was told to start (Start)
+    RUNNING   a member has shown a sign of life since; each member reports for itself
+    ENDED     nothing changes any more; members that have not reported were told to leave (Abort)
 
-What a member says is first noted as a fact about that member. Only when the facts of all members together say
-something about the group do they make a step, and TRANSITIONS says where it leads. Whatever a state does not listen
-to (late, repeated, reordered, from a stranger) changes nothing.
+A message of a member is first noted as a fact about that member. When the facts of all members mean something for the
+group, they make a step, and TRANSITIONS says where it leads. A state ignores every other message: late, repeated,
+reordered, or from a stranger. Handling an event takes O(members).
 
-Nothing that one member says may cost the others more than this group. A member has at most as many ranks as it has
+Rank election. The members stand in topology order, so neighbours get neighbouring ranks and rings cross few switches.
+Each member gets consecutive ranks, as many as it accepted with. Example: a and b accept with 8 ranks each, c with 4. a
+gets the ranks 0 to 7, b 8 to 15, c 16 to 19, the world size is 20, and all connect to the address of a.
+
+No message of one member may cost the others more than this group. A member has at most as many ranks as it has
 announced devices, because every rank allocates memory for each rank of the group: two billion ranks would exhaust the
 memory of every node. When rank 0 reports a loopback address and not all members do, the group ends before anybody
 connects.
@@ -25,45 +29,45 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from muster.check import Scope
-from muster.model import Json, Verdict
+from muster.model import Verdict
 from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Order, Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
     LOST,
     SILENT,
     TOO_MANY_RANKS,
     UNREACHABLE,
-    Member,
+    GroupMember,
     gravest,
     is_own_host,
     verdict_of,
 )
 
 FORMING_S = 10.0
-"""An agent answers an invitation at once; silence for longer than a broker's hiccup means that it is not there.
+"""How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.
 
-It includes the time to store the groups and to send the invitations, of which a sweep has many out at once.
+The time to store the groups and to send hundreds of invitations is included.
 """
 
 PREPARING_S = 60.0
 """Importing torch from a cold network disk takes the better part of a minute."""
 
 RUN_GRACE_S = 5.0
-"""An agent ends its ranks itself at the check's timeout; this is for killing them and for its report to arrive."""
+"""Time after the check's timeout, at which the agent kills its ranks, until its report must have arrived."""
 
 ABORT_GRACE_S = 2.0
 """How long others may still report after the first fault, and how long a member needs to kill what it spawned."""
 
 RELEASE_TTL_S = 300.0
-"""An order to leave stays right for as long as a member that was cut off could still hold the group."""
+"""How long an order to leave is valid. A member that was cut off may hold the group for that long."""
 
 
-class Step(StrEnum):
-    """What the facts about the members mean for the group."""
+class GroupStep(StrEnum):
+    """What the facts about all members mean for the group."""
 
     ALL_ACCEPTED = "every member has accepted"
     ALL_READY = "every member is ready"
@@ -74,25 +78,25 @@ class Step(StrEnum):
     CALLED_OFF = "the sweep is over"
 
 
-TRANSITIONS: dict[tuple[GroupState, Step], tuple[GroupState, Ending | None]] = {
-    (GroupState.FORMING, Step.ALL_ACCEPTED): (GroupState.ELECTED, None),
-    (GroupState.FORMING, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.ELECTED, Step.ALL_READY): (GroupState.READY, None),
-    (GroupState.ELECTED, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.ELECTED, Step.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, Step.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, Step.ALIVE): (GroupState.RUNNING, None),
-    (GroupState.READY, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.READY, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.READY, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, Step.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.RUNNING, Step.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, Step.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.RUNNING, Step.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]] = {
+    (GroupState.FORMING, GroupStep.ALL_ACCEPTED): (GroupState.ELECTED, None),
+    (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.ELECTED, GroupStep.ALL_READY): (GroupState.READY, None),
+    (GroupState.ELECTED, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.ELECTED, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, GroupStep.ALIVE): (GroupState.RUNNING, None),
+    (GroupState.READY, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.READY, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.READY, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.RUNNING, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
 }
 
 
@@ -105,7 +109,7 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True)
 class CalledOff:
-    """The sweep that the group belongs to is over."""
+    """The sweep of the group is over."""
 
     reason: str
 
@@ -114,34 +118,15 @@ GroupReply = Accepted | Declined | Ready | Progress | Finished
 GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What groups are to run: a check with its parameters and deadline, and the metric that it is about.
-
-    `rail_metric` names the one with a number for each rail that a run with the parameter `by_rail` has. Before any
-    group has shown it, one is expected to take `expected_s` from its invitation to its end. `scope` is the scope of the
-    check.
-    """
-
-    check: str
-    params: Json
-    timeout_s: float
-    objective: str | None
-    cause: str
-    rail_metric: str | None = None
-    expected_s: float = 35.0
-    scope: Scope = Scope.GROUP
-
-
 @dataclass(slots=True)
 class Group:
-    """One group. `members` are in rank order; `reasons` say why it was formed so, and `by_rail` how it exchanges.
+    """One group. `members` are in rank order, `reasons` say why it was formed, and `by_rail` how its ranks exchange.
 
     `most_ranks` is the highest number of ranks of each member; a member that it lacks has one.
     """
 
     id: str
-    task: Task
+    task: GroupTask
     members: tuple[str, ...]
     reasons: tuple[str, ...]
     orders: Orders
@@ -153,10 +138,10 @@ class Group:
     ended_at: float | None = field(default=None, init=False)
     blamed: tuple[Blame, ...] = field(default=(), init=False)
     deadline: float = field(init=False)
-    facts: dict[str, Member] = field(init=False)
+    facts: dict[str, GroupMember] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.facts = {node: Member(node) for node in self.members}
+        self.facts = {node: GroupMember(node) for node in self.members}
         self.deadline = self.started_at + FORMING_S
 
     def begin(self) -> list[Command]:
@@ -166,7 +151,7 @@ class Group:
         return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
-        """What is to be done about `event`."""
+        """The commands that follow from `event`."""
         step = self._note(event, now) if self.state is not GroupState.ENDED else None
         return [] if step is None else self._take(step, now)
 
@@ -177,7 +162,7 @@ class Group:
 
     @property
     def objective(self) -> float | None:
-        """The least that any member measured of the metric that the task is about."""
+        """The lowest value of the task's metric that any member measured."""
         if (metric := self.task.objective) is None:
             return None
         return min((v for m in self.facts.values() if (v := m.least(metric)) is not None), default=None)
@@ -198,27 +183,27 @@ class Group:
             ended_at=self.ended_at,
         )
 
-    def _note(self, event: GroupEvent, now: float) -> Step | None:
-        """Notes the event as a fact; the step that all facts together make, if any."""
+    def _note(self, event: GroupEvent, now: float) -> GroupStep | None:
+        """Notes the event as a fact. Returns the step that all facts together make, if any."""
         match event:
             case Ticked():
                 return self._tick(now)
             case CalledOff():
-                return Step.CALLED_OFF
+                return GroupStep.CALLED_OFF
         member = self.facts.get(event.node)
         listener = LISTENERS.get((self.state, type(event)))
         return listener(self, member, event, now) if member is not None and listener is not None else None
 
-    def _tick(self, now: float) -> Step | None:
+    def _tick(self, now: float) -> GroupStep | None:
         if now < self.deadline:
             return None
-        step = Step.FAULT if any(member.fault for member in self.facts.values()) else Step.OVERDUE
+        step = GroupStep.FAULT if any(member.fault for member in self.facts.values()) else GroupStep.OVERDUE
         for member in self.facts.values():
             if member.fault is None and not member.has_answered(self.state):
-                member.fault = Blame(node=member.node, reason=SILENT, detail=f"said nothing while {self.state}")
+                member.fault = Blame(node=member.node, reason=SILENT, detail=f"sent nothing while {self.state}")
         return step
 
-    def _take(self, step: Step, now: float) -> list[Command]:
+    def _take(self, step: GroupStep, now: float) -> list[Command]:
         self.state, self.ending = TRANSITIONS[self.state, step]
         match self.state:
             case GroupState.ELECTED:
@@ -244,9 +229,9 @@ class Group:
             for member, _ in places
         ]
 
-    def _end(self, step: Step, now: float) -> list[Command]:
+    def _end(self, step: GroupStep, now: float) -> list[Command]:
         self.ended_at = now
-        self.blamed = () if step is Step.CALLED_OFF else self._culprits()
+        self.blamed = () if step is GroupStep.CALLED_OFF else self._culprits()
         reason = "; ".join(f"{blame.node}: {blame.reason}" for blame in self.blamed) or str(step)
         held = [member.node for member in self.facts.values() if not member.released]
         return [self._order(node, Abort, now, RELEASE_TTL_S, reason=reason) for node in held]
@@ -255,14 +240,14 @@ class Group:
         blamed = gravest(member.fault for member in self.facts.values() if member.fault)
         if self.first_is_unreachable():
             address = self.facts[self.members[0]].address
-            detail = f"it listens on {address!r}, where every other member finds itself"
+            detail = f"it listens on {address!r}, a loopback address that other members cannot reach"
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=detail),)
         if self.nobody_reaches_first():
             return (Blame(node=self.members[0], reason=UNREACHABLE, detail=blamed[0].detail),)
         return blamed
 
     def nobody_reaches_first(self) -> bool:
-        """Whether all others say that they cannot reach rank 0."""
+        """Whether all other members report that they cannot reach rank 0."""
         others = [self.facts[node].fault for node in self.members[1:]]
         return bool(others) and all(fault is not None and fault.reason == UNREACHABLE for fault in others)
 
@@ -274,69 +259,69 @@ class Group:
         return own[0] and not all(own)
 
     def hurry(self, now: float) -> None:
-        """Leaves the others only a short grace to say something."""
+        """Shortens the deadline: the others have ABORT_GRACE_S left to report."""
         self.deadline = min(self.deadline, now + ABORT_GRACE_S)
 
     def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
         return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
 
 
-def _on_accepted(group: Group, member: Member, event: Accepted, now: float) -> Step | None:
+def _on_accepted(group: Group, member: GroupMember, event: Accepted, now: float) -> GroupStep | None:
     most = group.most_ranks.get(member.node, 1)
     if event.ranks > most:
         detail = f"it accepted with {event.ranks} ranks; its announced devices allow {most}"
         member.fault = Blame(node=member.node, reason=TOO_MANY_RANKS, detail=detail)
-        return Step.FAULT
+        return GroupStep.FAULT
     member.accepted = member.accepted or event
     member.note_clock(event.sent_at, now)
     if not all(other.accepted for other in group.facts.values()):
         return None
-    return Step.FAULT if group.first_is_unreachable() else Step.ALL_ACCEPTED
+    return GroupStep.FAULT if group.first_is_unreachable() else GroupStep.ALL_ACCEPTED
 
 
-def _on_ready(group: Group, member: Member, event: Ready, now: float) -> Step | None:
+def _on_ready(group: Group, member: GroupMember, event: Ready, now: float) -> GroupStep | None:
     member.ready = member.fault is None
-    return Step.ALL_READY if all(other.ready for other in group.facts.values()) else None
+    return GroupStep.ALL_READY if all(other.ready for other in group.facts.values()) else None
 
 
-def _on_alive(group: Group, member: Member, event: Progress, now: float) -> Step | None:
-    return Step.ALIVE
+def _on_alive(group: Group, member: GroupMember, event: Progress, now: float) -> GroupStep | None:
+    return GroupStep.ALIVE
 
 
-def _on_finished(group: Group, member: Member, event: Finished, now: float) -> Step | None:
+def _on_finished(group: Group, member: GroupMember, event: Finished, now: float) -> GroupStep | None:
     if member.results is None:
         member.finish(event.ranks, group.task.scope)
     if all(other.results is not None for other in group.facts.values()):
-        return Step.ALL_FINISHED
+        return GroupStep.ALL_FINISHED
     if member.fault is not None:
         if group.state is GroupState.ELECTED:
-            return Step.FAULT
+            return GroupStep.FAULT
         group.hurry(now)
-    return Step.ALIVE if group.state is GroupState.READY else None
+    return GroupStep.ALIVE if group.state is GroupState.READY else None
 
 
-def _on_declined(group: Group, member: Member, event: Declined, now: float) -> Step | None:
+def _on_declined(group: Group, member: GroupMember, event: Declined, now: float) -> GroupStep | None:
     if member.results is not None:
         return None
     may_have_tried = group.state is GroupState.ELECTED and not member.ready
     if event.reason == UNREACHABLE and not may_have_tried:  # rank 0 was not known yet, or was reached already
         member.decline(DECLINED_OTHERWISE, f"it reports {event.reason} while the group is {group.state}")
-        return Step.FAULT
+        return GroupStep.FAULT
     member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():
         group.hurry(now)  # whether the others reach rank 0 tells whose fault it is
         return None
-    return Step.FAULT
+    return GroupStep.FAULT
 
 
-def _on_lost(group: Group, member: Member, event: MemberLost, now: float) -> Step | None:
+def _on_lost(group: Group, member: GroupMember, event: MemberLost, now: float) -> GroupStep | None:
     if member.results is not None:
         return None
     member.fault = Blame(node=member.node, reason=LOST, detail="its agent has vanished")
-    return Step.FAULT
+    return GroupStep.FAULT
 
 
-Listener = Callable[[Group, Member, Any, float], Step | None]
+Listener = Callable[[Group, GroupMember, Any, float], GroupStep | None]
 
 LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
     (GroupState.FORMING, Accepted): _on_accepted,
@@ -346,4 +331,4 @@ LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
     **{(state, Declined): _on_declined for state in GroupState if state is not GroupState.ENDED},
     **{(state, MemberLost): _on_lost for state in GroupState if state is not GroupState.ENDED},
 }
-"""What each state listens to, apart from time and the sweep's end, which every state but ENDED heeds."""
+"""What each state handles, besides time and the end of the sweep, which every state but ENDED handles."""

@@ -1,4 +1,4 @@
-"""What a group that has ended showed, as evidence for `localize`."""
+"""What a group that has ended showed, as evidence for localisation."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,8 +8,8 @@ from muster_coordinator.model.sweep_records import GroupRecord
 from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
 
 SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
-"""Metrics by which any check of groups can say more about its members: what the node could send while nobody else did,
-in which share of the rounds the rank came last, and what its own work before a round took in seconds."""
+"""Metrics with which any group check can tell more about single members: GB/s that the node sent while no other node
+sent, the share of rounds in which the rank came last, and the seconds of its own work before a round."""
 
 
 def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun:
@@ -39,7 +39,7 @@ def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun
 
 
 def _outcome(group: GroupRecord) -> RunOutcome:
-    """GOOD and BAD by what every member says; without its word only by what nobody else can have brought about."""
+    """GOOD or BAD when every member reported; otherwise BAD only for what no other node can have caused, else VOID."""
     said = {place.verdict for place in group.places}
     if Verdict.FAIL in said:
         return RunOutcome.BAD
@@ -81,7 +81,7 @@ def _complete(values: Metric | None) -> list[float]:
 
 
 def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
-    """By node, the worst that its ranks told."""
+    """By node, the worst value that its ranks reported."""
     told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
     numbers = {node: [value for value in values if is_figure(value)] for node, values in told.items()}
     return {node: worst(values) for node, values in numbers.items() if values}

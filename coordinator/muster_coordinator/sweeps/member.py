@@ -52,7 +52,7 @@ DECLINED = PREVENTED | {
 }
 
 WRONG_CLOCK_S = 5.0
-"""Longer than a message is on its way, and than clocks that are kept in step differ."""
+"""Longer than a message takes, and more than synchronised clocks differ."""
 
 MOST_FIGURES = 10_000
 """Numbers from all ranks of a member together: some hundred from each of sixteen ranks. Every group is kept as long as
@@ -62,11 +62,11 @@ MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
 """What is kept of the findings of all ranks of a member together."""
 
 GRAVEST_FIRST = (CONTRADICTIONS, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
-"""Who stands nowhere here comes last: ranks that failed may have failed with those of a peer that says nothing."""
+"""Other reasons come last: ranks may have failed only because a silent peer failed."""
 
 
 def gravest(faults: Iterable[Blame]) -> tuple[Blame, ...]:
-    """Those of the gravest kind that occurs."""
+    """The faults of the gravest kind that occurs."""
     rest = tuple(faults)
     for kind in GRAVEST_FIRST:
         if chosen := tuple(fault for fault in rest if fault.reason in kind):
@@ -75,7 +75,7 @@ def gravest(faults: Iterable[Blame]) -> tuple[Blame, ...]:
 
 
 def may_be_echo(reason: str) -> bool:
-    """Whether ranks end so, too, when only those of a peer have failed."""
+    """Whether ranks also end with this reason when only the ranks of a peer have failed."""
     return reason.startswith("run.") and reason not in CRASHED | PREVENTED
 
 
@@ -85,8 +85,8 @@ def is_figure(value: object) -> TypeGuard[float]:
 
 
 @dataclass(slots=True)
-class Member:
-    """What one member has said so far, and its fault if it has one."""
+class GroupMember:
+    """What one member has reported so far, and its fault if it has one."""
 
     node: str
     accepted: Accepted | None = None
@@ -100,7 +100,7 @@ class Member:
 
     @property
     def address(self) -> str | None:
-        """The address that it reports for itself; None until it has accepted."""
+        """The address that the member reports for itself; None until it has accepted."""
         return None if self.accepted is None else self.accepted.address
 
     @property
@@ -110,11 +110,11 @@ class Member:
 
     @property
     def released(self) -> bool:
-        """Whether it holds nothing for the group any more, by its own word."""
+        """Whether the member has reported that it no longer holds anything for the group."""
         return self.results is not None or self.declined
 
     def has_answered(self, state: GroupState) -> bool:
-        """Whether it has said what a group in `state` waits for."""
+        """Whether the member has reported what a group in `state` waits for."""
         match state:
             case GroupState.FORMING:
                 return self.accepted is not None
@@ -141,12 +141,12 @@ class Member:
         )
 
     def note_clock(self, said_at: float, now: float) -> None:
-        """Compares the member's clock, at which it has just said something, with the coordinator's."""
+        """Compares the time `said_at` of a message, by the member's clock, with the coordinator's clock."""
         if abs(said_at - now) > WRONG_CLOCK_S:
             self.clock_ahead_s = round(said_at - now, 1)
 
     def decline(self, reason: str, detail: str) -> None:
-        """Notes that it does not take part, or no longer does."""
+        """Notes that the member does not take part, or no longer does."""
         self.declined = True
         self.fault = Blame(node=self.node, reason=reason, detail=detail)
 

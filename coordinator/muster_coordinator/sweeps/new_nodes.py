@@ -1,8 +1,11 @@
 """Nodes that have joined the fleet and that no sweep has covered yet.
 
-The first of them waits for others to join, as a rack rarely comes as one node, and all that are there then take part in
-one sweep. A single one meets healthy nodes near it. One that is lost meanwhile is left out, and waited for again when
-it is back.
+The idea: a rack rarely joins as one node. The first new node waits `gather_s` seconds for others. Then all new nodes
+take part in one sweep. If there is only one, healthy nodes near it take part as partners. A new node that is lost
+meanwhile is left out, and counts as new again when it is back.
+
+Example: with `gather_s` = 600, n1 joins at 0 s and n2 at 300 s. One sweep of both begins at 600 s. Each tick takes time
+in proportion to the new nodes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +23,9 @@ ORIGIN = "new nodes"
 
 @dataclass(slots=True, kw_only=True)
 class NewNodes:
-    """Makes of `request` one for the nodes that have gathered for `gather_s` seconds.
+    """Plans sweeps of the nodes that have gathered for `gather_s` seconds, by `request`.
 
-    Where there is only one, so many healthy `partners` take part.
+    A single new node is measured with up to `partners` healthy nodes.
     """
 
     request: SweepRequest
@@ -40,19 +43,19 @@ class NewNodes:
             self._ready_since.pop(node, None)
 
     def take(self, nodes: Mapping[str, Node], now: float) -> SweepRequest | None:
-        """The sweep that is due now, if any; the new nodes in it are not new any more."""
+        """The sweep that is due now, if any. Its nodes are no longer new."""
         ready = self._ready(nodes, now)
         if not ready or now < min(ready.values()) + self.gather_s:
             return None
         partners = self._partners_of(nodes[next(iter(ready))], nodes) if len(ready) == 1 else []
         if partners is None:
-            self._ready_since.update(dict.fromkeys(ready, now))  # looks again when others have had the time to come
+            self._ready_since.update(dict.fromkeys(ready, now))  # looks again after another gather_s
             return None
         self.remove(ready)
         return self.request.model_copy(update={"nodes": (*sorted(ready), *partners)})
 
     def _ready(self, nodes: Mapping[str, Node], now: float) -> dict[str, float]:
-        """The new nodes that can take part now, and since when they can."""
+        """By new node that can take part now, since when it can."""
         for name, since in self._ready_since.items():
             if not can_run(nodes[name], self.request.check):
                 self._ready_since[name] = None
@@ -61,9 +64,9 @@ class NewNodes:
         return {name: since for name, since in self._ready_since.items() if since is not None}
 
     def _partners_of(self, node: Node, nodes: Mapping[str, Node]) -> list[str] | None:
-        """Healthy nodes for a single new one; None when it needs somebody and there is nobody."""
+        """Healthy partners for a single new node; None when it needs one and there is none."""
         check = self.request.check
         if self.request.strategy == Strategy.SINGLE or usual_scope(check, nodes.values()) is Scope.NODE:
             return []
-        partners = draw_partners(node, nodes, check, self.partners, lots=node.name, without=self._ready_since)
+        partners = draw_partners(node, nodes, check, self.partners, seed=node.name, without=self._ready_since)
         return [other.name for other in partners] or None

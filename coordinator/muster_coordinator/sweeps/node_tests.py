@@ -58,7 +58,7 @@ class NodeTests:
             return self._begin(wanted, now)
         except Refused as refused:
             self._end(wanted.node, wanted.test, Verdict.UNKNOWN)
-            text = f"{wanted.check} could not be asked for: {refused}"
+            text = f"could not start {wanted.check}: {refused}"
             return [self._registry.story.tell(wanted.node, "test", text, wanted.test, now)]
 
     def note_ended_sweeps(self) -> None:
@@ -74,7 +74,7 @@ class NodeTests:
             request = RunRequested(wanted.test, wanted.node, wanted.check, wanted.params)
             return order_run(request, self._registry, self._orders, now)
         out = {name for name, other in nodes.items() if other.service in OUT}
-        partners = draw_partners(node, nodes, wanted.check, wanted.partners, lots=wanted.test, without=out)
+        partners = draw_partners(node, nodes, wanted.check, wanted.partners, seed=wanted.test, without=out)
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))

@@ -1,8 +1,11 @@
-"""Which nodes groups have taken, so that no node is in two of them.
+"""Which nodes are in groups: no node is ever in two groups.
 
-A node is free again when its group has ended and it has had the time to let go. In a `turn`, whoever comes first takes
-what is free; nodes that it waits for are not given to those that come after it, or else a large group would wait for
-ever while small ones take its nodes in turns.
+The idea: groups ask in turns, the most urgent sweep first. A group takes all its nodes at once or none. Nodes that a
+group waits for are kept for it during the rest of the turn. Prevents: a group of 64 nodes waits for ever, because pairs
+take its nodes again and again as they become free.
+
+Example: n1 is taken. Group (n1, n2) asks first and waits. Group (n2, n3) asks next and does not get n2. A node is free
+again some seconds after its group has ended, when it has killed what it spawned. Asking takes O(members).
 """
 
 import math
@@ -10,7 +13,7 @@ from collections.abc import Iterable
 
 
 class Occupancy:
-    """The nodes that are taken, and until when."""
+    """By node that is taken, the time until when, in seconds since the epoch."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
@@ -18,12 +21,12 @@ class Occupancy:
         self.has_released = False  # since the last turn
 
     def new_turn(self) -> None:
-        """Forgets who waits for which nodes."""
+        """Begins a turn: no node is waited for."""
         self._waited_for.clear()
         self.has_released = False
 
     def is_free(self, node: str, now: float) -> bool:
-        """Whether the next to come can have a node."""
+        """Whether the next group that asks can have the node."""
         return self._until.get(node, 0.0) <= now and node not in self._waited_for
 
     def take(self, nodes: Iterable[str], now: float) -> bool:
@@ -36,10 +39,10 @@ class Occupancy:
         return True
 
     def wait_for(self, nodes: Iterable[str]) -> None:
-        """Keeps nodes from whoever comes later in this turn."""
+        """Keeps the nodes from groups that ask later in this turn."""
         self._waited_for.update(nodes)
 
     def release(self, nodes: Iterable[str], at: float) -> None:
-        """Lets nodes be taken from `at` on, a time in seconds since the epoch."""
+        """Frees the nodes from time `at` on, in seconds since the epoch."""
         self._until.update(dict.fromkeys(nodes, at))
         self.has_released = True

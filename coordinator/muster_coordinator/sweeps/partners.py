@@ -1,4 +1,4 @@
-"""Picks healthy nodes to measure another node with: the nearest one, and others that are drawn by lot."""
+"""Picks healthy nodes to measure another node with: the nearest one, and others drawn at random."""
 
 import random
 from collections.abc import Collection, Mapping
@@ -9,9 +9,9 @@ from muster_coordinator.evidence.node import Node
 
 
 def draw_partners(
-    node: Node, nodes: Mapping[str, Node], check: str, number: int, *, lots: str, without: Collection[str] = ()
+    node: Node, nodes: Mapping[str, Node], check: str, number: int, *, seed: str, without: Collection[str] = ()
 ) -> list[Node]:
-    """Up to `number` healthy nodes that can run the check with `node`; `lots` is the seed.
+    """Up to `number` healthy nodes that can run the check with `node`; `seed` decides which ones.
 
     The nearest one tells a bad node from a bad path to it. The others come from anywhere in the node's block: nodes say
     themselves where they stand, and liars that all claim a place beside a tested node could keep it out of service for
@@ -23,18 +23,18 @@ def draw_partners(
         if other is not node and other.name not in without and other.health is Health.HEALTHY and can_run(other, check)
     )
     others = like_most(healthy, check)
-    random.Random(lots).shuffle(others)  # noqa: S311 - a draw of lots, not a secret
+    random.Random(seed).shuffle(others)  # noqa: S311 - no secret depends on it
     nearest = sorted(others, key=lambda other: _distance(node, other))[:1]
     drawn = sorted(others, key=lambda other: other.topology.block != node.topology.block)
     return [*nearest, *(other for other in drawn if other not in nearest)][:number]
 
 
 def can_run(node: Node, check: str) -> bool:
-    """Whether the node is there and has the check."""
+    """Whether the node is online and has the check."""
     return node.online and check in node.checks
 
 
 def _distance(node: Node, other: Node) -> tuple[bool, bool, bool]:
-    """Sorts nodes of the same rack first, then of the same leaf, then of the same block."""
+    """Sort key: nodes of the same rack first, then of the same leaf, then of the same block."""
     here, there = node.topology, other.topology
     return here.block != there.block, here.leaf != there.leaf, here.rack != there.rack

@@ -1,4 +1,4 @@
-"""A sweep that was asked for and found valid."""
+"""What a sweep runs, on which nodes, and within which limits: a request that was found valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.group import Task
+from muster_coordinator.sweeps.formation import GroupTask
 
 NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a sweep may take: nodes in groups at once, rounds, and node-seconds in all. None leaves it open."""
+class SweepLimits:
+    """The limits of a sweep: nodes in groups at once, rounds, and node-seconds in total. None is no limit."""
 
     nodes: int | None = None
     rounds: int | None = None
@@ -23,10 +23,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan:
-    """What a sweep does with whom: `nodes` in topology order, with their `sites` where these are known.
+    """What a sweep does on which nodes: `nodes` in topology order, with their known `sites`.
 
-    Nodes that were meant but cannot take part are `absent`, each with the reason. `most_ranks` is the highest number of
-    ranks of each node; a node that it lacks has one. `abilities` say what the check can tell on these nodes, `asked` is
+    `absent` are selected nodes that cannot take part, each with the reason. `most_ranks` is the highest number of ranks
+    of each node; a node that it lacks has one. `abilities` say what the check can measure on these nodes. `asked` is
     the request, and `origin` says who made it.
     """
 
@@ -36,11 +36,11 @@ class SweepPlan:
     strategy: Strategy
     pairing: Pairing = Pairing.RANDOM
     passes: int = 1
-    task: Task
+    task: GroupTask
     nodes: tuple[str, ...]
     sites: tuple[Site, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     most_ranks: Mapping[str, int] = field(default_factory=dict)
     abilities: CheckAbilities = NO_ABILITIES
-    limits: Limits = field(default_factory=Limits)
+    limits: SweepLimits = field(default_factory=SweepLimits)
     priority: int = 0

@@ -1,4 +1,4 @@
-"""From what somebody asks for to the plan of a sweep. Refused says what is wrong and what would be valid."""
+"""From a request to the plan of a sweep. Refused says what is wrong and what would be valid."""
 
 import re
 import statistics
@@ -17,24 +17,24 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.sweeps.group import Task
-from muster_coordinator.sweeps.plan import Limits, SweepPlan
+from muster_coordinator.sweeps.formation import GroupTask
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.term import Candidate
 
 START_UP_S = 20.0
-"""From an invitation to the first exchange: leases, and importing torch, which takes most of it."""
+"""From an invitation to the first exchange: taking leases, and importing torch, which takes most of the time."""
 
 USUAL_RUN_S = 15.0
-"""What a run takes whose check does not say it."""
+"""Duration of a run whose check announces none."""
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> SweepPlan:
-    """The sweep that is asked for; `declared` says where the topology file places nodes."""
+    """The plan for a request. `declared` says where the topology file places nodes."""
     request = event.request
     check_limits(request)
     if not nodes:
@@ -62,7 +62,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
 
 
 def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> SweepPlan:
-    """The plan of a sweep that an earlier coordinator began, with the nodes as they are now."""
+    """The plan of a sweep that an earlier coordinator began, with the nodes in their present state."""
     request = record.asked or SweepRequest(check=record.check, params=record.params)
     members = [known(name, nodes) for name in record.nodes]
     having = [node for node in members if record.check in node.checks]
@@ -94,7 +94,7 @@ def _plan(
         strategy=strategy,
         pairing=_pairing(request, strategy, abilities),
         passes=request.passes,
-        task=Task(
+        task=GroupTask(
             check=request.check,
             params=request.params,
             timeout_s=check.timeout_s,
@@ -115,14 +115,14 @@ def _plan(
 
 
 def expected_s(check: CheckInfo) -> float:
-    """How long a group is expected to take, before any has shown it."""
+    """Expected duration of a group in seconds, before any group has finished."""
     return START_UP_S + (USUAL_RUN_S if check.cost_s is None else check.cost_s)
 
 
 def _abilities(members: Iterable[Node], *, by_rail: bool) -> CheckAbilities:
-    """A node alone has something to exchange with, and a rail to be told from others, if it has several devices.
+    """What the check can measure on these nodes. A run alone, and rails, need several devices in a node.
 
-    What most nodes have counts: one that is short of devices shall not take this from the others.
+    The most frequent number of devices counts. Prevents: one node of 32 has one device, and no node is tried alone.
     """
     usual = statistics.mode(len(node.inventory.devices) for node in members)
     return CheckAbilities(alone=usual > 1, by_rail=by_rail and usual > 1)
@@ -135,7 +135,7 @@ def _strategy(request: SweepRequest, check: CheckInfo) -> Strategy:
 
 
 def least_nodes(strategy: Strategy) -> int:
-    """How many nodes a sweep needs to form a group at all."""
+    """The lowest number of nodes that can form a group."""
     return 1 if strategy is Strategy.SINGLE else 2
 
 
@@ -147,8 +147,8 @@ def _pairing(request: SweepRequest, strategy: Strategy, abilities: CheckAbilitie
     pairing = _choice(Pairing, "pairing", request.pairing)
     if pairing is Pairing.RAIL and not abilities.by_rail:
         raise Refused(
-            f"pairing rail needs a check that measures rails apart, and two or more devices on most nodes:"
-            f" {request.check!r} on these nodes is not so"
+            f"pairing rail needs a check that measures each rail, and two or more devices on most nodes;"
+            f" {request.check!r} on these nodes lacks one of them"
         )
     return pairing
 
@@ -162,8 +162,8 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 # Limits
 
 
-def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> Limits:
-    """The limits as numbers; Refused when the sweep could not even begin within them. A group takes `run_s`."""
+def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> SweepLimits:
+    """The limits as numbers; Refused when no group fits into them. A group takes `run_s` seconds."""
     least = least_nodes(strategy)
     smallest = count if strategy is Strategy.WHOLE else least
     parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count, least)
@@ -176,11 +176,11 @@ def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float)
             f"max_node_s {request.max_node_s:g} is less than the {smallest * run_s:g} node-seconds that one group of"
             f" {smallest} takes"
         )
-    return Limits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
+    return SweepLimits(nodes=parallel, rounds=request.max_rounds, node_s=request.max_node_s)
 
 
 def _parallel(text: str, count: int, least: int) -> int:
-    """`25%` or `40` as a number of nodes; a share of a small fleet is at least one group."""
+    """`25%` or `40` as a number of nodes; a share is at least one group."""
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*(%?)\s*", text)
     number = float(match[1]) if match else 0.0
     is_share = match is not None and match[2] == "%"
@@ -209,7 +209,7 @@ def _site(node: Node) -> Site:
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
-    """The nodes that are meant, with what keeps each from taking part; Refused when that is one that was named."""
+    """The selected nodes, each with what keeps it from taking part; Refused when a node that was named cannot."""
     if request.nodes is not None and request.select is not None:
         raise Refused("nodes and select contradict each other: give one of them")
     if request.nodes is not None:
@@ -234,7 +234,7 @@ def _selected(
     chosen = selection.choose([_candidate(node) for node in nodes.values()], declared)
     literal = {value for term in selection.terms if term.key == "name" and not term.excludes for value in term.values}
     _named([nodes[name] for name in chosen.nodes if name in literal], check)
-    strangers = dict.fromkeys(chosen.never_heard_of, "no agent was ever heard of from there")
+    strangers = dict.fromkeys(chosen.never_heard_of, "no agent has reported from there yet")
     return {name: _obstacle(nodes[name], check) for name in chosen.nodes} | strangers
 
 
@@ -253,7 +253,7 @@ def _candidate(node: Node) -> Candidate:
 def _obstacle(node: Node, check: str) -> str | None:
     """Why a node cannot take part in a sweep."""
     if not node.online:
-        return f"is lost: last heard of at {format_instant(node.last_seen)}"
+        return f"is lost: last heard at {format_instant(node.last_seen)}"
     if check not in node.checks:
         return f"does not have check {check!r} (it has: {', '.join(sorted(node.checks)) or 'none'})"
     return None

@@ -1,4 +1,4 @@
-"""What a coordinator does about the sweeps that were under way when the one before it ended."""
+"""What a coordinator does with sweeps that ran when the coordinator before it ended."""
 
 from enum import StrEnum
 
@@ -14,14 +14,14 @@ RESTARTED = "the coordinator was restarted"
 
 
 class AfterRestart(StrEnum):
-    """What becomes of a sweep: it goes on with the next round, or ends with what it has found."""
+    """What happens to such a sweep: it goes on with the next round, or ends with what it has found."""
 
     RESUME = "resume"
     ABORT = "abort"
 
 
 def interrupted(record: SweepRecord, now: float) -> SweepRecord:
-    """The sweep with its groups as they have ended: those that were under way are interrupted."""
+    """The sweep with its running groups ended as interrupted."""
     rounds = tuple(
         stage.model_copy(update={"groups": tuple(_ended(group, now) for group in stage.groups)})
         for stage in record.rounds
@@ -30,7 +30,7 @@ def interrupted(record: SweepRecord, now: float) -> SweepRecord:
 
 
 def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
-    """A sweep that cannot be taken up, as aborted: what it had found stays, whom it had not settled is inconclusive."""
+    """The sweep as aborted. What it had found stays; nodes that were not settled are inconclusive."""
     failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
     rounds = tuple(stage.model_copy(update={"waiting": 0}) for stage in record.rounds)
@@ -46,16 +46,16 @@ def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
     )
 
 
-def saving(record: SweepRecord) -> list[Command]:
-    """What stores and announces a sweep with all its groups."""
+def save_commands(record: SweepRecord) -> list[Command]:
+    """The commands that store and announce a sweep with all its groups."""
     outline = tuple(stage.model_copy(update={"groups": ()}) for stage in record.rounds)
     summary = record.model_copy(update={"rounds": outline})
     groups = [SaveGroup(record.id, stage.number, group) for stage in record.rounds for group in stage.groups]
     return [SaveSweep(summary), *groups, Announce("sweep", summary)]
 
 
-def release(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand]:
-    """Tells the members of every group that was under way to leave it."""
+def release_members(record: SweepRecord, orders: Orders, now: float) -> list[SendCommand]:
+    """The orders for the members of running groups to leave them."""
     return [
         orders.send(node, Abort, now, ttl_s=RELEASE_TTL_S, cause=record.id, group=group.id, reason=RESTARTED)
         for stage in record.rounds

@@ -1,7 +1,7 @@
 """All sweeps of the fleet: which begin, how they share the nodes, and what follows when they end.
 
-Groups of all sweeps take their nodes from one occupancy, the more urgent sweep first. After a restart, a node can be
-had when it has been heard of.
+The groups of all sweeps take their nodes from one occupancy, the more urgent sweep first. After a restart, a node can
+join a group once it has been heard.
 """
 
 from collections import OrderedDict
@@ -19,12 +19,19 @@ from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.planning import plan_again, plan_sweep
-from muster_coordinator.sweeps.recovery import RESTARTED, AfterRestart, aborted, interrupted, release, saving
+from muster_coordinator.sweeps.recovery import (
+    RESTARTED,
+    AfterRestart,
+    aborted,
+    interrupted,
+    release_members,
+    save_commands,
+)
 from muster_coordinator.sweeps.sweep import Sweep
 from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
 
 ENDED_SWEEPS_KEPT = 100
-"""Sweeps that have just ended are still answered from memory; older ones only by the store."""
+"""Ended sweeps that are kept in memory; the store has the older ones."""
 
 
 class SweepRegistry:
@@ -49,21 +56,21 @@ class SweepRegistry:
         self._timetable = timetable
         self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
         self._occupancy = Occupancy()
-        self._unheard: set[str] = set()  # nodes that were online and have not been heard of since the start
+        self._unheard: set[str] = set()  # nodes that were online and have not been heard since the start
 
     def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[Command]:
-        """Goes on with the sweeps that are stored as unfinished, and with the timetable after those of the past."""
+        """Resumes or ends the stored sweeps that are unfinished, and resumes the timetable after the `past` sweeps."""
         self._unheard.update(name for name, node in self._registry.nodes.items() if node.online)
         self._occupancy.take(self._unheard, now)
         commands: list[Command] = []
         for record in unfinished:
-            commands += release(record, self._orders, now)
-            commands += self._take_up(interrupted(record, now), now)
+            commands += release_members(record, self._orders, now)
+            commands += self._resume_or_end(interrupted(record, now), now)
         self._timetable.resume(past, self._registry.nodes, now)
         return commands
 
     def record(self, id: str) -> SweepRecord | None:
-        """A sweep that runs, with all its groups, or one that has ended lately, without them."""
+        """The record of a running sweep, with its groups, or of one that has ended lately, without them."""
         running = self.running.get(id)
         return self._ended.get(id) if running is None else running.record()
 
@@ -84,17 +91,17 @@ class SweepRegistry:
         self._timetable.note_joined(node)
 
     def lose(self, node: str, now: float) -> list[Command]:
-        """Does without a node that is lost."""
+        """Continues the sweeps without a lost node."""
         self._admit_again(node, now)
         concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
         return [command for sweep in concerned for command in self._drive(sweep, MemberLost(node), now)]
 
     def nodes(self) -> set[str]:
-        """All that are part of a sweep that goes on."""
+        """The nodes of all running sweeps."""
         return {node for sweep in self.running.values() for node in sweep.plan.nodes}
 
     def require_no_part(self, node: str) -> None:
-        """Refused while a sweep goes on that the node is part of, or was."""
+        """Refused while the node is part of a running sweep."""
         for sweep in self.running.values():
             if node in sweep.plan.nodes:
                 raise Refused(f"{node} is part of sweep {sweep.plan.id}: wait until that has ended, or abort it")
@@ -104,22 +111,22 @@ class SweepRegistry:
         self._timetable.note_swept((node,))
 
     def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
-        """Takes what a member says about its group."""
+        """Takes what a member reports about its group."""
         sweep = self.running.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
         return [] if sweep is None else self._drive(sweep, message, now)
 
     def tick(self, event: Ticked, now: float) -> list[Command]:
-        """Lets time pass for every sweep, and begins those that are due."""
+        """Checks the deadlines of every sweep, and begins sweeps that are due."""
         commands = [command for sweep in [*self.running.values()] for command in self._drive(sweep, event, now)]
         return [*commands, *self._begin_due(now)]
 
     @property
     def has_freed_nodes(self) -> bool:
-        """Whether groups have let nodes go since groups were formed last."""
+        """Whether nodes have become free since `form_groups` was called last."""
         return self._occupancy.has_released
 
     def form_groups(self, now: float) -> list[Command]:
-        """Lets the sweeps form what waits and whose nodes are free, the more urgent ones first."""
+        """Forms the waiting groups whose nodes are free, the more urgent sweeps first."""
         self._occupancy.new_turn()
         waiting = [sweep for sweep in self.running.values() if sweep.is_waiting]
         waiting.sort(key=lambda sweep: -sweep.plan.priority)
@@ -140,20 +147,20 @@ class SweepRegistry:
         return [*told, *sweep.begin(now), *self._settle(sweep, now)]
 
     def abort(self, id: str, reason: str, now: float) -> list[Command]:
-        """Ends a sweep; nothing when it has ended already, Refused when there is none."""
+        """Ends a sweep. Nothing happens if it has ended; Refused when there is no such sweep."""
         if id in self._ended:
             return []
         if id not in self.running:
             raise Refused(unknown("sweep", id, self.running))
         return self._drive(self.running[id], CalledOff(reason), now)
 
-    # By itself
+    # Without a request
 
     def _begin_due(self, now: float) -> list[Command]:
-        """Begins the sweeps whose time has come, or says why they do not begin."""
+        """Begins the sweeps that are due, or logs why they do not begin."""
         running = {sweep.plan.origin for sweep in self.running.values()}
         due = self._timetable.tick(self._registry.nodes, running, now)
-        return [command for it in due for command in self._begin_by_itself(it, now)]
+        return [command for entry in due for command in self._begin_by_itself(entry, now)]
 
     def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
         if isinstance(due, Due):
@@ -164,21 +171,21 @@ class SweepRegistry:
         self._counts.sweeps_not_begun += 1
         return [LogNotBegun(due.origin, due.reason)]
 
-    def _take_up(self, record: SweepRecord, now: float) -> list[Command]:
-        """Goes on with a sweep that the coordinator before this one had begun, or ends it."""
+    def _resume_or_end(self, record: SweepRecord, now: float) -> list[Command]:
+        """Resumes a sweep of an earlier coordinator, or ends it."""
         try:
             plan = plan_again(record, self._registry.nodes)
         except Refused as refused:
             ended = aborted(record, now, f"{RESTARTED}: {refused}")
-            return [*saving(ended), *self._conclude(ended, now)]
+            return [*save_commands(ended), *self._conclude(ended, now)]
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
-        sweep.take_up(record)
+        sweep.restore(record)
         resumes = self._after_restart is AfterRestart.RESUME
         commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
         return [*commands, *self._settle(sweep, now)]
 
     def _resume(self, sweep: Sweep, now: float) -> list[Command]:
-        """Plans the next round and goes without the nodes that are lost."""
+        """Plans the next round without the nodes that are lost."""
         commands = sweep.begin(now)
         for node in sweep.plan.nodes:
             if not self._registry.nodes[node].online:
@@ -186,7 +193,7 @@ class SweepRegistry:
         return commands
 
     def _admit_again(self, node: str, now: float) -> None:
-        """Lets groups have a node again that had not been heard of since the start."""
+        """Frees a node for groups when it is heard for the first time since the start."""
         if node in self._unheard:
             self._unheard.discard(node)
             self._occupancy.release((node,), now)
@@ -195,7 +202,7 @@ class SweepRegistry:
         return [*sweep.handle(event, now), *self._settle(sweep, now)]
 
     def _settle(self, sweep: Sweep, now: float) -> list[Command]:
-        """Draws the conclusions from a sweep that has ended."""
+        """Removes a sweep that has ended, and passes on its findings."""
         if not sweep.is_over:
             return []
         del self.running[sweep.plan.id]

@@ -1,4 +1,4 @@
-"""Whether a request can be carried out as it was put, and the order for a run. Refused says what would be valid."""
+"""Checks requests for runs and sweeps, and writes the order for a run. Refused says what would be valid."""
 
 from collections.abc import Mapping
 
@@ -16,10 +16,10 @@ from muster_coordinator.model.sweep_records import SweepRequest
 
 
 def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
-    """Refuses a run that its node could not do now."""
+    """Refuses a run that the node cannot do now."""
     node = known(request.node, nodes)
     if not node.online:
-        raise Refused(f"node {node.name!r} is lost: last heard of at {format_instant(node.last_seen)}")
+        raise Refused(f"node {node.name!r} is lost: last heard at {format_instant(node.last_seen)}")
     if (check := node.checks.get(request.check)) is None:
         raise Refused(unknown(f"check of node {node.name!r}:", request.check, node.checks))
     if check.scope is Scope.GROUP:
@@ -28,7 +28,7 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
 
 
 def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: float) -> list[Command]:
-    """The order for a run that is asked for; Refused when node, check or parameters are not valid."""
+    """The order for a requested run; Refused when node, check or parameters are not valid."""
     check_run(event, registry.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}
     order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
@@ -36,7 +36,7 @@ def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: 
 
 
 def check_limits(request: SweepRequest) -> None:
-    """Refuses limits that contradict what is asked for, whatever the fleet is."""
+    """Refuses limits that contradict the request in every fleet."""
     passes, rounds, share = request.passes, request.max_rounds, (request.max_parallel or "").strip()
     if rounds is not None and rounds < passes and request.strategy != Strategy.ROUND_ROBIN:
         raise Refused(f"max_rounds {rounds} contradicts passes {passes}: every pass takes a round")

@@ -1,24 +1,49 @@
-"""A sweep that begins again and again, at the times of a cron expression and a little later each time.
+"""Sweeps at the times of a cron expression, each up to `jitter_s` seconds later.
 
-How much later is drawn by lot, so that several fleets do not begin at once, and drawn from the fleet, the schedule and
-the time, so that a coordinator that was restarted in between comes to the same.
+The idea: the delay is random, so several fleets do not begin at the same second. The random generator is seeded with
+fleet, schedule and time. A coordinator that restarts computes the same delay again.
+
+Cron expressions are read as by Debian's cron. When summer time begins and the clock skips a set time, the sweep is due
+right after the change. When summer time ends and a set time comes twice, the sweep is due the first time. With `*` for
+the minute or the hour, it is due whenever the clock shows it.
+
+Example: `0 2 * * *` with a jitter of 300 s is due between 02:00 and 02:05 every night. If the coordinator is down from
+02:00 to 02:06, it begins the sweep at 02:06. If it is back at 03:00, that is later than GRACE_S, and the sweep is
+skipped. A tick takes constant time, except after a pause, when it steps over the times that were missed.
 """
 
 import math
 import random
 from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+from cronsim import CronSim
 
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.cron import Cron
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression of five fields, in a time zone."""
+
+    expression: str
+    zone: tzinfo
+
+    def after(self, moment: float) -> float:
+        """The next due time after `moment`, in seconds since the epoch; infinite if none comes within 50 years."""
+        # In an hour that comes twice, CronSim searches from the first one, which may lie before `moment`.
+        found = (due.timestamp() for due in CronSim(self.expression, datetime.fromtimestamp(moment, self.zone)))
+        return next((due for due in found if due > moment), math.inf)
+
 
 GRACE_S = 600.0
-"""A coordinator that was updated or has failed over is back by then, and makes up for the sweep that it has missed.
-Later than that, a sweep would begin at a time that nobody has chosen, perhaps in working hours."""
+"""A coordinator makes up for a sweep that it missed by at most this. An update or a failover takes less. Later, the
+sweep would begin at a time that nobody has chosen, perhaps in working hours."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Schedule:
-    """A schedule of `fleet`: for each time of `cron`, `request` is due once, up to `jitter_s` seconds later."""
+class SweepSchedule:
+    """A schedule of `fleet`: `request` is due once for each time of `cron`, up to `jitter_s` seconds later."""
 
     fleet: str
     name: str
@@ -30,16 +55,19 @@ class Schedule:
 
     @property
     def origin(self) -> str:
-        """Who makes its requests."""
+        """The origin of its sweeps, as stored with them."""
         return f"schedule {self.name}"
 
     def resume(self, last: float | None, now: float) -> None:
-        """Goes on after its `last` sweep, which began at that time if there was any; until then nothing is due."""
+        """Continues after a restart.
+
+        `last` is when its last sweep began, if there was one. Nothing is due before this.
+        """
         begun = now - GRACE_S if last is None else max(min(last, now), now - GRACE_S)
         self._seek(begun)
 
     def take(self, now: float) -> float | None:
-        """By how many seconds the sweep that is due now is late; None when none is due. Of several the last counts."""
+        """Seconds by which the sweep that is due now is late; None when none is due. Of several, the last counts."""
         late_s = now - self._due
         if late_s < 0:
             return None
@@ -51,12 +79,12 @@ class Schedule:
         return late_s
 
     def _seek(self, moment: float) -> None:
-        """Waits for the first time of which the sweep is due after `moment`."""
+        """Finds the first time whose sweep is due after `moment`."""
         self._wait_for(self.cron.after(moment - self.jitter_s))
         while self._due <= moment:
             self._wait_for(self.cron.after(self._time))
 
     def _wait_for(self, time: float) -> None:
-        latest_s = min(self.jitter_s, self.cron.after(time) - time)  # so that the times stay in order
-        lots = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - a draw of lots, not a secret
-        self._time, self._due = time, time + lots.uniform(0, latest_s)
+        latest_s = min(self.jitter_s, self.cron.after(time) - time)  # or a sweep could be due after the next one
+        rng = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - no secret depends on it
+        self._time, self._due = time, time + rng.uniform(0, latest_s)

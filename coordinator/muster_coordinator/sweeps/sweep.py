@@ -1,12 +1,10 @@
 """One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
 
-Its strategy says which groups would tell most. They wait until their nodes are free and the sweep's limits leave room
-for them. A round is over when all its groups have ended; what they showed is then diagnosed, and the diagnosis holds
-until the next round is over.
+The strategy plans the groups of a round. A group waits until its nodes are free and the limits of the sweep leave room.
+A round is over when all its groups have ended. Then the sweep diagnoses what they showed, and plans the next round.
 
-A group that could not be formed waits to be formed again: once with another member as rank 0 if nobody could reach the
-first, otherwise without the members that were to blame, for which spares from the same domain stand in if there are
-any. Whoever vanished, declined or stayed silent is absent from then on, and inconclusive unless it was cleared before.
+A group that could not be formed is formed again, see `formation`. A node that vanished, declined or stayed silent is
+absent from then on. It is inconclusive unless it was cleared before.
 """
 
 from collections.abc import Mapping
@@ -15,23 +13,22 @@ from functools import partial
 from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.sweeps.conclusion import learned, notes, verdict_of_sweep
+from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
 from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
 from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan
-from muster_coordinator.sweeps.round import Round
-from muster_coordinator.sweeps.round_log import RoundLog
+from muster_coordinator.sweeps.rounds import Round, RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 MOST_INVITED = 400
-"""So many nodes are invited at once, so that broker and coordinator carry what they answer well within FORMING_S."""
+"""Nodes that are invited at the same time. Broker and coordinator carry their answers well within FORMING_S."""
 
 SAVE_EVERY_S = 1.0
-"""What changes within a round is saved so often; whoever watches sees what is at most this old."""
+"""How often changes within a round are saved and announced."""
 
 
 class Sweep:
@@ -51,7 +48,7 @@ class Sweep:
         self._report = self._evidence.report()
         self._cost = SweepCost(plan.task)
         self._log = RoundLog()
-        self._rounds = 0  # that were run in full
+        self._rounds = 0  # rounds that ran in full
         self._round: Round | None = None
 
     @property
@@ -78,8 +75,8 @@ class Sweep:
         """Whether a node takes part."""
         return node in self._evidence.sites
 
-    def take_up(self, record: SweepRecord) -> None:
-        """Takes over what a sweep had found when the coordinator before this one ended; before `begin` or `give_up`."""
+    def restore(self, record: SweepRecord) -> None:
+        """Restores what an earlier coordinator had found. Call it before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
         self._evidence.resume(record)
         for stage in record.rounds:
@@ -89,7 +86,7 @@ class Sweep:
             for group in stage.groups:
                 self._cost.add(group)
         self._report = self._evidence.report()
-        self._log.note_slow(self._report.why_slow)
+        self._log.mark_slow(self._report.why_slow)
 
     def begin(self, now: float) -> list[Command]:
         """Plans the first round, or after an interruption the next one."""
@@ -97,12 +94,12 @@ class Sweep:
         return self._save(now)
 
     def give_up(self, reason: str, now: float) -> list[Command]:
-        """Ends it with what it has found, instead of planning another round."""
+        """Ends the sweep with what it has found."""
         self._end(SweepState.ABORTED, reason, now)
         return self._save(now)
 
     def form(self, now: float) -> list[Command]:
-        """Forms the groups that wait and whose nodes are free, as far as the limits leave room."""
+        """Forms the waiting groups whose nodes are free, while the limits leave room."""
         if self._round is None:
             return []
         commands: list[Command] = []
@@ -140,11 +137,11 @@ class Sweep:
         return [*commands, *(self._save(now) if at_boundary or due else ())]
 
     def record(self) -> SweepRecord:
-        """The sweep as it stands, with all its groups."""
+        """The present record, with all groups."""
         return self._log.complete(self.summary())
 
     def summary(self) -> SweepRecord:
-        """The sweep as it stands, without its groups."""
+        """The present record, without groups."""
         report, absent = self._report, self._evidence.absent
         failed = {found.node for found in report.failed_nodes}
         inconclusive = [node for node in report.inconclusive if node in absent or self.is_over]
@@ -174,14 +171,14 @@ class Sweep:
             notes=notes(inconclusive, self._evidence, report, self._log, ended_early=self._reason is not None),
         )
 
-    def pairs(self) -> list[Pair]:
-        """What pairs of nodes have reached together."""
+    def pairs(self) -> list[MeasuredPair]:
+        """The bandwidth that pairs of nodes have reached."""
         return self._evidence.measured_pairs()
 
     # Rounds
 
     def _advance(self, now: float) -> bool:
-        """Judges a round that is over and plans the next; whether a round or the sweep has just ended."""
+        """Diagnoses a round that is over and plans the next. Returns whether a round or the sweep has just ended."""
         if self._round is not None and self._round.is_over:
             self._judge()
             self._plan_round(now)
@@ -189,23 +186,23 @@ class Sweep:
         return self.is_over
 
     def _judge(self) -> None:
-        """Closes the round with what its groups have shown."""
+        """Closes the round and makes the diagnosis from all groups."""
         self._round = None
         self._rounds += 1
         before, self._report = self._report, self._evidence.report()
-        self._log.close_round(learned(before, self._report))
-        self._log.note_slow(self._report.why_slow)
+        self._log.close_round(changes_between(before, self._report))
+        self._log.mark_slow(self._report.why_slow)
 
     def _plan_round(self, now: float) -> None:
-        """The next round, or the end when there is nothing more to learn or it may not be learned."""
+        """Plans the next round, or ends the sweep when nothing more can be learned or a limit is reached."""
         formations = self._evidence.next_groups(self._rounds)
         affordable = self._cost.affordable(formations, self.plan.limits.node_s)
         if not formations:
             self._end(SweepState.FINISHED, None, now)
         elif self._rounds == self.plan.limits.rounds:
-            self._end(SweepState.FINISHED, f"more rounds than {self.plan.limits.rounds} were not asked for", now)
+            self._end(SweepState.FINISHED, f"max_rounds {self.plan.limits.rounds} is reached", now)
         elif not affordable:
-            reason = f"another run would take more than the {self.plan.limits.node_s:g} node-seconds that may be spent"
+            reason = f"another run would exceed max_node_s {self.plan.limits.node_s:g}"
             self._end(SweepState.FINISHED, reason, now)
         else:
             self._round = Round(affordable)
@@ -217,14 +214,14 @@ class Sweep:
     # Groups
 
     def _has_room(self, taken: int, more: int) -> bool:
-        """Whether so many nodes may join those that are in groups. A group larger than the limit is formed alone."""
+        """Whether `more` nodes may join the `taken` ones in groups. A group larger than the limit is formed alone."""
         limit = self.plan.limits.nodes
         return limit is None or not taken or taken + more <= limit
 
     def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
         self.state = SweepState.RUNNING
         self.groups += 1
-        # With the epoch: what another coordinator has formed and not stored shall not be taken for this one.
+        # With the epoch: another coordinator may have formed a group of this number without storing it.
         name = f"{self.plan.id}-{self._orders.epoch}.{self.groups}"
         reasons = (formation.reason,)
         plan, members = self.plan, formation.members
@@ -251,7 +248,7 @@ class Sweep:
         return commands
 
     def _conclude(self, stage: Round, group: Group, now: float) -> None:
-        """Takes what an ended group showed as evidence, or lets it be formed again."""
+        """Takes what an ended group showed as evidence, or lets the group be formed again."""
         record, formation = group.record(), stage.end(group)
         self._occupancy.release(group.members, now if record.ending is Ending.FINISHED else now + ABORT_GRACE_S)
         self._cost.add(record)
@@ -263,34 +260,34 @@ class Sweep:
             stage.wait(again)
 
     def _miss(self, stage: Round, node: str, now: float) -> None:
-        """Does without a lost node from now on, also in the groups that still wait for it."""
+        """Removes a lost node from the sweep, and from the groups that wait."""
         self._evidence.mark_absent(node, "lost: its agent has vanished")
-        for formation in [it for it in stage.waiting if node in it.members]:
+        for formation in [waiting for waiting in stage.waiting if node in waiting.members]:
             stage.waiting.remove(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
             if again is not None:
                 stage.wait(again)
 
     def _spare(self, stage: Round, now: float, node: str) -> str | None:
-        """A node of this sweep that stands near `node` and has nothing to do in this round."""
+        """A free node of this sweep near `node` that is not used in this round; None if there is none."""
         failed = {found.node for found in self._report.failed_nodes}
-        not_to_be_had = stage.used | self._evidence.absent.keys() | failed
-        idle = (it for it in self.plan.nodes if it not in not_to_be_had and self._occupancy.is_free(it, now))
+        unavailable = stage.used | self._evidence.absent.keys() | failed
+        idle = (other for other in self.plan.nodes if other not in unavailable and self._occupancy.is_free(other, now))
         spare = nearest_spare(node, idle, self._evidence.sites)
         if spare is not None:
             stage.used.add(spare)
         return spare
 
-    # Telling
+    # Saving
 
     def _save(self, now: float) -> list[Command]:
-        """What has changed, to be stored and announced."""
+        """The commands that store and announce the sweep and its changed groups."""
         self._saved_at, self._waiting_saved = now, self._waiting
         summary = self.summary()
         return [SaveSweep(summary), Announce("sweep", summary), *self._save_groups()]
 
     def _save_groups(self) -> list[Command]:
-        """The groups that have changed: one that is formed is stored before anybody is invited."""
+        """The commands that store and announce the changed groups. They come before the invitations are sent."""
         commands: list[Command] = []
         for number, group in self._log.changed():
             commands += [SaveGroup(self.plan.id, number, group), Announce("group", group)]

@@ -1,7 +1,7 @@
-"""What the groups of a sweep have shown so far, what follows from it, and what its strategy runs next."""
+"""What the groups of a sweep have shown so far, the diagnosis that follows, and the groups that run next."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.strategy import planner_of
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
@@ -10,7 +10,7 @@ from muster_coordinator.sweeps.formation import Formation, formations
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.sweeps.member import SILENT, may_be_echo
 from muster_coordinator.sweeps.plan import SweepPlan
-from muster_coordinator.topology.learned import Pair
+from muster_coordinator.topology.learned import MeasuredPair
 
 
 class SweepEvidence:
@@ -46,7 +46,7 @@ class SweepEvidence:
             self.mark_absent(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
 
     def mark_absent(self, node: str, why: str) -> None:
-        """Notes a node that takes no further part; the first reason counts."""
+        """Notes that a node takes no further part. The first reason counts."""
         self.absent.setdefault(node, why)
 
     def resume(self, record: SweepRecord) -> None:
@@ -56,20 +56,22 @@ class SweepEvidence:
         self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
 
     def next_groups(self, rounds: int) -> list[Formation]:
-        """The groups that would tell most after so many rounds; none if nothing more can be learned."""
+        """The groups that the strategy runs after so many rounds; none if nothing more can be learned."""
         if rounds >= self.planner.max_rounds:
             return []
         return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))
 
     def report(self) -> DiagnosisReport:
         """What follows from the runs so far."""
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
-    def measured_pairs(self) -> list[Pair]:
-        """What pairs of nodes have reached together."""
+    def measured_pairs(self) -> list[MeasuredPair]:
+        """The bandwidth that pairs of nodes have reached."""
         good = (run for run in self.runs if run.outcome is RunOutcome.GOOD and len(run.members) == 2)
-        return [Pair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None]
+        return [
+            MeasuredPair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None
+        ]
 
 
 def _is_lost(blame: Blame, record: GroupRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Which sweeps begin by themselves, and when: those of the schedules, and the one over new nodes."""
+"""Which sweeps begin without a request: those of the schedules, and the sweep of new nodes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.new_nodes import ORIGIN, NewNodes
-from muster_coordinator.sweeps.schedule import GRACE_S, Schedule
+from muster_coordinator.sweeps.schedule import GRACE_S, SweepSchedule
 
 REMEMBERED_S = 86_400.0
-"""How far back `Timetable.resume` looks: a node that has joined longer ago than a day is not new after a restart."""
+"""How far back `Timetable.resume` looks. After a restart, a node that joined more than a day ago is not new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A sweep that is to begin now."""
+    """A sweep that begins now."""
 
     origin: str
     request: SweepRequest
@@ -22,21 +22,21 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A sweep that would have been due, and why it does not begin."""
+    """A sweep that was due and does not begin, and why."""
 
     origin: str
     reason: str
 
 
 class Timetable:
-    """The sweeps that begin by themselves. Nothing is due before `resume`."""
+    """The sweeps that begin without a request. Nothing is due before `resume`."""
 
-    def __init__(self, schedules: Iterable[Schedule] = (), new_nodes: NewNodes | None = None) -> None:
+    def __init__(self, schedules: Iterable[SweepSchedule] = (), new_nodes: NewNodes | None = None) -> None:
         self._schedules = tuple(schedules)
         self._new_nodes = new_nodes
 
     def resume(self, past: Iterable[SweepRecord], nodes: Mapping[str, Node], now: float) -> None:
-        """Goes on after a restart, by the sweeps of the last `REMEMBERED_S` seconds; to be called once."""
+        """Continues after a restart, from the sweeps of the last REMEMBERED_S seconds. Call it once, before `tick`."""
         last: dict[str, float] = {}
         swept: set[str] = set()
         for sweep in past:
@@ -49,17 +49,17 @@ class Timetable:
                 self.note_joined(name)
 
     def note_joined(self, node: str) -> None:
-        """A node was heard of for the first time."""
+        """Notes a node that was heard for the first time."""
         if self._new_nodes is not None:
             self._new_nodes.add(node)
 
     def note_swept(self, nodes: Iterable[str]) -> None:
-        """A sweep has begun over these nodes, whoever asked for it."""
+        """Notes that a sweep of these nodes has begun, whatever its origin."""
         if self._new_nodes is not None:
             self._new_nodes.remove(nodes)
 
     def tick(self, nodes: Mapping[str, Node], running: Collection[str], now: float) -> list[Due | PassedOver]:
-        """What is due now, each once; `running` are the origins of the sweeps that go on."""
+        """What is due now, each once. `running` are the origins of the running sweeps."""
         return [*self._scheduled(running, now), *self._of_new_nodes(nodes, now)]
 
     def _scheduled(self, running: Collection[str], now: float) -> Iterator[Due | PassedOver]:
@@ -68,9 +68,9 @@ class Timetable:
             if late_s is None:
                 continue
             if late_s > GRACE_S:
-                yield PassedOver(schedule.origin, f"nobody was there to begin it {late_s:.0f} s ago")
+                yield PassedOver(schedule.origin, f"no coordinator ran when it was due {late_s:.0f} s ago")
             elif schedule.origin in running:
-                yield PassedOver(schedule.origin, "the one before it still goes on")
+                yield PassedOver(schedule.origin, "the sweep before it is still running")
             else:
                 yield Due(schedule.origin, schedule.request)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_NAMES = 1 << 17
-"""A fleet has fewer nodes; what is longer is a slip such as `node-[1-99999999]`, and would cost all memory."""
+"""More names than any fleet has. A longer list is a slip such as `node-[1-99999999]`, and would take all memory."""
 
 _TO_COMMA = re.compile(r"((?:[^,\[\]]|\[[^\[\]]*\])*)(,?)")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -31,7 +31,7 @@ class _Numbers:
 
 
 def expand(text: str) -> list[str]:
-    """The names of the list, in its order. ValueError says what is wrong with it, and what would be right."""
+    """The names of the list, in order. ValueError says what is wrong and what would be right."""
     names: list[str] = []
     for item in _items(text):
         names += _names(item, MOST_NAMES - len(names))
@@ -39,7 +39,7 @@ def expand(text: str) -> list[str]:
 
 
 def _items(text: str) -> Iterator[str]:
-    """What stands between the commas that are not in brackets."""
+    """The parts between commas that are not in brackets."""
     for found in _TO_COMMA.finditer(text):
         item, comma = found.groups()
         yield item.strip()
@@ -51,15 +51,16 @@ def _items(text: str) -> Iterator[str]:
 
 
 def _names(item: str, room: int) -> Iterator[str]:
-    """The names that one item stands for, at most `room`."""
+    """The names that one item stands for; ValueError for more than `room`."""
     if not item:
         raise ValueError("has an empty name: give names between commas, for example node-1,node-2")
     parts = _BRACKETS.split(item)  # outside and inside of brackets in turn
     ranges = [[_numbers(part, item) for part in inside.split(",")] for inside in parts[1::2]]
     if math.prod(sum(numbers.count for numbers in choice) for choice in ranges) > room:
-        raise ValueError(f"{item!r} makes it more than {MOST_NAMES} names")
+        raise ValueError(f"{item!r} makes the list more than {MOST_NAMES} names long")
     choices = [itertools.chain.from_iterable(choice) for choice in ranges]
-    return (_joined(parts[::2], chosen) for chosen in itertools.product(*choices))
+    first, *outside = parts[::2]
+    return (first + "".join(map(str.__add__, chosen, outside)) for chosen in itertools.product(*choices))
 
 
 def _numbers(text: str, item: str) -> _Numbers:
@@ -70,7 +71,3 @@ def _numbers(text: str, item: str) -> _Numbers:
     if int(high) < int(low):
         raise ValueError(f"{text!r} in {item!r} runs backwards: write {high}-{low}")
     return _Numbers(int(low), int(high), len(low))
-
-
-def _joined(outside: list[str], chosen: tuple[str, ...]) -> str:
-    return outside[0] + "".join(map(str.__add__, chosen, outside[1:]))

@@ -1,16 +1,22 @@
-"""Leaves as they show in the bandwidth of pairs: nodes of one leaf are faster with each other than with any other.
+"""Learns leaves from the bandwidth of pairs: nodes of one leaf are faster with each other than with other nodes.
 
-That is so where the switches above have less bandwidth than the leaves below them, and it shows where most nodes have
-met most others. There are no leaves rather than guessed ones:
+The idea: if the switches above have less bandwidth than the leaves, the bandwidths of pairs fall into two bands with a
+gap in between. Fast pairs connect nodes into clusters, and the clusters are the leaves. No leaf is better than a
+guessed one, so each step leaves out what is not certain:
 
-- Between the pairs inside of leaves and those across lies a gap that noise does not explain; of several such gaps, the
-  widest one that makes leaves counts.
-- Faults make pairs slower, never faster. So a few slow pairs inside of a leaf are no contradiction, but one fast pair
-  joins what it connects, and what does not hold together then is no leaf.
-- Nodes that have met too few or are slow with everybody are left out, and so are leaves of too few nodes and those that
-  never met. Where less than half of the nodes remain, there are no leaves.
-- What is known stands. A leaf takes the name that most of its known nodes have; what would join two known leaves or
-  tear one apart is none.
+- The gap must be wider than noise. Of several gaps, the widest one that makes leaves counts.
+- A fault makes a pair slower, never faster. So a few slow pairs inside a leaf are allowed. One fast pair joins the
+  nodes that it connects; a cluster whose other pairs are slow is then no leaf.
+- Nodes that have met too few others, or are slow with everyone, are left out. So are clusters of too few nodes, and
+  clusters that have not met each other. If fewer than half of the nodes remain, nothing is learned.
+- Known leaves stand. A cluster takes the name that most of its known nodes have. A cluster that would join two known
+  leaves, or split one, is left out.
+
+Example: n1, n2 and n3 reach 100 GB/s with each other, and so do n4, n5 and n6. Across, pairs reach 50. The gap from 50
+to 100 is wider than 15 %, and the boundary is 71. The leaves are {n1, n2, n3} and {n4, n5, n6}. If n3-n4 also reached
+100, all six would form one cluster, most of its pairs would be slow, and nothing would be learned.
+
+Each boundary takes time in proportion to the pairs, and sorting them O(p log p) for p pairs.
 """
 
 import itertools
@@ -21,25 +27,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 LEAST_GAP = 0.15
-"""By how much the slower side of a gap falls short of the faster: three times the noise of a bad fabric, and as much as
-`localize.evidence.threshold` asks of a fault."""
+"""Least shortfall of the slower side of a gap: three times the noise of a bad fabric. A fault must be as large in
+`localize.evidence.threshold`."""
 
 FEWEST_NODES = 3
-"""Two fast nodes can be chance; that three are all fast with each other and slow with all others hardly is."""
+"""Fewest nodes of a leaf. Two fast nodes can be chance; three that are all fast with each other hardly are."""
 
 MET_SHARE = 0.5
-"""Of the other nodes, a node has to have met so many."""
+"""Share of the other nodes that a node must have met."""
 
 HOLDS_TOGETHER = 0.9
-"""Of the pairs inside of a leaf, so many have to be fast: the others may be bad links."""
+"""Share of the pairs inside a leaf that must be fast. The others may be bad links."""
 
 PLACED_SHARE = 0.5
-"""Of all nodes, so many have to have a leaf in the end."""
+"""Share of all nodes that must have a leaf in the end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """What two nodes have reached together, in GB/s."""
+class MeasuredPair:
+    """Two nodes and the bandwidth that they reached together, in GB/s."""
 
     one: str
     other: str
@@ -48,9 +54,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class LearnedLeaf:
-    """Nodes that share a leaf, and the evidence: medians and numbers of the pairs inside and of those to other leaves.
+    """Nodes that share a leaf, and the evidence: median and number of the pairs inside, and of those to other leaves.
 
-    `confidence` is the share of all these pairs, measured or not, that were measured and fit.
+    `confidence` is the share of these pairs that were measured and fit, of all pairs that there can be.
     """
 
     name: str
@@ -68,17 +74,17 @@ class LearnedLeaf:
 
 
 Met = Mapping[tuple[str, str], float]
-"""By two nodes in the order of their names, what they have reached, in GB/s."""
+"""By two nodes in the order of their names, their median bandwidth in GB/s."""
 
 Cluster = tuple[str, ...]
 """Nodes, in the order of their names."""
 
 
-def learn_leaves(pairs: Iterable[Pair], known: Mapping[str, str]) -> list[LearnedLeaf]:
-    """The leaves that the pairs show, by their first nodes; none when they show none.
+def learn_leaves(pairs: Iterable[MeasuredPair], known: Mapping[str, str]) -> list[LearnedLeaf]:
+    """The leaves that the pairs show, in the order of their first nodes; empty if they show none.
 
-    The pairs have to be comparable: of one check with the same parameters among the same nodes, such as of one sweep.
-    `known` holds the leaves of those nodes that have one.
+    The pairs must be comparable, as those of one sweep are: one check with the same parameters. `known` has the leaves
+    of nodes that have one.
     """
     met = _medians(pairs)
     nodes = {node for both in met for node in both}
@@ -91,8 +97,8 @@ def learn_leaves(pairs: Iterable[Pair], known: Mapping[str, str]) -> list[Learne
     return []
 
 
-def _medians(pairs: Iterable[Pair]) -> dict[tuple[str, str], float]:
-    """What each two nodes have reached; a run that broke down measured nothing."""
+def _medians(pairs: Iterable[MeasuredPair]) -> dict[tuple[str, str], float]:
+    """The median bandwidth of each pair, without runs that measured nothing."""
     values: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:
         if pair.one != pair.other and 0 < pair.bandwidth_gbps < math.inf:
@@ -112,7 +118,7 @@ def _usable(met: Met) -> Met:
 
 
 def _boundaries(values: Iterable[float]) -> list[float]:
-    """Values in the middle of the gaps, that of the widest first."""
+    """The middles of the gaps, the widest gap first."""
     gaps = [
         (lower / upper, math.sqrt(lower * upper))
         for lower, upper in itertools.pairwise(sorted(values))
@@ -122,7 +128,7 @@ def _boundaries(values: Iterable[float]) -> list[float]:
 
 
 def _clusters(met: Met, boundary: float) -> list[Cluster]:
-    """The nodes that fast pairs connect, where they are enough."""
+    """The clusters of nodes that fast pairs connect, if large enough."""
     fast: dict[str, list[str]] = {}
     for (one, other), value in met.items():
         if value > boundary:
@@ -141,7 +147,7 @@ def _clusters(met: Met, boundary: float) -> list[Cluster]:
 
 
 def _between(clusters: Iterable[Cluster], met: Met) -> dict[tuple[str, str], list[float]]:
-    """What was measured between each two clusters, by their first nodes; inside of one as between it and itself."""
+    """Bandwidths between two clusters, by their first nodes. Both are the same for pairs inside a cluster."""
     first_of = {node: cluster[0] for cluster in clusters for node in cluster}
     found: dict[tuple[str, str], list[float]] = {}
     for (one, other), value in met.items():
@@ -152,14 +158,14 @@ def _between(clusters: Iterable[Cluster], met: Met) -> dict[tuple[str, str], lis
 
 
 def _holding_together(clusters: list[Cluster], met: Met, boundary: float) -> list[Cluster]:
-    """Those of which the pairs inside are fast, whichever connect them."""
+    """The clusters whose inner pairs are fast."""
     between = _between(clusters, met)
     fast = {ends: statistics.fmean(value > boundary for value in values) for ends, values in between.items()}
     return [cluster for cluster in clusters if fast[cluster[0], cluster[0]] >= HOLDS_TOGETHER]
 
 
 def _all_met(clusters: list[Cluster], met: Met) -> list[Cluster]:
-    """Those that have met all others: two that have not may be one."""
+    """The clusters that have met all others. Two that have not met may be one leaf."""
     between = _between(clusters, met)
     unmet = [ends for ends in itertools.combinations((cluster[0] for cluster in clusters), 2) if ends not in between]
     apart = {*itertools.chain.from_iterable(unmet)}
@@ -174,9 +180,9 @@ def _without_contradictions(clusters: list[Cluster], known: Mapping[str, str]) -
 
 
 def _name(cluster: Cluster, known: Mapping[str, str]) -> str | None:
-    """The leaf that most known nodes of a cluster name; empty when they do not agree, None when no node is known.
+    """The leaf that most known nodes of a cluster are at; empty if they disagree, None if no node is known.
 
-    A node may claim any place. One that claims the leaf of others must not keep these from their leaf.
+    A node may claim any leaf. Prevents: one liar claims another leaf, and its honest neighbours learn no leaf.
     """
     names = Counter(known[node] for node in cluster if node in known)
     if not names:

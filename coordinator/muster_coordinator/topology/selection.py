@@ -1,8 +1,8 @@
-"""Which nodes are meant: `rack=r1,r2 health!=FAILED` as a person writes it, and the nodes that it fits.
+"""Selections of nodes, such as `rack=r1,r2 health!=FAILED`, and the nodes that they choose.
 
-A selection is terms, separated by spaces or `;`, and a node has to fit all of them. A term is `key=value,value` or, to
-leave nodes out, `key!=value,value`; a list of names alone stands for `name=…`. A value is a name, names with ranges as
-Slurm writes them (`node-[01-16]`), or a pattern with `*` and `?`.
+A selection has terms, separated by spaces or `;`. A node must fit all of them. A term is `key=value,value`, or
+`key!=value,value` to leave nodes out. A list of names alone means `name=…`. A value is a name, names with ranges as in
+Slurm (`node-[01-16]`), or a pattern with `*` and `?`.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from muster_coordinator.topology.term import KEYS, LABEL, STATES, Candidate, Ter
 EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"
 
 MOST_TERMS, MOST_PATTERNS = 32, 100
-"""More are a slip such as `node-[1-5000]*`: every pattern is tried on every node, and meanwhile the fleet waits."""
+"""More are a slip such as `node-[1-5000]*`. Every pattern is tried on every node while the fleet waits."""
 
 _SHOWN = 10
 _SPACE_AT_COMMA = re.compile(r"\s*,\s*")
@@ -28,7 +28,7 @@ _CONDITION = re.compile(r"(?P<key>[^=!]*)(?P<excludes>!?)=(?P<values>.*)", re.DO
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The nodes that are meant, in the order in which they came, and those that only the topology file knows."""
+    """The chosen nodes, in the given order, and the nodes that only the topology file knows."""
 
     nodes: tuple[str, ...]
     never_heard_of: tuple[str, ...]
@@ -36,14 +36,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """All `terms` have to fit; without any, every node is meant."""
+    """A node is chosen if all `terms` fit. Without terms, every node is chosen."""
 
     terms: tuple[Term, ...] = ()
 
     def choose(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
         """Those of `nodes` that fit; Refused when there are none, or when a term names what does not exist.
 
-        `declared` says where the topology file places nodes, also such as were never heard of.
+        `declared` has the positions from the topology file, including nodes that were never heard.
         """
         if not nodes:
             raise Refused("there are no nodes yet: start `muster agent` on each")
@@ -113,7 +113,7 @@ def _require(term: Term, nodes: Iterable[Candidate], strangers: Iterable[Candida
     what, first = "node" if term.key == "name" else term.key, missing[0]
     if expected := [node.name for node in strangers if Term(term.key, (first,)).fits(node)]:
         where = f"{what} {first!r} is in the topology file"
-        raise Refused(f"{where}, but no agent was ever heard of from there: it names {_some(expected)}")
+        raise Refused(f"{where}, but no agent has reported from there yet: it names {_some(expected)}")
     more = f"; and {len(missing) - 1} more of {term}" if len(missing) > 1 else ""
     raise Refused(unknown(what, first, existing) + more)
 

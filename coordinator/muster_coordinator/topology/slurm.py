@@ -1,7 +1,7 @@
-"""Reads Slurm's topology.conf (https://slurm.schedmd.com/topology.conf.html), in its tree and in its block form.
+"""Reads Slurm's topology.conf (https://slurm.schedmd.com/topology.conf.html), in its tree and its block form.
 
-A switch with nodes is their leaf, and the switch above it their block; of several above it, the first in the file. What
-lies above that has no level of ours. A BlockName is a block.
+A switch with nodes is their leaf. The switch above it is their block; of several, the first in the file. Higher
+switches have no level here. A BlockName is a block.
 """
 
 import graphlib
@@ -29,7 +29,7 @@ class _Switch:
 
 
 def parse_slurm(text: str) -> tuple[list[Statement], list[str]]:
-    """What the file says of nodes, and what is wrong with it, one line each."""
+    """The statements of the file about nodes, and its problems, one line each."""
     switches: list[_Switch] = []
     problems: list[str] = []
     for number, line in _lines(text):
@@ -48,7 +48,7 @@ def parse_slurm(text: str) -> tuple[list[Statement], list[str]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line that says something, with the number at which it begins; a backslash at its end continues it."""
+    """Each line with content and the number at which it begins. A backslash at the end continues a line."""
     begun, said = 0, ""
     for number, line in enumerate((*text.splitlines(), ""), 1):
         begun = begun or number
@@ -62,7 +62,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _values(line: str) -> dict[str, str]:
-    """What a line sets, by key as Slurm writes it."""
+    """The values of a line, by key as Slurm spells it."""
     values: dict[str, str] = {}
     for word in shlex.split(line):
         said, equals, value = word.partition("=")
@@ -114,7 +114,7 @@ def _undefined(switches: Sequence[_Switch]) -> Iterator[str]:
 
 
 def _cycle(switches: Sequence[_Switch]) -> Iterator[str]:
-    """The first of the cycles, if there are any: a switch cannot be below itself."""
+    """The first cycle, if there is one: a switch cannot be below itself."""
     try:
         graphlib.TopologicalSorter({switch.name: switch.switches for switch in switches}).prepare()
     except graphlib.CycleError as error:

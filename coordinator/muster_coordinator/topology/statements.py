@@ -1,4 +1,4 @@
-"""What a topology file says, whichever its format: statements about nodes, and the place of each node from them all."""
+"""Statements of a topology file in any format, and the position of each node that follows from all of them."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """These nodes stand there. `origin` is where the file says so, such as `line 3`."""
+    """The position of some nodes. `origin` is where the file says so, such as `line 3`."""
 
     origin: str
     nodes: Sequence[str]
@@ -21,7 +21,7 @@ class Statement:
 
 
 def names_in(text: str) -> list[str]:
-    """The names of nodes or switches in a list; ValueError says which of it is none."""
+    """The names of nodes or switches in a list; ValueError names an invalid one."""
     names = expand(text)
     for name in names:
         if not _NAME.fullmatch(name):
@@ -30,7 +30,7 @@ def names_in(text: str) -> list[str]:
 
 
 def places(statements: Iterable[Statement]) -> tuple[dict[str, Topology], list[str]]:
-    """The place of each node, and where statements contradict each other, one line each."""
+    """The position of each node, and contradictions between statements, one line each."""
     origins: dict[tuple[str, str], tuple[str, str]] = {}
     disputes: dict[tuple[str, ...], list[str]] = {}
     for statement in statements:

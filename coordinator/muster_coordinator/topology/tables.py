@@ -1,4 +1,4 @@
-"""Reads a topology file of our own: TOML with a table for each place, such as `[[leaf]]` or `[[rack]]`."""
+"""Reads muster's own topology file: TOML with a table for each leaf, rack or block, such as `[[leaf]]`."""
 
 import tomllib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _LEVELS = tuple(Topology.model_fields)
 
 
 class _Place(BaseModel):
-    """One place with its nodes; at the other levels, what all of them share."""
+    """One table: its name, its nodes, and the other levels that they share."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class _Place(BaseModel):
 
 
 def parse_tables(text: str) -> tuple[list[Statement], list[str]]:
-    """What the file says of nodes, and what is wrong with it, one line each."""
+    """The statements of the file about nodes, and its problems, one line each."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -58,13 +58,13 @@ def parse_tables(text: str) -> tuple[list[Statement], list[str]]:
         if before != origin:
             problems.append(f"{origin}: {place.name} is {before} already: give each another name")
         elif level in row:
-            problems.append(f"{origin}: field {level!r}: the name says it already")
+            problems.append(f"{origin}: field {level!r}: the name of the table already says it")
         statements.append(Statement(origin, place.nodes, _topology(level, place)))
     return statements, problems
 
 
 def _rows(content: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Each table with its level and how the file names it; what is no list of tables is one that fits nothing."""
+    """Each table with its level and its name in messages. A value that is no list of tables fails validation."""
     for level in _LEVELS:
         rows = content.get(level, [])
         for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):

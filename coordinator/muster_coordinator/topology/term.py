@@ -1,4 +1,4 @@
-"""One condition of a selection: what it looks at in a node, and whether the node fits."""
+"""One term of a selection, and whether a node fits it."""
 
 import fnmatch
 import re
@@ -9,17 +9,17 @@ from functools import cached_property
 from muster.model import Health, ServiceState, Topology
 
 LABEL = "label:"
-"""What stands before the key of a label."""
+"""Prefix of the key of a label."""
 
 STATES: dict[str, type[Health] | type[ServiceState]] = {"health": Health, "service": ServiceState}
-"""The keys whose values are states of ours, which come and go."""
+"""The keys whose values are states of muster, which change."""
 
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a selection looks at in a node; None and empty where nobody said."""
+    """What selections read of a node; None or empty if unknown."""
 
     name: str
     topology: Topology = field(default_factory=Topology)
@@ -41,12 +41,12 @@ KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {
     "machine_type": lambda node: (node.machine_type,),
     "gpu_model": lambda node: node.gpu_models,
 }
-"""What a node has of each key; labels have keys of their own behind `LABEL`."""
+"""The values of a node by key. Labels have their own keys after `LABEL`."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A node has to have one of `values` of `key` or, where the term `excludes`, none of them.
+    """A node fits if it has one of `values` for `key`; if the term `excludes`, it fits if it has none of them.
 
     A value with `*` or `?` is a pattern.
     """
@@ -61,14 +61,14 @@ class Term:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether a value that no node has is a slip; states and labels come and go, and may be nobody's just now."""
+        """Whether a value that no node has is a slip. States and labels change, so no node may have one now."""
         return self.key not in STATES and not self.key.startswith(LABEL)
 
     def fits(self, node: Candidate) -> bool:
         return self.excludes is not any(map(self._is_meant, self.read(node)))
 
     def read(self, node: Candidate) -> Iterable[str]:
-        """What the node has of this key."""
+        """The values of the node for this key."""
         if self.key.startswith(LABEL):
             found: Iterable[str | None] = (node.labels.get(self.key.removeprefix(LABEL)),)
         else:
@@ -76,11 +76,11 @@ class Term:
         return (value for value in found if value is not None)
 
     def existing(self, nodes: Iterable[Candidate]) -> frozenset[str]:
-        """What all these nodes have of this key."""
+        """The values of all these nodes for this key."""
         return frozenset(value for node in nodes for value in self.read(node))
 
     def unmet(self, existing: frozenset[str]) -> tuple[str, ...]:
-        """Those of `values` that fit nothing that exists."""
+        """The `values` that fit nothing that exists."""
         absent = (value for value in self.values if value not in existing)
         return tuple(value for value in absent if not (is_pattern(value) and fnmatch.filter(existing, value)))
 
@@ -98,5 +98,5 @@ class Term:
 
 
 def is_pattern(value: str) -> bool:
-    """Whether a value stands for all that look like it."""
+    """Whether the value is a pattern with `*` or `?`."""
     return "*" in value or "?" in value

@@ -16,7 +16,7 @@ def reference_table(rows: Iterable[Reference]) -> str:
 
 
 def described(row: Reference) -> str:
-    """Everything about one row."""
+    """All fields of one row."""
     lines = [
         f"{row.check} {row.metric}, {row.origin}",
         f"  when    {_conditions(row) or 'always'}",
@@ -27,7 +27,7 @@ def described(row: Reference) -> str:
 
 
 def explanation(run: ExplainedRun) -> str:
-    """Metric by metric, the row that applies and those that do not, each with its reason."""
+    """For each metric, the row that applies and the rows that do not, each with its reason."""
     lines = [f"{run.check} on {run.node}: {run.verdict} (run {run.run})"]
     for metric in run.metrics:
         lines += _metric_lines(metric)

@@ -4,17 +4,30 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
 
+from muster.model import Data, Name
 from muster_coordinator.store.paging import Page, make_cursor, read_cursor
 from muster_coordinator.web.requests import PageQuery
 
 Item = TypeVar("Item")
 Shown = TypeVar("Shown", bound=BaseModel)
 Key = TypeVar("Key", str, int)
+
+
+class RequestedRun(Data):
+    """The id that a run will have."""
+
+    id: Name
+
+
+class Working(Data):
+    """That what was asked for works."""
+
+    status: Literal["ok"] = "ok"
 
 
 def page(

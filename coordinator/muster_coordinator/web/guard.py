@@ -89,17 +89,18 @@ def guard(access: Access) -> Middleware:
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         if access.is_on_loopback:
             _require_local_name(request)
-        if _right_for(request) > access.without_token and not _bears(request, access.token):
+        if required_right(request.method, request.path) > access.without_token and not _bears(request, access.token):
             raise _refusal(access)
         return await handler(request)
 
     return guarded
 
 
-def _right_for(request: web.Request) -> Right:
-    if request.method not in HARMLESS:
+def required_right(method: str, path: str) -> Right:
+    """The right that a request with this method needs for this path."""
+    if method not in HARMLESS:
         return Right.CHANGE
-    return Right.PROBE if request.path in OPEN else Right.READ
+    return Right.PROBE if path in OPEN else Right.READ
 
 
 def _bears(request: web.Request, token: str) -> bool:

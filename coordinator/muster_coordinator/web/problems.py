@@ -1,8 +1,9 @@
 """Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any, TypeVar
 
 import structlog
 from aiohttp import web
@@ -14,7 +15,16 @@ from muster.explain import explain
 
 log = structlog.get_logger()
 
-M = TypeVar("M", bound=BaseModel)
+CONTENT_TYPE = "application/problem+json"
+
+
+class ProblemDetails(BaseModel):
+    """An error: `detail` says what is wrong, where, and what would be right (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
 
 
 class Problem(Exception):
@@ -45,19 +55,18 @@ async def as_problems(request: web.Request, handler: Handler) -> web.StreamRespo
         return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "the coordinator made a mistake; its log has the details")
 
 
-def validated(kind: type[M], values: Any, *, what: str, status: HTTPStatus) -> M:
-    """`values` as `kind`; a Problem that names each wrong `what`, and for unknown ones those that are valid."""
+@contextmanager
+def refusing(kind: type[BaseModel], *, what: str, status: HTTPStatus) -> Iterator[None]:
+    """A Problem when values are not valid as `kind`: it names each wrong `what`, and which are valid."""
     try:
-        return kind.model_validate(values)
+        yield
     except ValidationError as error:
         raise Problem(status, "; ".join(explain(kind, error, what=what))) from None
 
 
 def _response(status: HTTPStatus, detail: str, headers: dict[str, str] | None = None) -> web.Response:
-    body = {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
-    return web.Response(
-        status=status, text=json.dumps(body), content_type="application/problem+json", headers=headers or {}
-    )
+    body = ProblemDetails(type="about:blank", title=status.phrase, status=status.value, detail=detail)
+    return web.Response(status=status, text=json.dumps(dict(body)), content_type=CONTENT_TYPE, headers=headers or {})
 
 
 def _sentence(request: web.Request, error: web.HTTPException) -> str:

@@ -27,8 +27,6 @@ from muster_coordinator.web.answers import answer, page
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
 
-ROOT = "/api/v1/quarantine"
-
 D = TypeVar("D", bound=Decision)
 
 log = structlog.get_logger()
@@ -41,19 +39,6 @@ class QuarantineApi:
     pipeline: Pipeline
     store: Store
     poller: ActorPoller
-
-    def routes(self) -> list[web.RouteDef]:
-        """Every route; the docstring of its method says what it answers."""
-        return [
-            web.get(ROOT, self.cases),
-            web.get(f"{ROOT}/budget", self.budget),
-            web.get(f"{ROOT}/history", self.history),
-            web.post(f"{ROOT}/unfreeze", self.unfreeze),
-            web.get("/api/v1/nodes/{node}/case", self.case),
-            web.post("/api/v1/nodes/{node}/hold", self.hold),
-            web.post("/api/v1/nodes/{node}/release", self.release),
-            web.post("/api/v1/nodes/{node}/forget", self.forget),
-        ]
 
     async def cases(self, request: web.Request) -> web.Response:
         """The nodes that are not plainly in service: away, new, asked to go, held, or with an action that failed."""

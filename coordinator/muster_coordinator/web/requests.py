@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import pydantic_core
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, PlainJson, Verdict
@@ -15,8 +15,8 @@ from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.store import RunFilter
-from muster_coordinator.views.sweeps.exports import Format
-from muster_coordinator.web.problems import Problem, validated
+from muster_coordinator.views.sweeps.exports import ExportFormat
+from muster_coordinator.web.problems import Problem, refusing
 
 MAX_ITEMS = 1_000
 
@@ -33,6 +33,11 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _example(**values: JsonValue) -> ConfigDict:
+    """A body as people send it, for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [values]})
+
+
 class NoQuery(Request):
     """For routes that take no query parameters."""
 
@@ -40,30 +45,35 @@ class NoQuery(Request):
 class PageQuery(Request):
     """Which page of a list."""
 
-    limit: int = Field(100, ge=1, le=MAX_ITEMS)
-    cursor: str | None = None
+    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="Most items of the page")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before; without it, the first page")
 
 
 class RunQuery(PageQuery):
-    """Which runs. `since` is ISO 8601 with a time zone."""
+    """Which runs."""
 
-    node: Name | None = None
-    check: Name | None = None
-    verdict: Verdict | None = None
-    since: Instant | None = None
+    node: Name | None = Field(None, description="Runs of this node")
+    check: Name | None = Field(None, description="Runs of this check")
+    verdict: Verdict | None = Field(None, description="Runs with this verdict")
+    since: Instant | None = Field(None, description="Runs that began then or later, ISO 8601 with a time zone")
 
     def filter(self) -> RunFilter:
         return RunFilter(node=self.node, check=self.check, verdict=self.verdict, since=self.since)
 
 
 class HistoryQuery(PageQuery):
-    """Which history. Times are ISO 8601 with a time zone; `until` is not included."""
+    """Which history."""
 
-    metric: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")  # PostgreSQL takes no NUL
-    check: Name | None = None
-    device: int | None = Field(None, ge=0, lt=1 << 31)
-    since: Instant | None = None
-    until: Instant | None = None
+    metric: str = Field(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00]*$",  # PostgreSQL takes no NUL
+        description="The name of a metric, for example `tflops`",
+    )
+    check: Name | None = Field(None, description="Measured by this check")
+    device: int | None = Field(None, ge=0, lt=1 << 31, description="Of the device with this index; without it, of all")
+    since: Instant | None = Field(None, description="Measured then or later, ISO 8601 with a time zone")
+    until: Instant | None = Field(None, description="Measured before then, ISO 8601 with a time zone")
 
     def filter(self, node: str) -> HistoryFilter:
         return HistoryFilter(
@@ -74,6 +84,8 @@ class HistoryQuery(PageQuery):
 class NewRun(Request):
     """The body of POST /nodes/{node}/runs."""
 
+    model_config = _example(check="gemm", params={"size": 8192})
+
     check: Name
     params: PlainJson = {}
 
@@ -81,11 +93,13 @@ class NewRun(Request):
 class NewSweep(SweepRequest, Request):
     """The body of POST /sweeps."""
 
+    model_config = _example(check="collective", select="rack=r1,r2", max_parallel="25%")
+
 
 class TransitionQuery(PageQuery):
-    """Which transitions."""
+    """Which decisions."""
 
-    node: Name | None = None
+    node: Name | None = Field(None, description="Decisions about this node")
 
 
 def _in_one_line(text: str) -> str:
@@ -103,41 +117,47 @@ Said = Annotated[
 class Decision(Request):
     """Who decides, and why."""
 
-    by: Said
-    reason: Said
+    model_config = _example(by="ann@example.org", reason="replacing a fan")
+
+    by: Said = Field(description="Who decides")
+    reason: Said = Field(description="Why, in one line")
 
 
 class Release(Decision):
     """The body of POST /nodes/{node}/release."""
 
-    untested: bool = False
+    model_config = _example(by="ann@example.org", reason="the fan is replaced", untested=False)
+
+    untested: bool = Field(False, description="Whether a node that is out comes back without tests")
 
 
 class ExplainQuery(Request):
     """Which node of a sweep is to be explained."""
 
-    node: Name
+    node: Name = Field(description="The node")
 
 
 class ExportQuery(Request):
     """In which form a sweep is wanted."""
 
-    format: Format
+    format: ExportFormat = Field(description="The form of the file")
 
 
 class NewReference(ReferenceRow, Request):
     """The body of PUT /references: a reference without its origin, which is the operator."""
+
+    model_config = _example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
 
     def reference(self) -> Reference:
         return Reference(**dict(self))
 
 
 class ReferenceQuery(Request):
-    """Which reference of the operator's; `when` holds its conditions as JSON."""
+    """Which reference of the operator's."""
 
-    check: Name
-    metric: str
-    when: JsonText[Json] = {}
+    check: Name = Field(description="Its check")
+    metric: str = Field(description="Its metric")
+    when: JsonText[Json] = Field({}, description="Its conditions, as JSON")
 
     @property
     def key(self) -> str:
@@ -167,7 +187,8 @@ def query(request: web.Request, kind: type[R]) -> R:
     for name in given:
         if len(given.getall(name)) > 1:
             raise Problem(HTTPStatus.BAD_REQUEST, f"query parameter {name!r} is given more than once")
-    return validated(kind, dict(given), what="query parameter", status=HTTPStatus.BAD_REQUEST)
+    with refusing(kind, what="query parameter", status=HTTPStatus.BAD_REQUEST):
+        return kind.model_validate(dict(given))
 
 
 async def body(request: web.Request, kind: type[R]) -> R:
@@ -188,4 +209,5 @@ async def body(request: web.Request, kind: type[R]) -> R:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise Problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-    return validated(kind, values, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    with refusing(kind, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY):
+        return kind.model_validate_json(given, strict=True)  # a text such as "no" is neither a number nor a boolean

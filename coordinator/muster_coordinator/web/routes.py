@@ -1,6 +1,7 @@
 """What each route answers. A request that changes something is answered when the change has been stored."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -24,15 +25,15 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.runtime.link import Link
-from muster_coordinator.runtime.metrics import Figures
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.history import history
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
-from muster_coordinator.web.answers import answer, answer_large, page
+from muster_coordinator.web.answers import RequestedRun, Working, answer, answer_large, page
 from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
@@ -63,38 +64,10 @@ class Api:
     pipeline: Pipeline
     store: Store
     stream: Stream
-    link: Link
-    figures: Figures
+    link: CoordinatorLink
+    figures: CoordinatorMetrics
     readiness: Readiness
-
-    def routes(self) -> list[web.RouteDef]:
-        """Every route; the docstring of its method says what it answers."""
-        return [
-            web.get(f"{ROOT}/fleet", self.fleet),
-            web.get(f"{ROOT}/nodes", self.nodes),
-            web.get(f"{ROOT}/nodes/{{node}}", self.node),
-            web.get(f"{ROOT}/nodes/{{node}}/story", self.story),
-            web.get(f"{ROOT}/nodes/{{node}}/history", self.history),
-            web.post(f"{ROOT}/nodes/{{node}}/runs", self.start_run),
-            web.get(f"{ROOT}/runs", self.runs),
-            web.get(f"{ROOT}/runs/{{run}}", self.run),
-            web.get(f"{ROOT}/sweeps", self.sweeps),
-            web.post(f"{ROOT}/sweeps", self.start_sweep),
-            web.post(f"{ROOT}/sweeps/plan", self.plan_sweep),
-            web.get(f"{ROOT}/sweeps/{{sweep}}", self.sweep),
-            web.delete(f"{ROOT}/sweeps/{{sweep}}", self.abort_sweep),
-            web.get(f"{ROOT}/sweeps/{{sweep}}/explain", self.explain_sweep),
-            web.get(f"{ROOT}/sweeps/{{sweep}}/export", self.export_sweep),
-            web.get(f"{ROOT}/references", self.references),
-            web.put(f"{ROOT}/references", self.set_reference),
-            web.delete(f"{ROOT}/references", self.remove_reference),
-            web.get(f"{ROOT}/baselines", self.baselines),
-            web.delete(f"{ROOT}/baselines/{{baseline}}", self.reset_baseline),
-            web.get(f"{ROOT}/events", self.events, allow_head=False),
-            web.get("/healthz", self.healthz),
-            web.get("/readyz", self.readyz),
-            web.get("/metrics", self.metrics),
-        ]
+    document: Callable[[], str]
 
     async def fleet(self, request: web.Request) -> web.Response:
         """The fleet as a whole: its nodes by health and service state, which are lost, and what is wrong with many."""
@@ -144,7 +117,7 @@ class Api:
         wanted = await body(request, NewRun)
         run = new_id()
         await self._handle(RunRequested(run, node, wanted.check, wanted.params))
-        return web.json_response({"id": run}, status=HTTPStatus.ACCEPTED)
+        return answer(RequestedRun(id=run), HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
         """Sweeps, the latest first."""
@@ -234,19 +207,24 @@ class Api:
         query(request, NoQuery)
         return await send_events(request, self.stream)
 
+    async def openapi(self, request: web.Request) -> web.Response:
+        """The whole API as an OpenAPI 3.1 document."""
+        query(request, NoQuery)
+        return web.Response(text=self.document(), content_type="application/json")
+
     async def healthz(self, _request: web.Request) -> web.Response:
         """Whether the coordinator works; 503 when storing hangs. Needs no token."""
         if self.pipeline.is_stuck:
             detail = f"storing has hung for {self.pipeline.stuck_s:.0f} s; restart the coordinator"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail)
-        return web.json_response({"status": "ok"})
+        return answer(Working())
 
     async def readyz(self, _request: web.Request) -> web.Response:
         """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no connection to the broker, or not allowed to hear nodes")
         await self.readiness.check()
-        return web.json_response({"status": "ok"})
+        return answer(Working())
 
     async def metrics(self, _request: web.Request) -> web.Response:
         """Figures for Prometheus."""

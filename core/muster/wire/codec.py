@@ -1,4 +1,4 @@
-"""Between messages and bytes. Whatever a peer sends either becomes a message or a RemoteError that says its kind."""
+"""Converts messages to bytes and back. Bytes from a peer become a message or raise a RemoteError with its kind."""
 
 from typing import Any, TypeVar
 
@@ -11,10 +11,10 @@ from muster.wire.messages import SCHEMA, Message, NodeMessage
 from muster.wire.topics import NodeTopic
 
 MAX_MESSAGE_BYTES = 1 << 20
-"""Larger payloads are refused unread. A report of 100 runs with full findings stays well below."""
+"""Larger payloads are refused unread. A report of 100 runs with full findings is much smaller."""
 
 _REQUIRED = frozenset({"schema_version", "id", "sent_at"})
-"""What a sender must have written; for `schema` and `id` the models hold defaults, which are for our own messages."""
+"""The fields that a sender must write. The models' defaults for `schema` and `id` are for our own messages."""
 
 M = TypeVar("M", bound=Message)
 
@@ -41,7 +41,7 @@ def encode(message: BaseModel) -> bytes:
 
 
 def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
-    """The message in `payload`; RemoteError of kind oversized, unknown_version or malformed."""
+    """The message in `payload`. Raises RemoteError of kind oversized, unknown_version or malformed."""
     if len(payload) > MAX_MESSAGE_BYTES:
         raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
     try:
@@ -54,7 +54,7 @@ def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
 
 
 def decode_from_node(topic: NodeTopic, node: str, payload: bytes) -> NodeMessage:
-    """The message that `node` published on its `topic`; RemoteError of kind wrong_node if it names another node."""
+    """The message that `node` published on its `topic`. Raises RemoteError of kind wrong_node for another's name."""
     adapter = _FROM_NODE.get(topic)
     if adapter is None:
         raise RemoteError("unknown_topic", f"nodes do not publish on {topic}")

@@ -1,4 +1,4 @@
-"""Every message, by topic. Past tense and replies come from nodes, imperatives from the coordinator."""
+"""Every message by topic. Nodes send replies and messages in past tense, the coordinator sends imperatives."""
 
 import uuid
 from typing import Annotated, Literal, Self
@@ -38,11 +38,11 @@ Port = Annotated[int, Field(ge=1, le=65_535)]
 Host = Annotated[
     str, Field(max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[\w.-]+)?$")
 ]
-"""The name or address of a host, in characters that mean nothing else to a resolver, a shell or a URL."""
+"""The name or address of a host, without characters that are special to a resolver, a shell or a URL."""
 
 
 def new_id() -> str:
-    """An id that no other message, run, group or sweep has."""
+    """A unique id for a message, run, group or sweep."""
     return uuid.uuid4().hex
 
 
@@ -64,9 +64,9 @@ class NodeMessage(Message):
 
 
 class Presence(NodeMessage):
-    """That an agent is there, repeated as its heartbeat; as last will, with `online` false, that it is gone.
+    """An agent is online. The agent repeats it as a heartbeat; with `online` false, it is the agent's last will.
 
-    `outbox` is the number of runs that wait to be stored, `dropped` counts by check those that had to be given up.
+    `outbox` is the number of runs that wait to be stored; `dropped` counts the runs of each check that were dropped.
     """
 
     online: bool
@@ -79,7 +79,7 @@ class Presence(NodeMessage):
 
 
 class PluginInfo(Data):
-    """One plugin as the loader saw it, with the names of the checks that it brings."""
+    """One plugin as the loader saw it, with the names of its checks."""
 
     name: Label
     distribution: Label | None
@@ -90,7 +90,7 @@ class PluginInfo(Data):
 
 
 class InventoryReport(NodeMessage):
-    """What a node is made of and which checks it can run."""
+    """The hardware and software of a node, and the checks that it can run."""
 
     inventory: Inventory
     checks: tuple[CheckInfo, ...] = Field(max_length=MOST_NAMES)
@@ -103,9 +103,9 @@ class InventoryReport(NodeMessage):
 class Report(NodeMessage):
     """Runs in the order of their sequence numbers.
 
-    `stream` names the outbox that numbers them; a new outbox is a new stream and starts again at 1. `after` is the
-    number of the run before the first one here that the node still keeps, and 0 if it keeps none: with it the
-    coordinator can tell a gap (something was lost on the way) from numbers that do not exist any more.
+    `stream` names the outbox that numbers them; a new outbox is a new stream and starts at 1 again. `after` is the
+    number of the last run before this report that the node still keeps, or 0. It tells the coordinator whether missing
+    numbers are a gap (a report was lost) or were dropped by the node.
     """
 
     stream: Name
@@ -130,7 +130,7 @@ class Report(NodeMessage):
 class Ack(Message):
     """Everything in `stream` up to and including `stored_through` is in the database.
 
-    `gap` says that a report came which leaves something out: send again from the oldest run that is kept.
+    `gap`: a report is missing before the last one. Send again from the oldest run that is kept.
     """
 
     stream: Name
@@ -142,13 +142,13 @@ class Ack(Message):
 
 
 class GroupReply(NodeMessage):
-    """What a member says about its part in a group."""
+    """A member's reply about its part in a group."""
 
     group: Name
 
 
 class Accepted(GroupReply):
-    """The member takes part with `ranks` ranks and listens on `port` at `address` for the case that it gets rank 0."""
+    """The member takes part with `ranks` ranks. It listens on `port` at `address`, because it may get rank 0."""
 
     kind: Literal["accepted"] = "accepted"
     address: Host
@@ -157,7 +157,7 @@ class Accepted(GroupReply):
 
 
 class Declined(GroupReply):
-    """The member cannot take part, or no longer. `reason` is a word for programs, `detail` a sentence for people.
+    """The member cannot take part, or can no longer. `reason` is a word for programs, `detail` a sentence for people.
 
     Reasons: busy, unknown_check, bad_params, bad_place (no group can have these ranks), too_few_devices, not_idle,
     unreachable (it cannot reach rank 0), preempted, expired, stopping, failed_to_start.
@@ -182,7 +182,7 @@ class Progress(GroupReply):
 
 
 class Finished(GroupReply):
-    """Every rank of the member has ended; each speaks for itself."""
+    """Every rank of the member has ended; `ranks` has the result of each."""
 
     kind: Literal["finished"] = "finished"
     ranks: tuple[RankResult, ...] = Field(max_length=MOST_DEVICES)
@@ -195,7 +195,7 @@ AnyGroupReply = Annotated[Accepted | Declined | Ready | Progress | Finished, Fie
 
 
 class Command(Message):
-    """An order to one node. Refused when the leader's epoch is older than one seen, or after `expires_at`."""
+    """A command to one node, which refuses it if its epoch is older than one seen, or after `expires_at`."""
 
     epoch: Sequence
     expires_at: Instant
@@ -212,7 +212,7 @@ class RunCheck(Command):
 
 
 class Join(Command):
-    """Take part in a group, or decline: take no lease yet, but say where and with how many ranks."""
+    """Take part in a group, or decline. Take no lease yet; reply with address and number of ranks."""
 
     kind: Literal["join"] = "join"
     group: Name
@@ -223,7 +223,7 @@ class Join(Command):
 
 
 class Prepare(Command):
-    """The ranks are elected: take the lease, reach rank 0, spawn the ranks up to the rendezvous, say ready."""
+    """The ranks are assigned: take the lease, connect to rank 0, start the ranks up to the rendezvous, reply Ready."""
 
     kind: Literal["prepare"] = "prepare"
     group: Name
@@ -234,7 +234,7 @@ class Prepare(Command):
 
 
 class Start(Command):
-    """Every member is ready: let the ranks go."""
+    """Every member is ready: let the ranks pass the rendezvous."""
 
     kind: Literal["start"] = "start"
     group: Name
@@ -255,7 +255,7 @@ AnyCommand = Annotated[RunCheck | Join | Prepare | Start | Abort, Field(discrimi
 
 
 class CoordinatorPresence(Message):
-    """Who leads. A group that an older epoch formed is over: agents leave it. Repeated as a heartbeat."""
+    """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed."""
 
     online: bool
     epoch: Sequence
@@ -263,6 +263,6 @@ class CoordinatorPresence(Message):
 
 
 class References(Message):
-    """All references of the fleet besides the shipped ones. Each row's origin says what it goes before."""
+    """All references of the fleet besides the shipped ones. Each row has its origin, which decides which row wins."""
 
     rows: tuple[Reference, ...] = Field((), max_length=MOST_REFERENCES)

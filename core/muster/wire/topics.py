@@ -1,4 +1,4 @@
-"""The topics of a fleet. One node may publish only below its own name; a broker's ACL can hold it to that."""
+"""The topics of a fleet. A node may publish only below its own name, which a broker's ACL can enforce."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ ROOT = "muster/v1"
 
 
 class NodeTopic(StrEnum):
-    """The last level of the topics below a node: four for the node to publish, two for the coordinator."""
+    """The last level of the topics below a node. The node publishes four of them, the coordinator two."""
 
     PRESENCE = "presence"
     INVENTORY = "inventory"
@@ -45,7 +45,7 @@ class Topics:
         return f"{ROOT}/{self.fleet}/references"
 
     def parse_node(self, topic: str) -> tuple[str, NodeTopic]:
-        """The node and the kind of a topic below a node; RemoteError when it is none of this fleet's."""
+        """The node and the kind of a topic. Raises RemoteError if it is not a node's topic of this fleet."""
         prefix = f"{ROOT}/{self.fleet}/node/"
         node, _, kind = topic.removeprefix(prefix).partition("/")
         if not topic.startswith(prefix) or not node:

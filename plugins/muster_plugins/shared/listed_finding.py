@@ -1,4 +1,4 @@
-"""One finding about many things of a kind, such as ports or processes, however many there are."""
+"""One finding about many things of a kind, such as ports or processes."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,13 +6,13 @@ from muster import Action, Finding, Severity
 from muster.model import Json
 
 MOST_LISTED = 20
-"""So many are named in one finding; the others are counted."""
+"""The most that one finding names. The others are counted."""
 
 
 def listed_finding(
     finds: Mapping[str, str], code: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE
 ) -> list[Finding]:
-    """The finding that names `parts`, none where there are none; `finds` says by code what a finding means."""
+    """The finding that names `parts`; none without parts. `finds` has the meaning of each code."""
     found = list(parts)
     if not found:
         return []

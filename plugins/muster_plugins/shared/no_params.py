@@ -4,4 +4,4 @@ from muster import Params
 
 
 class NoParams(Params):
-    """Nothing can be chosen."""
+    """No parameters."""

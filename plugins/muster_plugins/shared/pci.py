@@ -1,4 +1,4 @@
-"""Which NVIDIA GPUs and NVSwitches stand on the PCI bus, whether or not their driver works."""
+"""Lists NVIDIA GPUs and NVSwitches on the PCI bus, even if their driver does not work."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def nvidia_gpus(root: Path) -> tuple[str, ...]:
 
 
 def nvidia_switches(root: Path) -> tuple[str, ...]:
-    """The addresses of the NVSwitches below `root`, up to those of Hopper; later ones are no NVIDIA device here."""
+    """The addresses of the NVSwitches below `root`, up to Hopper; later ones are not NVIDIA devices on this bus."""
     return _nvidia(root, _BRIDGE_CLASS)
 
 
@@ -28,6 +28,6 @@ def _nvidia(root: Path, kind: str) -> tuple[str, ...]:
 def _is_nvidia(entry: Path, wanted: str) -> bool:
     try:
         vendor, kind = ((entry / name).read_text(encoding="ascii").strip() for name in ("vendor", "class"))
-    except OSError:  # unplugged while we looked
+    except OSError:  # unplugged meanwhile
         return False
     return vendor == _NVIDIA and kind.startswith(wanted)

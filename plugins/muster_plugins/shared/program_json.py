@@ -1,11 +1,11 @@
-"""Finds JSON in what programs say."""
+"""Finds JSON in the output of programs."""
 
 import json
 from typing import Any
 
 
 def json_in(said: str) -> Any:
-    """The JSON object in `said`, before and behind which other text may stand; ValueError when there is none."""
+    """The JSON object in `said`, which may have other text around it. Raises ValueError if there is none."""
     try:
         table, _ = json.JSONDecoder().raw_decode(said[max(said.find("{"), 0) :])
     except RecursionError:

@@ -1,7 +1,7 @@
 """Runs programs that others wrote, such as fio, dcgmi or an operator's own scripts.
 
-A program gets a deadline and a process group of its own, no input, and only so much of its output is kept that one that
-never stops talking cannot fill the memory.
+A program gets a deadline, its own process group and no input. Only a bounded part of its output is kept, so a program
+that never stops writing cannot fill the memory.
 """
 
 import os
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_OUTPUT_BYTES = 4 << 20
-"""Of each of stdout and stderr. What comes after it is read and dropped."""
+"""The part of stdout and of stderr that is kept. The rest is read and dropped."""
 
 _READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """How a program ended. `exit_code` is negative when a signal ended it; `truncated`: it said more than is kept."""
+    """How a program ended. `exit_code` is negative after a signal; `truncated` if it wrote more than is kept."""
 
     exit_code: int
     stdout: str
@@ -37,7 +37,7 @@ class NotRun(Exception):
 
 
 class TimedOut(Exception):
-    """The program was not done by its deadline and has been killed. `said` is the end of what it said."""
+    """The program missed its deadline and was killed. `said` is the end of its output."""
 
     def __init__(self, program: str, timeout_s: float, said: str) -> None:
         super().__init__(f"{program} was not done within {timeout_s:g} s")
@@ -45,7 +45,7 @@ class TimedOut(Exception):
 
 
 def find_program(name: str | Path) -> Path | None:
-    """The executable that `name` stands for: a path as it is, a bare name along PATH; None when there is none."""
+    """The executable `name`: a path as it is, a bare name looked up in PATH; None if there is none."""
     found = shutil.which(name)
     return Path(found) if found else None
 
@@ -57,9 +57,9 @@ def run_program(
     env: Mapping[str, str | None] | None = None,
     cwd: Path | None = None,
 ) -> Completed:
-    """Runs `argv` to its end; NotRun when it does not start, TimedOut when it does not end.
+    """Runs `argv` to its end. Raises NotRun if it does not start, TimedOut if it does not end in time.
 
-    `env` is added to the environment of this process; None takes a variable away.
+    `env` is added to this process's environment; the value None removes a variable.
     """
     start = time.monotonic()
     environment = {**os.environ, **(env or {})}
@@ -93,8 +93,8 @@ def run_program(
 
 
 @dataclass(slots=True)
-class _Output:
-    """What one stream has said so far."""
+class _StreamOutput:
+    """The output of one stream so far."""
 
     kept: bytearray
     truncated: bool = False
@@ -109,13 +109,13 @@ class _Output:
         return self.kept.decode(errors="replace")
 
 
-def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Output, _Output]:
-    """Reads both streams to their end, and waits for the program's; TimeoutExpired with the end of what it said.
+def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_StreamOutput, _StreamOutput]:
+    """Reads both streams and waits for the program. Raises TimeoutExpired with the end of its output.
 
-    What the program leaves behind is killed as soon as it has ended, as that may hold the streams open for good.
+    Processes that it leaves behind are killed as soon as it has ended, because they may hold the streams open.
     """
     assert process.stdout and process.stderr, "both are pipes"
-    outputs = {process.stdout: _Output(bytearray()), process.stderr: _Output(bytearray())}
+    outputs = {process.stdout: _StreamOutput(bytearray()), process.stderr: _StreamOutput(bytearray())}
     with selectors.DefaultSelector() as selector, os.fdopen(os.pidfd_open(process.pid)) as end:
         selector.register(end, selectors.EVENT_READ)
         for stream in outputs:
@@ -139,6 +139,6 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Outp
 
 
 def _kill_group(leader: int) -> None:
-    """Ends what the program has left behind as well; its group is gone when it left nothing."""
-    with suppress(ProcessLookupError, PermissionError):  # the latter where all that is left belongs to other users
+    """Kills the program's process group, which still exists if it left processes behind."""
+    with suppress(ProcessLookupError, PermissionError):  # PermissionError if all that is left belongs to other users
         os.killpg(leader, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A transition as JSON for programs of others: the body of a generic webhook, the input of an actor's script."""
+"""A transition as JSON for other programs: the body of a generic webhook, the input of an actor's script."""
 
 from muster import Transition
 from muster.model import Json
@@ -7,7 +7,7 @@ SCHEMA = 1
 
 
 def transition_document(fleet: str, transition: Transition) -> Json:
-    """The transition, and beside it the version of this form, the fleet and whether the node is out of service now."""
+    """The transition with the version of this form, the fleet, and whether the node is out of service now."""
     return {
         "schema": SCHEMA,
         "fleet": fleet,

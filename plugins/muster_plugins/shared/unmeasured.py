@@ -1,4 +1,4 @@
-"""What keeps a check from finding anything out: `measure` tells it as data, and `judge` turns it into a finding."""
+"""What prevents a measurement: `measure` returns it as data, and `judge` turns it into a finding."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ _MOST_CHARACTERS = 2000
 
 
 class Unmeasured(Exception):
-    """Nothing could be found out. `word` ends the finding's code, so it stays the same for good."""
+    """Nothing could be measured. `word` ends the finding's code and must never change."""
 
     def __init__(self, word: str, summary: str, **evidence: JsonValue) -> None:
         super().__init__(summary)
@@ -30,7 +30,7 @@ class Unmeasured(Exception):
 
 
 def unmeasured_finding(check: str, measurement: Measurement) -> Finding | None:
-    """The finding of severity UNKNOWN that says why `measurement` holds no numbers; None when it is one."""
+    """The UNKNOWN finding that says why `measurement` has no numbers; None if it has."""
     reason = measurement.facts.get("unmeasured")
     if not isinstance(reason, dict):
         return None
@@ -50,9 +50,9 @@ def run_within(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Completed:
-    """`run_program` so that it ends before the run's deadline; Unmeasured as `not_started` or `timed_out`.
+    """Runs a program so that it ends before the run's deadline. Raises Unmeasured as `not_started` or `timed_out`.
 
-    `timeout_s` is a deadline of the caller's own, which holds if it is the earlier one.
+    `timeout_s` is the caller's own deadline, which applies if it is earlier.
     """
     own_s = context.timeout_s * _SHARE_FOR_THE_PROGRAM
     try:
@@ -64,5 +64,5 @@ def run_within(
 
 
 def tail(text: str) -> str:
-    """The end of what a program said, short enough for evidence."""
+    """The end of a program's output, short enough for evidence."""
     return text.strip()[-_MOST_CHARACTERS:]

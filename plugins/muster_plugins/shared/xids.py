@@ -1,6 +1,6 @@
-"""What each XID error of NVIDIA's driver and each SXid error of NVSwitch means for a node.
+"""The meaning of each XID error of NVIDIA's driver and each SXid error of NVSwitch for a node.
 
-The rows stand in `xids.toml` and `sxids.toml`, each with its source.
+The rows are in `xids.toml` and `sxids.toml`, each with its source.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from muster.toml import shipped_table
 
 
 class Detail(Data):
-    """What the error weighs, and what to do, when `text` stands in the line that told of it."""
+    """Severity and action of an error if `text` is in its line."""
 
     text: str = Field(min_length=1)
     severity: Severity
@@ -21,7 +21,7 @@ class Detail(Data):
 
 
 class Xid(Data):
-    """One row: what the error is called, what it weighs, what to do, and who says so."""
+    """One row: name, severity, action and source of an error."""
 
     code: int
     name: str
@@ -31,7 +31,7 @@ class Xid(Data):
     details: tuple[Detail, ...] = ()
 
     def told_by(self, line: str) -> "Xid":
-        """The row as the first of its details that stands in `line` has it."""
+        """The row with the first of its details whose text is in `line`."""
         detail = next((detail for detail in self.details if detail.text in line), None)
         return self.model_copy(update={"severity": detail.severity, "action": detail.action}) if detail else self
 
@@ -61,13 +61,13 @@ def switch_catalogue() -> dict[int, Xid]:
 
 
 def meaning(code: int, line: str = "") -> Xid:
-    """The row of an XID, with what else the kernel's `line` tells; of one without a row, a WARNING that says so."""
+    """The row of an XID, with details from the kernel's `line`. An XID without a row is a WARNING that says so."""
     row = catalogue().get(code) or _UNLISTED.model_copy(update={"code": code})
     return row.told_by(line)
 
 
 def switch_meaning(code: int, line: str = "") -> Xid:
-    """The row of an SXid; of one without a row, an ERROR if the driver calls it fatal in `line`, else a WARNING."""
+    """The row of an SXid. An SXid without a row is an ERROR if `line` calls it fatal, else a WARNING."""
     row = switch_catalogue().get(code) or _UNLISTED_OF_SWITCH.model_copy(update={"code": code})
     return row.told_by(line)
 

@@ -14,25 +14,25 @@ from muster.check import Params, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance import leader as leader_module
-from muster_agent.acceptance.exchange import Connection, Done, Hello, Join, Measure, Message
-from muster_agent.acceptance.leader import Leader
-from muster_agent.acceptance.selection import Selected
+from muster_agent.acceptance.exchange import JobConnection, JoinStep, MeasureStep, MemberHello, Message, StepDone
+from muster_agent.acceptance.leader import JobLeader
+from muster_agent.acceptance.selection import SelectedCheck
 
 ALONE, TOGETHER = 0, 1
 """The numbers of the steps."""
 
 
 @pytest.fixture
-def steps(check) -> list[Selected]:
+def steps(check) -> list[SelectedCheck]:
     """One step for each node by itself, and one for all together."""
     made = (check(lambda *_: Measurement(), scope=scope) for scope in (Scope.NODE, Scope.GROUP))
-    return [Selected(check=one, params=Params(), timeout_s=20.0) for one in made]
+    return [SelectedCheck(check=one, params=Params(), timeout_s=20.0) for one in made]
 
 
 @asynccontextmanager
-async def leading(steps: list[Selected], size: int) -> AsyncIterator[tuple[Leader, int]]:
+async def leading(steps: list[SelectedCheck], size: int) -> AsyncIterator[tuple[JobLeader, int]]:
     """A leader and its port, which is closed at the end."""
-    leader = Leader(size, steps, "digest")
+    leader = JobLeader(size, steps, "digest")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     await leader.listen(port)
@@ -42,11 +42,11 @@ async def leading(steps: list[Selected], size: int) -> AsyncIterator[tuple[Leade
         await leader.close()
 
 
-async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1") -> Connection:
+async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1") -> JobConnection:
     """A member with one device that has said who it is."""
-    member = Connection(*await asyncio.open_connection(host, port))
+    member = JobConnection(*await asyncio.open_connection(host, port))
     device = Device(index=0, uuid=f"GPU-{rank}", model="pretended")
-    hello = Hello(
+    hello = MemberHello(
         rank=rank,
         node=node or f"node-{rank}",
         local_rank=0,
@@ -59,7 +59,7 @@ async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1")
     return member
 
 
-async def until(member: Connection, kind: type[Message]) -> Message:
+async def until(member: JobConnection, kind: type[Message]) -> Message:
     """The next message of that kind."""
     async with asyncio.timeout(30):
         while not isinstance(message := await member.receive(), kind):
@@ -67,16 +67,16 @@ async def until(member: Connection, kind: type[Message]) -> Message:
     return message
 
 
-def done(step: int, node: str) -> Done:
+def done(step: int, node: str) -> StepDone:
     run = Run(id=node, node=node, check="throwaway", verdict=Verdict.PASS, started_at=time.time(), duration_s=0.0)
-    return Done(step=step, run=run)
+    return StepDone(step=step, run=run)
 
 
 async def test_who_does_not_speak_is_sent_away(steps, monkeypatch):
     """A connection that says nothing is not kept; it costs the members nothing."""
     monkeypatch.setattr(leader_module, "_HELLO_WITHIN_S", 0.05)
     async with leading(steps, 1) as (leader, port):
-        silent = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        silent = JobConnection(*await asyncio.open_connection("127.0.0.1", port))
         async with asyncio.timeout(30):
             assert await silent.receive() is None
         await silent.close()
@@ -119,12 +119,14 @@ async def test_a_stranger_cannot_fill_the_memory(steps):
 async def test_nobody_can_come_later(steps):
     """Neither one who was connected already, nor one in the place of a member that is lost."""
     async with leading(steps, 2) as (leader, port):
-        late = Connection(*await asyncio.open_connection("127.0.0.1", port))
+        late = JobConnection(*await asyncio.open_connection("127.0.0.1", port))
         members = [await come(port, rank) for rank in range(2)]
         await leader.gather(30)
         with pytest.raises(ConnectionRefusedError):
             await come(port, 1)
-        late.send(Hello(rank=1, node="x", local_rank=0, local_size=1, ranks=1, inventory=Inventory(), suite="digest"))
+        late.send(
+            MemberHello(rank=1, node="x", local_rank=0, local_size=1, ranks=1, inventory=Inventory(), suite="digest")
+        )
         async with asyncio.timeout(30):
             assert await late.receive() is None
         for one in (late, *members):
@@ -147,8 +149,8 @@ async def test_groups_meet_at_an_address_that_others_reach(steps):
         members = [await come(port, 0), await come(port, 1, host="127.0.1.1")]
         await leader.gather(30)
         step = asyncio.create_task(leader.carry_out(TOGETHER))
-        joins = [await until(member, Join) for member in members]
-        assert {join.address for join in joins if isinstance(join, Join)} == {"127.0.0.1"}
+        joins = [await until(member, JoinStep) for member in members]
+        assert {join.address for join in joins if isinstance(join, JoinStep)} == {"127.0.0.1"}
         for member in members:
             await member.close()
         assert [run.findings[0].code for run in await step] == ["run.lost"] * 2
@@ -162,10 +164,10 @@ async def test_the_report_keeps_a_node_that_is_lost(steps):
         for lost, goes_on in ((1, True), (0, False)):
             assert leader.can_go_on
             step = asyncio.create_task(leader.carry_out(ALONE))
-            await until(members[lost], Measure)
+            await until(members[lost], MeasureStep)
             await members[lost].close()
             for rank in range(lost):
-                await until(members[rank], Measure)
+                await until(members[rank], MeasureStep)
                 members[rank].send(done(ALONE, f"node-{rank}"))
             assert (await step)[lost].findings[0].code == "run.lost"
             assert leader.can_go_on == goes_on
@@ -179,7 +181,7 @@ async def test_64_members_take_part(steps):
         await leader.gather(30)
         step = asyncio.create_task(leader.carry_out(ALONE))
         for rank, member in enumerate(members):
-            await until(member, Measure)
+            await until(member, MeasureStep)
             member.send(done(ALONE, f"node-{rank}"))
         assert [run.node for run in await step] == [f"node-{rank}" for rank in range(64)]
         for member in members:
@@ -198,7 +200,7 @@ async def test_a_machine_that_vanishes_is_gone(error):
     """However the kernel puts it, and even when it says nothing by itself."""
     async with await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0) as server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        connection = Connection(reader, writer)
+        connection = JobConnection(reader, writer)
         assert writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         reader.set_exception(error())
         assert await connection.receive() is None

@@ -11,7 +11,7 @@ from muster_agent.acceptance import files, terminal
 from muster_agent.acceptance.junit import junit
 from muster_agent.acceptance.page import page
 from muster_agent.acceptance.plots import bars, curves
-from muster_agent.acceptance.report import Report, report, step_report
+from muster_agent.acceptance.report import AcceptanceReport, report, step_report
 
 HOT = Finding(code="nvml.too_hot", summary="91 <degrees>", severity=Severity.ERROR, device=1, action=Action.RESET_GPU)
 NOTE = Finding(code="run.not_judged", summary="no reference", severity=Severity.INFO)
@@ -33,7 +33,7 @@ def run_of(check: str, verdict: Verdict, *findings: Finding, node: str = "gpu01"
 
 
 @pytest.fixture
-def told() -> Report:
+def told() -> AcceptanceReport:
     """Two nodes, three sections, every verdict."""
     nodes = {
         "gpu01": Inventory(devices=(Device(index=0, uuid="u", model="H <100>", simulated=True),)),
@@ -77,7 +77,7 @@ def test_a_report_is_as_bad_as_its_worst_run_and_a_step_as_long_as_its_longest(t
 
 def test_the_json_is_the_report(told):
     """Reading it gives the same again."""
-    assert Report.model_validate_json(told.model_dump_json()) == told
+    assert AcceptanceReport.model_validate_json(told.model_dump_json()) == told
 
 
 def case_of(root: Element, node: str, check: str) -> Element:
@@ -207,7 +207,7 @@ def test_a_name_that_no_file_can_have_is_told_before_the_work(tmp_path):
 def test_the_terminal_shows_sections_verdicts_and_findings(told, capsys):
     """With several nodes each line says whose it is; what was measured is shown only when asked for."""
     for verbose in (False, True):
-        shown = terminal.Terminal(verbose=verbose)
+        shown = terminal.TerminalPrinter(verbose=verbose)
         for step in told.steps:
             shown.end(step)
         terminal.print_result(told)

@@ -8,7 +8,7 @@ from muster.errors import Refused
 from muster.model import Measurement
 from muster.plugins import collect_checks, load
 from muster.wire.messages import PluginInfo
-from muster_agent.acceptance.suites import Asked, plan_of, suites
+from muster_agent.acceptance.suites import AcceptanceRequest, plan_of, suites
 
 BROKEN = PluginInfo(name="broken", distribution=None, version=None, status="failed", error="no such module")
 
@@ -27,7 +27,7 @@ def checks(check):
 
 
 def asked(*names, every=False, suite=None, quick=False, **params):
-    return Asked(names=names, every=every, suite=suite, quick=quick, params=params)
+    return AcceptanceRequest(names=names, every=every, suite=suite, quick=quick, params=params)
 
 
 def with_suite(*steps, **fields):

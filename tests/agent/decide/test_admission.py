@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.wire.messages import Start
-from muster_agent.decide.admission import Admission
-from muster_agent.decide.peer_clock import REMEMBERED, PeerClock
+from muster_agent.decide.admission import REMEMBERED_LAGS, Admission, PeerClock
 
 
 def start(id: str = "c", epoch: int = 1, sent_at: float = 0.0, lives_s: float = 5.0) -> Start:
@@ -20,17 +19,17 @@ def kind_of(refused):
 def test_an_order_is_carried_out_once():
     """QoS 1 may deliver it again."""
     admission = Admission()
-    assert admission.refuse(start(), 0.1) is None
-    assert kind_of(admission.refuse(start(), 0.2)) == "duplicate"
+    assert admission.refusal(start(), 0.1) is None
+    assert kind_of(admission.refusal(start(), 0.2)) == "duplicate"
 
 
 def test_an_order_of_an_older_epoch_is_refused():
     """Whether a newer one was seen in an order or in the coordinator's presence."""
     admission = Admission()
     admission.heard(0.0, 4, 0.0)
-    assert kind_of(admission.refuse(start("a", epoch=3), 0.0)) == "old_epoch"
-    assert admission.refuse(start("b", epoch=5), 0.0) is None
-    assert kind_of(admission.refuse(start("c", epoch=4), 0.0)) == "old_epoch"
+    assert kind_of(admission.refusal(start("a", epoch=3), 0.0)) == "old_epoch"
+    assert admission.refusal(start("b", epoch=5), 0.0) is None
+    assert kind_of(admission.refusal(start("c", epoch=4), 0.0)) == "old_epoch"
     assert admission.epoch == 5
 
 
@@ -39,11 +38,11 @@ def test_expiry_is_told_though_the_clocks_differ(offset_s):
     """What matters is how long an order was on its way, not what the clocks say."""
     admission = Admission()
     admission.heard(5000.0 + offset_s, 1, 5000.01)
-    assert admission.refuse(start("a", sent_at=5010.0 + offset_s), 5012.0) is None
-    assert kind_of(admission.refuse(start("b", sent_at=5010.0 + offset_s), 5015.5)) == "expired"
+    assert admission.refusal(start("a", sent_at=5010.0 + offset_s), 5012.0) is None
+    assert kind_of(admission.refusal(start("b", sent_at=5010.0 + offset_s), 5015.5)) == "expired"
 
 
-@given(st.floats(-1e5, 1e5), st.lists(st.floats(0, 100), min_size=1, max_size=REMEMBERED))
+@given(st.floats(-1e5, 1e5), st.lists(st.floats(0, 100), min_size=1, max_size=REMEMBERED_LAGS))
 def test_the_guess_is_off_by_no_more_than_the_fastest_message(offset_s, delays):
     """Delays only ever make a message later."""
     clock = PeerClock()
@@ -56,7 +55,7 @@ def test_a_clock_that_was_set_is_believed_after_some_messages():
     """Old differences are forgotten."""
     clock = PeerClock()
     clock.heard(1000.0, 0.0)
-    for _ in range(REMEMBERED):
+    for _ in range(REMEMBERED_LAGS):
         clock.heard(0.0, 0.0)
     assert clock.here(5.0) == 5.0
 

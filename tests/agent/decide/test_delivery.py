@@ -2,12 +2,12 @@
 
 import math
 
-from muster_agent.decide.delivery import MAX_PATIENCE_S, PATIENCE_S, WINDOW, Delivery
+from muster_agent.decide.delivery import MAX_PATIENCE_S, PATIENCE_S, WINDOW, DeliveryWindow
 
 
 def test_what_is_sent_and_stored_leaves_nothing_due():
     """All is well when the coordinator has stored what was sent."""
-    delivery = Delivery()
+    delivery = DeliveryWindow()
     delivery.sent(3, 0.0)
     assert delivery.next_due() == PATIENCE_S
     delivery.stored(3, gap=False, now=0.1)
@@ -16,7 +16,7 @@ def test_what_is_sent_and_stored_leaves_nothing_due():
 
 def test_silence_sends_again_from_the_oldest_and_waits_longer_each_time():
     """The pause doubles up to its limit."""
-    delivery, now, pauses = Delivery(), 0.0, []
+    delivery, now, pauses = DeliveryWindow(), 0.0, []
     for _ in range(6):
         delivery.sent(3, now)
         pauses.append(delivery.next_due() - now)
@@ -28,7 +28,7 @@ def test_silence_sends_again_from_the_oldest_and_waits_longer_each_time():
 
 def test_progress_gives_patience_back():
     """Once numbers rise again, silence is taken for a loss as soon as at first."""
-    delivery = Delivery()
+    delivery = DeliveryWindow()
     delivery.sent(3, 0.0)
     delivery.tick(PATIENCE_S)
     delivery.sent(3, 10.0)
@@ -38,7 +38,7 @@ def test_progress_gives_patience_back():
 
 def test_more_that_is_sent_does_not_put_off_the_answer_that_is_due():
     """A node that reports often notices silence as well."""
-    delivery = Delivery()
+    delivery = DeliveryWindow()
     delivery.sent(1, 0.0)
     delivery.sent(2, 4.0)
     assert delivery.next_due() == PATIENCE_S
@@ -46,7 +46,7 @@ def test_more_that_is_sent_does_not_put_off_the_answer_that_is_due():
 
 def test_a_gap_sends_again_at_once():
     """The coordinator says that it misses something."""
-    delivery = Delivery()
+    delivery = DeliveryWindow()
     delivery.sent(9, 0.0)
     delivery.stored(4, gap=True, now=1.0)
     assert delivery.sent_through == 0
@@ -54,7 +54,7 @@ def test_a_gap_sends_again_at_once():
 
 def test_a_tick_before_it_is_due_changes_nothing():
     """What is on the way has its time."""
-    delivery = Delivery()
+    delivery = DeliveryWindow()
     delivery.sent(9, 0.0)
     delivery.tick(1.0)
     assert delivery.sent_through == 9
@@ -62,7 +62,7 @@ def test_a_tick_before_it_is_due_changes_nothing():
 
 def test_only_a_window_of_runs_is_on_the_way():
     """What nobody takes costs little."""
-    delivery = Delivery()
-    assert delivery.room(0) == WINDOW
-    assert delivery.room(WINDOW - 1) == 1
-    assert delivery.room(2 * WINDOW) == 0
+    delivery = DeliveryWindow()
+    assert delivery.free(0) == WINDOW
+    assert delivery.free(WINDOW - 1) == 1
+    assert delivery.free(2 * WINDOW) == 0

@@ -4,104 +4,37 @@ import itertools
 import math
 
 import pytest
+from tests.agent.decide.leases import (
+    ASKED_AGAIN,
+    AT_WORK,
+    BUSY,
+    EVENTS,
+    FIRST_ASKED,
+    IDLE,
+    NOT_IDLE,
+    PAIRS,
+    UNKNOWN,
+    claim,
+    lease_in,
+)
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
-    GiveBack,
-    GivenBack,
     IdlenessSeen,
-    NotReserved,
-    ProbeIdle,
-    Reserve,
-    Reserved,
     Ticked,
 )
 from muster_agent.decide.lease import (
     PATIENCE_S,
     PROBE_INTERVAL_S,
-    RESERVING_PATIENCE_S,
-    RETRY_S,
     UNKNOWN_LIMIT,
-    Claimed,
-    Denied,
-    Granted,
-    Lease,
-    LeaseEvent,
+    LeaseDenied,
+    LeaseGranted,
+    LeaseOutcome,
+    LeasePreempted,
+    LeaseReleased,
     LeaseState,
-    Outcome,
     Precedence,
-    Preempted,
-    Released,
 )
-
-IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
-FIRST_ASKED, ASKED_AGAIN = ProbeIdle(afresh=True), ProbeIdle(afresh=False)
-
-
-def claim(run: str, precedence: Precedence = Precedence.BACKGROUND, needs: Needs = Needs.IDLE_NODE) -> Claimed:
-    return Claimed(run, needs, precedence, f"run {run}")
-
-
-def lease_in(state: LeaseState, precedence: Precedence = Precedence.BACKGROUND, *, reserves: bool = False) -> Lease:
-    """A lease that run `a` has taken as far as `state`."""
-    lease = Lease(reserves=reserves)
-    steps: dict[LeaseState, list[LeaseEvent]] = {
-        LeaseState.FREE: [],
-        LeaseState.RESERVING: [claim("a", precedence)],
-        LeaseState.ASKING: [claim("a", precedence), Reserved("a")],
-        LeaseState.HELD: [claim("a", precedence), Reserved("a"), IDLE],
-        LeaseState.YIELDING: [claim("a", precedence), Reserved("a"), IDLE, BUSY],
-    }
-    for event in [Ticked(), *steps[state]]:
-        lease.handle(event, 0.0)
-    assert lease.state is state
-    return lease
-
-
-NOT_IDLE = "the node cannot be shown to be idle"
-AT_WORK = "somebody else is at work on this node"
-
-PAIRS = {
-    (LeaseState.FREE, "claimed"): ([FIRST_ASKED], LeaseState.ASKING),
-    (LeaseState.FREE, "released"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "idle"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "busy"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "unknown"): ([], LeaseState.FREE),
-    (LeaseState.FREE, "ticked"): ([], LeaseState.FREE),
-    (LeaseState.ASKING, "claimed"): ([], LeaseState.ASKING),
-    (LeaseState.ASKING, "released"): ([], LeaseState.FREE),
-    (LeaseState.ASKING, "idle"): ([Granted("a")], LeaseState.HELD),
-    (LeaseState.ASKING, "busy"): ([Denied("a", "the node is busy")], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([Denied("a", NOT_IDLE)], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([Denied("a", NOT_IDLE)], LeaseState.FREE),
-    (LeaseState.HELD, "claimed"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "released"): ([], LeaseState.FREE),
-    (LeaseState.HELD, "idle"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "busy"): ([Preempted("a", AT_WORK)], LeaseState.YIELDING),
-    (LeaseState.HELD, "unknown"): ([], LeaseState.HELD),
-    (LeaseState.HELD, "ticked"): ([ASKED_AGAIN], LeaseState.HELD),
-    (LeaseState.YIELDING, "claimed"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "released"): ([], LeaseState.FREE),
-    (LeaseState.YIELDING, "idle"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "busy"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "unknown"): ([], LeaseState.YIELDING),
-    (LeaseState.YIELDING, "ticked"): ([], LeaseState.YIELDING),
-}
-"""Of a claim that does not reserve. What is missing has no outcome and changes no state."""
-
-EVENTS: dict[str, LeaseEvent] = {
-    "claimed": claim("b"),
-    "released": Released("a"),
-    "idle": IDLE,
-    "busy": BUSY,
-    "unknown": UNKNOWN,
-    "ticked": Ticked(),
-    "reserved": Reserved("a"),
-    "not reserved": NotReserved("a", "taken"),
-    "given back": GivenBack(None),
-    "not given back": GivenBack("no answer"),
-}
-
 
 WITHOUT_RESERVATION = [state for state in LeaseState if state is not LeaseState.RESERVING]
 
@@ -119,47 +52,11 @@ def test_every_event_in_every_state(state, event, reserves):
     assert lease.state is after
 
 
-RESERVED_PAIRS = {
-    (LeaseState.FREE, "claimed"): ([Reserve("b", "run b")], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "claimed"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "released"): ([GiveBack()], LeaseState.FREE),
-    (LeaseState.RESERVING, "idle"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "busy"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "unknown"): ([], LeaseState.RESERVING),
-    (LeaseState.RESERVING, "ticked"): (
-        [Denied("a", "the node cannot be reserved: no answer in time"), GiveBack()],
-        LeaseState.FREE,
-    ),
-    (LeaseState.RESERVING, "reserved"): ([FIRST_ASKED], LeaseState.ASKING),
-    (LeaseState.RESERVING, "not reserved"): (
-        [Denied("a", "the node cannot be reserved: taken"), GiveBack()],
-        LeaseState.FREE,
-    ),
-    (LeaseState.ASKING, "released"): ([GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "busy"): ([Denied("a", "the node is busy"), GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "unknown"): ([Denied("a", NOT_IDLE), GiveBack()], LeaseState.FREE),
-    (LeaseState.ASKING, "ticked"): ([Denied("a", NOT_IDLE), GiveBack()], LeaseState.FREE),
-    (LeaseState.HELD, "released"): ([GiveBack()], LeaseState.FREE),
-    (LeaseState.YIELDING, "released"): ([GiveBack()], LeaseState.FREE),
-}
-"""Where it makes a difference that the claim reserves."""
-
-
-@pytest.mark.parametrize("precedence", [Precedence.GROUP, Precedence.REQUEST])
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(LeaseState, EVENTS)])
-def test_every_event_in_every_state_with_a_reservation(state, event, precedence):
-    """It is made before the probes are asked, and given back however the claim ends."""
-    lease = lease_in(state, precedence, reserves=True)
-    expected, after = {**PAIRS, **RESERVED_PAIRS}.get((state, event), ([], state))
-    assert lease.handle(claim("b", precedence) if event == "claimed" else EVENTS[event], 100.0) == expected
-    assert lease.state is after
-
-
 @pytest.mark.parametrize("state", LeaseState)
 def test_a_run_that_needs_nothing_is_granted_whoever_holds_the_node(state):
     """It does not become the holder."""
     lease = lease_in(state, Precedence.GROUP, reserves=True)
-    assert lease.handle(claim("b", Precedence.REQUEST, Needs.NOTHING), 0.0) == [Granted("b")]
+    assert lease.handle(claim("b", Precedence.REQUEST, Needs.NOTHING), 0.0) == [LeaseGranted("b")]
     assert lease.state is state
 
 
@@ -168,8 +65,8 @@ def test_one_holder_at_a_time_and_the_next_is_asked_for_anew():
     lease = lease_in(LeaseState.HELD)
     assert lease.handle(claim("b"), 1.0) == []
     assert lease.holder == "a"
-    assert lease.handle(Released("a"), 2.0) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 2.1) == [Granted("b")]
+    assert lease.handle(LeaseReleased("a"), 2.0) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 2.1) == [LeaseGranted("b")]
     assert lease.holder == "b"
 
 
@@ -180,9 +77,9 @@ def test_groups_go_before_requests_and_these_before_background_runs():
         lease.handle(claim(run, precedence), 0.0)
     lease.handle(claim("g", Precedence.GROUP), 0.0)
     order, holder = [], "a"
-    while lease.handle(Released(holder), 1.0):
+    while lease.handle(LeaseReleased(holder), 1.0):
         (granted,) = lease.handle(IDLE, 1.0)
-        assert isinstance(granted, Granted)
+        assert isinstance(granted, LeaseGranted)
         holder = granted.run
         order.append(holder)
     assert order == ["g", "r1", "r2", "b"]
@@ -193,9 +90,9 @@ def test_a_background_holder_yields_to_what_was_asked_for(precedence):
     """The claim gets the node once the holder has ended."""
     lease = lease_in(LeaseState.HELD)
     (preempted,) = lease.handle(claim("g", precedence), 1.0)
-    assert preempted == Preempted("a", "the node is needed for a run that was asked for")
-    assert lease.handle(Released("a"), 1.2) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 1.3) == [Granted("g")]
+    assert preempted == LeasePreempted("a", "the node is needed for a run that was asked for")
+    assert lease.handle(LeaseReleased("a"), 1.2) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 1.3) == [LeaseGranted("g")]
 
 
 def test_a_requested_holder_does_not_yield():
@@ -208,24 +105,24 @@ def test_what_was_asked_for_gets_the_answer_that_a_background_claim_waits_for():
     """The background claim goes back into the line."""
     lease = lease_in(LeaseState.ASKING)
     assert lease.handle(claim("g", Precedence.GROUP), 0.1) == []
-    assert lease.handle(IDLE, 0.2) == [Granted("g")]
-    assert lease.handle(Released("g"), 1.0) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 1.1) == [Granted("a")]
+    assert lease.handle(IDLE, 0.2) == [LeaseGranted("g")]
+    assert lease.handle(LeaseReleased("g"), 1.0) == [FIRST_ASKED]
+    assert lease.handle(IDLE, 1.1) == [LeaseGranted("a")]
 
 
 def test_who_waits_no_more_is_forgotten():
     """A release of a waiting run takes it out of the line."""
     lease = lease_in(LeaseState.HELD)
     lease.handle(claim("b"), 0.0)
-    lease.handle(Released("b"), 0.0)
-    assert lease.handle(Released("a"), 0.0) == []
+    lease.handle(LeaseReleased("b"), 0.0)
+    assert lease.handle(LeaseReleased("a"), 0.0) == []
 
 
 def test_denied_passes_the_question_on():
     """Whoever is next in line has the probes asked for itself."""
     lease = lease_in(LeaseState.ASKING)
     lease.handle(claim("b"), 0.0)
-    assert lease.handle(BUSY, 1.0) == [Denied("a", "the node is busy"), FIRST_ASKED]
+    assert lease.handle(BUSY, 1.0) == [LeaseDenied("a", "the node is busy"), FIRST_ASKED]
 
 
 def test_the_holder_is_watched_about_twice_a_second():
@@ -247,7 +144,7 @@ def test_unknown_preempts_only_when_it_is_said_again_and_again():
     for _ in range(UNKNOWN_LIMIT - 1):
         assert lease.handle(UNKNOWN, 1.0) == []
     (preempted,) = lease.handle(UNKNOWN, 1.0)
-    assert isinstance(preempted, Preempted)
+    assert isinstance(preempted, LeasePreempted)
 
 
 def test_a_probe_that_does_not_answer_counts_as_unknown():
@@ -267,9 +164,9 @@ def test_nothing_is_due_while_it_is_free():
 def test_who_is_at_work_is_told_if_the_probes_tell():
     """In the denial and in the preemption."""
     busy, unknown = IdlenessSeen(Idleness.BUSY, "slurm"), IdlenessSeen(Idleness.UNKNOWN, "kubernetes: 403")
-    assert lease_in(LeaseState.ASKING).handle(busy, 1.0) == [Denied("a", "the node is busy (slurm)")]
-    assert lease_in(LeaseState.ASKING).handle(unknown, 1.0) == [Denied("a", f"{NOT_IDLE} (kubernetes: 403)")]
-    assert lease_in(LeaseState.HELD).handle(busy, 1.0) == [Preempted("a", f"{AT_WORK} (slurm)")]
+    assert lease_in(LeaseState.ASKING).handle(busy, 1.0) == [LeaseDenied("a", "the node is busy (slurm)")]
+    assert lease_in(LeaseState.ASKING).handle(unknown, 1.0) == [LeaseDenied("a", f"{NOT_IDLE} (kubernetes: 403)")]
+    assert lease_in(LeaseState.HELD).handle(busy, 1.0) == [LeasePreempted("a", f"{AT_WORK} (slurm)")]
 
 
 ANSWER_S = 0.1
@@ -280,88 +177,10 @@ ANSWER_S = 0.1
 def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(arrival):
     """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.45 are left to kill."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
-    outcomes: list[Outcome] = []
+    outcomes: list[LeaseOutcome] = []
     while not outcomes:
         asked = lease.next_due()
         assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
         outcomes = lease.handle(BUSY if asked >= arrival else IDLE, asked + ANSWER_S)
-    assert outcomes == [Preempted("a", AT_WORK)]
+    assert outcomes == [LeasePreempted("a", AT_WORK)]
     assert asked + ANSWER_S - arrival < 0.55
-
-
-# Reservations
-
-
-def test_without_reservations_there_is_no_extra_step():
-    """Nothing is due, and the probes are asked at once."""
-    lease = Lease(reserves=False)
-    assert lease.next_due() == math.inf
-    assert lease.handle(claim("a", Precedence.GROUP), 0.0) == [FIRST_ASKED]
-
-
-def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
-    """Once, at the first tick."""
-    lease = Lease(reserves=True)
-    assert lease.next_due() == 0.0
-    assert lease.handle(Ticked(), 5.0) == [GiveBack()]
-    assert lease.handle(GivenBack(None), 5.1) == []
-    assert lease.next_due() == math.inf
-
-
-def test_what_cannot_be_given_back_is_tried_again():
-    """Until it is."""
-    lease = lease_in(LeaseState.FREE, reserves=True)
-    for now in (0.0, RETRY_S):
-        lease.handle(GivenBack("no answer"), now)
-        assert lease.handle(Ticked(), now + RETRY_S - 1) == []
-        assert lease.next_due() == now + RETRY_S
-        assert lease.handle(Ticked(), now + RETRY_S) == [GiveBack()]
-    assert lease.next_due() == math.inf
-
-
-def test_a_claim_takes_over_what_could_not_be_given_back():
-    """It is not given back under the claim, whenever the answer comes, but with it."""
-    lease = lease_in(LeaseState.FREE, reserves=True)
-    lease.handle(GivenBack("no answer"), 0.0)
-    lease.handle(claim("a", Precedence.GROUP), 0.0)
-    lease.handle(GivenBack("no answer"), 0.1)
-    assert lease.next_due() == RESERVING_PATIENCE_S
-    lease.handle(Reserved("a"), 0.2)
-    lease.handle(IDLE, RETRY_S + 1)
-    assert lease.handle(Ticked(), RETRY_S + 2) == [ASKED_AGAIN]
-    assert lease.handle(Released("a"), RETRY_S + 3) == [GiveBack()]
-
-
-def test_a_background_run_holds_nothing_up_that_is_to_be_given_back():
-    """It needs no reservation itself."""
-    lease = lease_in(LeaseState.HELD, reserves=True)
-    lease.handle(GivenBack("no answer"), 0.1)
-    assert GiveBack() in lease.handle(Ticked(), 0.1 + RETRY_S)
-
-
-def test_each_claim_has_a_reservation_of_its_own():
-    """Those who meet it see for what; the one before is given back first."""
-    lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
-    lease.handle(claim("b", Precedence.REQUEST), 1.0)
-    assert lease.handle(Released("a"), 2.0) == [GiveBack(), Reserve("b", "run b")]
-    assert lease.handle(GivenBack(None), 2.1) == []
-    assert lease.handle(Reserved("b"), 2.2) == [FIRST_ASKED]
-
-
-def test_an_answer_from_before_the_reservation_grants_nothing():
-    """Work may have come since: what was asked for takes the place of a background claim, and asks anew."""
-    lease = lease_in(LeaseState.ASKING, reserves=True)
-    assert lease.handle(claim("g", Precedence.GROUP), 0.1) == [Reserve("g", "run g")]
-    assert lease.handle(IDLE, 0.2) == []
-    assert lease.handle(Reserved("g"), 0.3) == [FIRST_ASKED]
-    assert lease.handle(IDLE, 0.4) == [Granted("g")]
-    assert lease.handle(Released("g"), 1.0) == [GiveBack(), FIRST_ASKED]
-    assert lease.handle(IDLE, 1.1) == [Granted("a")]
-
-
-@pytest.mark.parametrize("late", [Reserved("gone"), NotReserved("gone", "taken")])
-def test_what_comes_of_the_reservation_of_another_claim_is_too_late(late):
-    """Each claim waits for its own."""
-    lease = lease_in(LeaseState.RESERVING, Precedence.GROUP, reserves=True)
-    assert lease.handle(late, 1.0) == []
-    assert lease.state is LeaseState.RESERVING

@@ -1,104 +1,42 @@
 """All decisions of an agent together: schedule, lease, orders and groups."""
 
-import itertools
-from typing import Any
-
 import pytest
+from tests.agent.decide.driven_node import (
+    BACKGROUND,
+    BUSY,
+    IDLE,
+    PLAN,
+    SEVEN,
+    SPREAD_S,
+    UNKNOWN,
+    Driven,
+    Size,
+    declines,
+    ended,
+    refusals,
+)
 from tests.agent.plans import planned
 
-from muster.check import Idleness, Needs, Params, Scope
-from muster.model import Device, Inventory, RankResult, Run, Verdict
-from muster.wire.messages import Abort, CoordinatorPresence, Declined, Join, Prepare, RunCheck, Start
+from muster.check import Needs
+from muster.model import Verdict
+from muster.wire.messages import CoordinatorPresence, RunCheck
 from muster_agent.decide.events import (
-    Alerted,
     ClosePort,
-    CommandReceived,
+    ConnectToRankZero,
     CoordinatorSeen,
-    GiveBack,
-    GivenBack,
-    IdlenessSeen,
-    InventoryFound,
-    LetGo,
-    NotReserved,
     OpenPort,
     PortOpened,
     ProbeIdle,
-    Reach,
-    Reached,
-    Refuse,
-    Reply,
+    ReleaseRanks,
     ReportRun,
-    Reserve,
-    Reserved,
     StartRun,
     StopRequested,
     StopRun,
     Ticked,
+    WatchFired,
 )
-from muster_agent.decide.node import MOST_TASKS, Node
-from muster_agent.decide.orders import RanksReady, RunEnded
-
-IDLE, BUSY, UNKNOWN = (IdlenessSeen(idleness) for idleness in Idleness)
-
-SPREAD_S = 30.0
-
-
-class Size(Params):
-    size: int = 1
-
-
-SEVEN = Size(size=7)
-
-PLAN = {
-    "light": planned("light", SEVEN, Needs.NOTHING),
-    "heavy": planned("heavy", SEVEN, Needs.IDLE_DEVICE),
-    "collective": planned("collective", SEVEN, Needs.IDLE_NODE, Scope.GROUP),
-}
-BACKGROUND = {"heavy": planned("heavy", SEVEN, Needs.IDLE_DEVICE, interval_s=600.0)}
-DEVICES = tuple(Device(index=index, uuid=f"u{index}", model="m") for index in range(2))
-
-
-class Driven:
-    """A node whose ids are `id-0`, `id-1` and so on, and whose time stands still unless it is said."""
-
-    def __init__(self, plan=PLAN, devices=DEVICES, **settings) -> None:
-        ids = itertools.count()
-        self.numbers = itertools.count()
-        self.node = Node("n", plan, lambda: f"id-{next(ids)}", 0.0, spread_s=SPREAD_S, **settings)
-        if devices is not None:
-            self.feed(InventoryFound(Inventory(devices=devices)))
-
-    def feed(self, event, now: float = 1.0):
-        return self.node.handle(event, now)
-
-    def order(self, kind, now: float = 1.0, *, epoch: int = 1, sent_at: float | None = None, **fields):
-        sent = now if sent_at is None else sent_at
-        header = {"id": f"command-{next(self.numbers)}", "epoch": epoch, "sent_at": sent, "expires_at": sent + 5}
-        return self.feed(CommandReceived(kind(**header, **fields)), now)
-
-    def join(self, now: float = 1.0, **fields):
-        return self.order(Join, now, **{"group": "g", "check": "collective", "timeout_s": 30.0, **fields})
-
-    def prepare(self, now: float = 1.0, **fields):
-        place = {"first_rank": 0, "world_size": 4, "master_addr": "10.0.0.1", "master_port": 4000}
-        return self.order(Prepare, now, **{"group": "g", **place, **fields})
-
-
-def ended(run: str, check: str = "light", verdict: Verdict = Verdict.PASS) -> RunEnded:
-    rank = RankResult(rank=0, verdict=verdict, duration_s=1.0)
-    return RunEnded(Run(id=run, node="n", check=check, verdict=verdict, started_at=1.0, duration_s=1.0), (rank,))
-
-
-def declines(commands):
-    messages = [command.message for command in commands if isinstance(command, Reply)]
-    return [(message.reason, message.group) for message in messages if isinstance(message, Declined)]
-
-
-def refusals(commands):
-    return [command.kind for command in commands if isinstance(command, Refuse)]
-
-
-# Requests
+from muster_agent.decide.node import MOST_RUNS
+from muster_agent.decide.orders import RanksReady
 
 
 def test_a_requested_run_starts_at_once_and_is_reported():
@@ -134,11 +72,11 @@ def test_a_request_that_does_not_fit_is_answered_with_a_run_that_says_so(check, 
 def test_a_flood_of_requests_starts_a_limited_number_of_processes():
     """The agent answers a request beyond the limit with a refused run. After a run has ended, it accepts one again."""
     driven = Driven()
-    for number in range(MOST_TASKS):
+    for number in range(MOST_RUNS):
         assert isinstance(driven.order(RunCheck, run=f"r{number}", check="light")[0], StartRun)
     (report,) = driven.order(RunCheck, run="beyond", check="light")
     assert (report.run.id, report.run.findings[0].code) == ("beyond", "run.refused")
-    assert str(MOST_TASKS) in report.run.findings[0].summary
+    assert str(MOST_RUNS) in report.run.findings[0].summary
     driven.feed(ended("r7"))
     assert isinstance(driven.order(RunCheck, run="next", check="light")[0], StartRun)
 
@@ -168,7 +106,7 @@ def test_a_group_check_on_this_node_alone_waits_for_nobody():
     driven = Driven()
     driven.order(RunCheck, run="r", check="collective")
     driven.feed(IDLE)
-    assert driven.feed(RanksReady("r")) == [LetGo("r")]
+    assert driven.feed(RanksReady("r")) == [ReleaseRanks("r")]
 
 
 def test_work_that_arrives_stops_the_run():
@@ -181,9 +119,6 @@ def test_work_that_arrives_stops_the_run():
     assert driven.feed(ended("r", "heavy", Verdict.SKIPPED))[1:] == [ProbeIdle()]
     (start,) = driven.feed(IDLE)
     assert start.order.run == "s"
-
-
-# Background runs
 
 
 def test_background_runs_start_when_they_are_due():
@@ -218,9 +153,9 @@ def test_an_alert_makes_a_background_check_due_at_once():
     """Its beat stays; a check that does not run in the background is not concerned."""
     driven = Driven({**PLAN, "seen": planned("seen", SEVEN, Needs.NOTHING, interval_s=600.0)})
     first = driven.node.next_due()
-    assert driven.feed(Alerted("light"), first - 1.0) == []
+    assert driven.feed(WatchFired("light"), first - 1.0) == []
     assert driven.node.next_due() == first
-    assert driven.feed(Alerted("seen"), first - 1.0) == []
+    assert driven.feed(WatchFired("seen"), first - 1.0) == []
     assert driven.node.next_due() == first - 1.0
     (start,) = driven.feed(Ticked(), first - 1.0)
     assert isinstance(start, StartRun)
@@ -237,219 +172,7 @@ def test_a_background_run_yields_to_a_group():
     driven.feed(PortOpened("g", "10.0.0.1", 4000), due)
     assert driven.prepare(due) == [StopRun(start.order.run, "the node is needed for a run that was asked for")]
     assert driven.feed(ended(start.order.run, "heavy", Verdict.SKIPPED), due)[1:] == [ProbeIdle()]
-    assert driven.feed(IDLE, due) == [Reach("g", "10.0.0.1", 4000, 5.0)]
-
-
-# Groups
-
-
-def test_a_group_from_the_invitation_to_the_end():
-    """The node brings a rank for each device, and its lease is free again at the end."""
-    driven = Driven()
-    assert driven.join() == [OpenPort("g")]
-    (accepted,) = driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    assert accepted.message.ranks == 2
-    assert driven.prepare() == [ProbeIdle()]
-    assert driven.feed(IDLE) == [Reach("g", "10.0.0.1", 4000, 5.0)]
-    (start,) = driven.feed(Reached("g"))
-    run = start.order.run
-    assert driven.node.running == (run,)
-    (ready,) = driven.feed(RanksReady(run))
-    assert ready.message.kind == "ready"
-    assert driven.order(Start, group="g") == [LetGo(run)]
-    report, finished, closed = driven.feed(ended(run, "collective"))
-    assert (report.run.id, finished.message.kind, closed) == (run, "finished", ClosePort("g"))
-    assert driven.node.holder is None
-    assert not driven.node.running
-    assert driven.join() == [OpenPort("g")]
-
-
-def test_a_node_without_devices_brings_one_rank():
-    """Groups work on processors as well."""
-    driven = Driven(devices=())
-    driven.join()
-    (accepted,) = driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    assert accepted.message.ranks == 1
-
-
-def test_a_group_on_a_busy_node_is_declined():
-    """Unknown counts as busy; the port is given back."""
-    driven = Driven()
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    driven.prepare()
-    commands = driven.feed(UNKNOWN)
-    assert declines(commands) == [("not_idle", "g")]
-    assert ClosePort("g") in commands
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"check": "collectiv"}, "unknown_check"),
-        ({"params": {"size": "large"}}, "bad_params"),
-        ({"devices": 3}, "too_few_devices"),
-        ({"devices": 0}, "too_few_devices"),
-    ],
-)
-def test_an_invitation_that_does_not_fit_is_declined(fields, reason):
-    """No session begins."""
-    driven = Driven()
-    assert declines(driven.join(**fields)) == [(reason, "g")]
-    assert driven.node.next_due() == float("inf")
-
-
-@pytest.mark.parametrize(("expected", "declined"), [(None, []), (2, []), (3, [("too_few_devices", "g")])])
-def test_a_node_that_lacks_devices_declines_a_group(expected, declined):
-    """It is named before anything runs, with what is there and what should be; whatever the group would do with."""
-    driven = Driven(expected_gpus=expected)
-    commands = driven.join(devices=1)
-    assert declines(commands) == declined
-    replies = [command.message for command in commands if isinstance(command, Reply)]
-    details = [reply.detail for reply in replies if isinstance(reply, Declined)]
-    assert details == (["3 expected, 2 there"] if declined else [])
-
-
-def test_a_node_that_lacks_devices_takes_part_in_what_can_find_that():
-    """A check of scope NODE has no ranks that wait for each other."""
-    assert Driven(expected_gpus=3).join(check="light") == [OpenPort("g")]
-
-
-def test_a_node_is_in_one_group_at_a_time():
-    """A second invitation is declined, one to the same group again is a repetition."""
-    driven = Driven()
-    driven.join()
-    assert declines(driven.join(group="h")) == [("busy", "h")]
-    assert driven.join() == []
-
-
-def test_a_requested_run_that_holds_the_node_makes_it_decline():
-    """One that needs nothing does not."""
-    driven = Driven()
-    driven.order(RunCheck, run="r", check="light")
-    assert driven.join() == [OpenPort("g")]
-    driven = Driven()
-    driven.order(RunCheck, run="r", check="heavy")
-    assert declines(driven.join()) == [("busy", "g")]
-
-
-def test_a_node_that_does_not_know_its_devices_declines():
-    """It could not say how many ranks it brings."""
-    assert declines(Driven(devices=None).join()) == [("busy", "g")]
-
-
-def running_group(driven: Driven) -> str:
-    """Brings a group as far as to its running ranks; the id of its run."""
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    driven.prepare()
-    driven.feed(IDLE)
-    (start,) = driven.feed(Reached("g"))
-    assert isinstance(start, StartRun)
-    return start.order.run
-
-
-def test_an_invitation_waits_until_the_group_before_is_left():
-    """Its ranks are being killed, which takes a moment; that is nothing to blame the node for."""
-    driven = Driven()
-    run = running_group(driven)
-    assert driven.order(Abort, group="g", reason="enough") == [StopRun(run, "the node leaves group g")]
-    assert driven.join(group="h") == []
-    assert driven.feed(ended(run, "collective", Verdict.SKIPPED)) == [ClosePort("g"), OpenPort("h")]
-
-
-def test_an_invitation_that_waits_can_be_taken_back():
-    """Then nothing follows when the group before is left."""
-    driven = Driven()
-    run = running_group(driven)
-    driven.order(Abort, group="g", reason="enough")
-    driven.join(group="h")
-    driven.order(Abort, group="h", reason="enough")
-    assert driven.feed(ended(run, "collective", Verdict.SKIPPED)) == [ClosePort("g")]
-
-
-def test_a_session_ends_at_its_deadline():
-    """A coordinator that is gone holds nobody."""
-    driven = Driven()
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    due = driven.node.next_due()
-    commands = driven.feed(Ticked(), due)
-    assert declines(commands) == [("expired", "g")]
-    assert driven.node.next_due() == float("inf")
-
-
-def test_a_port_that_opens_when_the_group_is_over_is_closed():
-    """Nothing is left open."""
-    driven = Driven()
-    driven.join()
-    driven.order(Abort, group="g", reason="enough")
-    assert driven.feed(PortOpened("g", "10.0.0.1", 4000)) == [ClosePort("g")]
-
-
-@pytest.mark.parametrize(("kind", "answer"), [(Start, []), (Abort, []), (Prepare, [("expired", "h")])])
-def test_orders_for_a_group_that_the_node_is_not_in_are_refused(kind, answer):
-    """To Prepare somebody waits for an answer, so there is one."""
-    driven = Driven()
-    place = {"first_rank": 0, "world_size": 1, "master_addr": "a", "master_port": 1}
-    fields: dict[Any, Any] = {Start: {}, Abort: {"reason": "enough"}, Prepare: place}
-    commands = driven.order(kind, group="h", **fields[kind])
-    assert refusals(commands) == ["unknown_group"]
-    assert declines(commands) == answer
-
-
-# Reservations
-
-
-def test_a_group_reserves_the_node_before_the_probes_are_asked_and_gives_it_back_at_the_end():
-    """The scheduler is told what for; an agent that starts gives back what one before it may have left."""
-    driven = Driven(reserves=True)
-    assert driven.feed(Ticked(), 1.0) == [GiveBack()]
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    (reserve,) = driven.prepare()
-    assert reserve == Reserve(reserve.run, "collective in group g")
-    assert driven.feed(Reserved(reserve.run)) == [ProbeIdle()]
-    assert driven.feed(IDLE) == [Reach("g", "10.0.0.1", 4000, 5.0)]
-    driven.feed(Reached("g"))
-    assert driven.order(Abort, group="g", reason="enough") == [StopRun(reserve.run, "the node leaves group g")]
-    ending = driven.feed(ended(reserve.run, "collective", Verdict.SKIPPED))
-    assert ending == [ClosePort("g"), GiveBack()]
-
-
-def test_a_node_that_cannot_be_reserved_declines_the_group():
-    """With the reason, and it asks no probe."""
-    driven = Driven(reserves=True)
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    (reserve,) = driven.prepare()
-    commands = driven.feed(NotReserved(reserve.run, "file: somebody has it"))
-    assert declines(commands) == [("not_idle", "g")]
-    assert "somebody has it" in commands[0].message.detail
-    assert commands[1:] == [ClosePort("g"), GiveBack()]
-
-
-def test_a_group_that_is_aborted_while_the_node_is_being_reserved_gives_it_back():
-    """What comes of the reservation later changes nothing."""
-    driven = Driven(reserves=True)
-    driven.join()
-    driven.feed(PortOpened("g", "10.0.0.1", 4000))
-    (reserve,) = driven.prepare()
-    assert driven.order(Abort, group="g", reason="enough") == [ClosePort("g"), GiveBack()]
-    assert driven.feed(Reserved(reserve.run)) == []
-    assert driven.feed(GivenBack(None)) == []
-
-
-def test_a_requested_run_reserves_and_a_background_run_does_not():
-    """A run that yields to work keeps none away."""
-    driven = Driven({**PLAN, **BACKGROUND}, reserves=True)
-    driven.feed(Ticked(), 0.0)
-    due = driven.node.next_due()
-    assert driven.feed(Ticked(), due) == [ProbeIdle()]
-    assert driven.order(RunCheck, due, run="r", check="heavy") == [Reserve("r", "run r of heavy")]
-
-
-# The coordinator
+    assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
 
 
 def test_a_newer_epoch_ends_the_group_of_an_older_one():
@@ -481,9 +204,6 @@ def test_an_expired_invitation_is_declined_and_counted():
     driven.feed(CoordinatorSeen(CoordinatorPresence(sent_at=1.0, online=True, epoch=1)), 1.0)
     commands = driven.join(now=20.0, sent_at=10.0)
     assert (refusals(commands), declines(commands)) == (["expired"], [("expired", "g")])
-
-
-# The end
 
 
 def test_stopping_ends_runs_and_the_group_and_takes_nothing_new():

@@ -6,7 +6,7 @@ import pytest
 
 from muster.wire.messages import Prepare
 from muster_agent.decide.placement import MOST_RANKS, require_possible
-from muster_agent.decide.plan import Unfit
+from muster_agent.decide.plan import CannotRun
 
 OWN = "10.0.0.2"
 
@@ -54,7 +54,7 @@ def test_possible_places_are_accepted(changed):
 )
 def test_an_impossible_world_is_declined(changed, words):
     """The ranks of this node must be in it, and it must not be larger than any cluster."""
-    with pytest.raises(Unfit, match=words) as refused:
+    with pytest.raises(CannotRun, match=words) as refused:
         require_possible(prepare(**changed), 2, OWN)
     assert refused.value.reason == "bad_place"
 
@@ -91,7 +91,7 @@ def test_an_impossible_world_is_declined(changed, words):
 )
 def test_an_impossible_address_of_rank_0_is_declined(address):
     """Text that is no name, a URL, other notations of an IPv4 address, or an address of this node itself."""
-    with pytest.raises(Unfit, match="rank 0 is at") as refused:
+    with pytest.raises(CannotRun, match="rank 0 is at") as refused:
         require_possible(prepare(master_addr=address), 2, OWN)
     assert refused.value.reason == "unreachable"
 
@@ -105,5 +105,5 @@ def test_nodes_on_one_host_may_meet_on_loopback():
 @pytest.mark.parametrize("port", [0, -1, 65536, 10**9])
 def test_an_impossible_port_is_declined(port):
     """Ports are 1 to 65535."""
-    with pytest.raises(Unfit, match=f"at port {port}"):
+    with pytest.raises(CannotRun, match=f"at port {port}"):
         require_possible(prepare(master_port=port), 2, OWN)

@@ -10,8 +10,8 @@ from muster.check import AnyCheck, Check, Params, Scope
 from muster.config import AgentSettings, CheckSettings
 from muster.errors import Refused, SettingsError
 from muster.model import Measurement
-from muster_agent.decide.plan import Planned, announced
-from muster_agent.decide.schedule import Schedule, spread
+from muster_agent.decide.plan import PlannedCheck, announced
+from muster_agent.decide.schedule import CheckSchedule, spread
 from muster_agent.runs.plan_settings import make_plan, memory_limit_bytes, resident_limit_bytes
 
 SPREAD_S = 30.0
@@ -38,12 +38,12 @@ def make_check(name: str = "simulated", cadence_s: float | None = None, params: 
     )
 
 
-def schedule_of(now: float = 0.0, node: str = "n", **intervals: float | None) -> Schedule:
+def schedule_of(now: float = 0.0, node: str = "n", **intervals: float | None) -> CheckSchedule:
     plan = {
-        name: Planned(check=make_check(name), params=Size(), timeout_s=30.0, interval_s=interval_s)
+        name: PlannedCheck(check=make_check(name), params=Size(), timeout_s=30.0, interval_s=interval_s)
         for name, interval_s in intervals.items()
     }
-    return Schedule(node, plan, now, spread_s=SPREAD_S)
+    return CheckSchedule(node, plan, now, spread_s=SPREAD_S)
 
 
 def test_the_first_run_is_within_the_spread_and_then_every_interval():
@@ -59,8 +59,8 @@ def test_the_first_run_is_within_the_spread_and_then_every_interval():
 @given(st.text(min_size=1), st.text(min_size=1), st.floats(0.1, 1e6))
 def test_short_intervals_start_soon(node, name, interval_s):
     """No first run is later than one interval, and none later than the widest spread."""
-    plan = {name: Planned(check=make_check(), params=Size(), timeout_s=1.0, interval_s=interval_s)}
-    assert Schedule(node, plan, 0.0, spread_s=SPREAD_S).next_due() <= min(interval_s, SPREAD_S)
+    plan = {name: PlannedCheck(check=make_check(), params=Size(), timeout_s=1.0, interval_s=interval_s)}
+    assert CheckSchedule(node, plan, 0.0, spread_s=SPREAD_S).next_due() <= min(interval_s, SPREAD_S)
 
 
 def test_nodes_and_checks_are_spread_and_a_restart_changes_nothing():

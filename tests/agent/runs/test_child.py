@@ -7,10 +7,10 @@ import pytest
 
 from muster.model import Action, Finding, Measurement, Severity
 from muster_agent.decide import findings
-from muster_agent.decide.orders import Exit, Place
+from muster_agent.decide.orders import ChildExit, RankPlace
 from muster_agent.runs import child
 
-PLACE = Place(rank=3, local_rank=1, local_world_size=2, world_size=4, master_addr="127.0.0.1", master_port=4242)
+PLACE = RankPlace(rank=3, local_rank=1, local_world_size=2, world_size=4, master_addr="127.0.0.1", master_port=4242)
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def line():
     """A child's end of the control socket, the daemon's end, and what the daemon hears."""
     daemons, childs = socket.socketpair()
     with daemons, childs, daemons.makefile("rb") as heard:
-        yield child.Line(childs), daemons, heard
+        yield child.ControlChannel(childs), daemons, heard
 
 
 def test_numbers_that_json_lacks_become_null(line):
@@ -65,14 +65,14 @@ def test_no_interface_is_named_where_none_is_known(host):
 
 
 ENDINGS = [
-    (Exit(status=0), False, "run.exited", "code 0"),
-    (Exit(status=3 << 8), False, "run.exited", "code 3"),
-    (Exit(status=9), False, "run.killed", "SIGKILL"),
-    (Exit(status=9), True, "run.out_of_memory", "memory"),
-    (Exit(status=6 | 0x80), False, "run.killed", "SIGABRT"),
-    (Exit(status=6), True, "run.killed", "SIGABRT"),
-    (Exit(status=40), False, "run.killed", "signal 40"),
-    (Exit(error="cannot fork"), False, "run.exited", "cannot fork"),
+    (ChildExit(status=0), False, "run.exited", "code 0"),
+    (ChildExit(status=3 << 8), False, "run.exited", "code 3"),
+    (ChildExit(status=9), False, "run.killed", "SIGKILL"),
+    (ChildExit(status=9), True, "run.out_of_memory", "memory"),
+    (ChildExit(status=6 | 0x80), False, "run.killed", "SIGABRT"),
+    (ChildExit(status=6), True, "run.killed", "SIGABRT"),
+    (ChildExit(status=40), False, "run.killed", "signal 40"),
+    (ChildExit(error="cannot fork"), False, "run.exited", "cannot fork"),
 ]
 
 
@@ -106,7 +106,7 @@ frame #0: c10::Error::Error
 )
 def test_an_exception_in_a_thread_of_a_library_is_run_raised(output, code, text):
     """A rank of gloo or NCCL ends like this when a peer leaves or sends garbage, which is no crash of this node."""
-    finding = findings.ended_without_result(Exit(status=6), memory_ran_out=False, output=output)
+    finding = findings.ended_without_result(ChildExit(status=6), memory_ran_out=False, output=output)
     assert (finding.code, finding.severity) == (code, Severity.UNKNOWN)
     assert text in finding.summary
     assert finding.evidence["signal"] == "SIGABRT"
@@ -126,8 +126,8 @@ def test_evidence_of_an_exception_becomes_evidence_of_the_finding():
 
 def test_what_remains_after_the_end():
     """Leftovers are worth knowing, the unkillable makes the run UNKNOWN, and usually there is neither."""
-    assert findings.after_the_end(Exit(status=0)) == []
-    left, stuck = findings.after_the_end(Exit(status=0, left={7: "sleep"}, stuck=(8, 9)))
+    assert findings.after_the_end(ChildExit(status=0)) == []
+    left, stuck = findings.after_the_end(ChildExit(status=0, left={7: "sleep"}, stuck=(8, 9)))
     assert (left.code, left.severity, left.evidence) == ("run.leftovers", Severity.INFO, {"names": ["sleep"]})
     assert (stuck.code, stuck.severity, stuck.evidence) == ("run.unkillable", Severity.UNKNOWN, {"pids": [8, 9]})
 

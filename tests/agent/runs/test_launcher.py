@@ -27,7 +27,7 @@ DAEMON = """
     from muster.plugins import Plugins, collect_checks
     from muster.wire.messages import PluginInfo
     from muster_agent.runs.launcher import launch
-    from muster_agent.runs.resident import Resident
+    from muster_agent.runs.resident import ResidentChild
     from muster_agent.runs.runner import Order, Runner, Surroundings
 
     def escape():
@@ -62,7 +62,7 @@ DAEMON = """
     launcher = launch(plugins, checks)
 
     async def main():
-        resident = Resident(launcher, None)
+        resident = ResidentChild(launcher, None)
         await resident.inventory()
         around = Surroundings(node="n", devices=(), expected_gpus=None, references=(), memory_limit_bytes=None)
         runner = Runner(launcher, resident, around, lambda event: print("event", flush=True))

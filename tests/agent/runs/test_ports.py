@@ -9,10 +9,9 @@ import pytest
 from muster.check import Check, Params, Scope
 from muster.config import AgentSettings, BrokerSettings, Settings
 from muster.model import Measurement
-from muster_agent.decide.events import PortOpened, PortRefused, Reach, Reached, Unreachable
+from muster_agent.decide.events import ConnectToRankZero, PortOpened, PortRefused, RankZeroReached, RankZeroUnreachable
 from muster_agent.decide.orders import Order
-from muster_agent.runs.addresses import own_address
-from muster_agent.runs.ports import Ports, alone, reach
+from muster_agent.runs.ports import Ports, alone, own_address, reach
 
 HERE = Settings(node="n", agent=AgentSettings(address="127.0.0.1"))
 
@@ -37,7 +36,7 @@ async def test_strangers_at_a_port_keep_no_member_out():
     with contextlib.ExitStack() as strangers:
         for _ in range(300):
             strangers.enter_context(socket.create_connection((opened.address, opened.port), timeout=5))
-        assert await reach(Reach("g", opened.address, opened.port, 5.0)) == Reached("g")
+        assert await reach(ConnectToRankZero("g", opened.address, opened.port, 5.0)) == RankZeroReached("g")
     ports.close_all()
 
 
@@ -66,7 +65,7 @@ async def test_reach_tries_again_until_somebody_listens():
     with socket.socket() as late:
         late.bind(("127.0.0.1", 0))
         asyncio.get_running_loop().call_later(0.2, late.listen)
-        assert await reach(Reach("g", "127.0.0.1", late.getsockname()[1], 10.0)) == Reached("g")
+        assert await reach(ConnectToRankZero("g", "127.0.0.1", late.getsockname()[1], 10.0)) == RankZeroReached("g")
 
 
 async def test_reach_gives_up_and_says_why():
@@ -74,8 +73,8 @@ async def test_reach_gives_up_and_says_why():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        outcome = await reach(Reach("g", "127.0.0.1", port, 0.3))
-    assert isinstance(outcome, Unreachable)
+        outcome = await reach(ConnectToRankZero("g", "127.0.0.1", port, 0.3))
+    assert isinstance(outcome, RankZeroUnreachable)
     assert outcome.detail.startswith(f"127.0.0.1 port {port} cannot be reached within 0.3 s")
     assert "refused" in outcome.detail.lower()
 
@@ -83,7 +82,7 @@ async def test_reach_gives_up_and_says_why():
 @pytest.mark.parametrize(("address", "port"), [("127.0.0.1", 1 << 20), ("x" * 80, 80), ("a..b", 80)])
 async def test_reach_refuses_what_is_no_address(address, port):
     """A coordinator may say anything."""
-    assert isinstance(await reach(Reach("g", address, port, 0.1)), Unreachable)
+    assert isinstance(await reach(ConnectToRankZero("g", address, port, 0.1)), RankZeroUnreachable)
 
 
 def test_the_address_is_that_of_the_route_to_the_broker():

@@ -34,4 +34,4 @@ def test_what_is_hidden_is_no_part_of_the_process_table(tmp_path, monkeypatch):
         (tmp_path / pid / "stat").write_bytes(line)
     monkeypatch.setattr(Path, "read_bytes", read)
     monkeypatch.setattr(process, "_PROC", tmp_path)
-    assert process.table() == {8: process.Process(parent=1, name="a run")}
+    assert process.table() == {8: process.ProcessEntry(parent=1, name="a run")}

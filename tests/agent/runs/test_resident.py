@@ -13,7 +13,7 @@ import pytest
 
 from muster.check import Idleness, IdleProbe, Reservation
 from muster.model import Device, Inventory, Measurement, Verdict
-from muster_agent.runs import child, process, sharing
+from muster_agent.runs import child, probes_and_reservations, process
 from muster_agent.runs import resident as resident_module
 
 GPU = Device(index=0, uuid="GPU-0", model="pretended")
@@ -54,7 +54,7 @@ IDLENESS = [
 async def test_idleness_is_what_all_probes_say(running, monkeypatch, probes, expected, why):
     """IDLE only if every probe says so, BUSY if one does; a probe that raises or is late makes it UNKNOWN."""
     monkeypatch.setattr(resident_module, "PROBE_TIMEOUT_S", 30.0)
-    monkeypatch.setattr(sharing, "ANSWER_WITHIN_S", 3.0)  # on a busy machine a thread can take 0.9 s to begin
+    monkeypatch.setattr(probes_and_reservations, "ANSWER_WITHIN_S", 3.0)  # a busy machine may need 0.9 s to begin
     async with running(hooks={"muster_idle_probes": lambda: probes}) as runs:
         seen = await runs.resident.idleness(frozenset(), afresh=True)
         assert (seen.idleness, seen.why) == (expected, why)

@@ -16,7 +16,7 @@ from muster.wire.messages import Ack, CoordinatorPresence, InventoryReport, Read
 from muster.wire.topics import ROOT, NodeTopic, Topics
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.wire import link as link_module
-from muster_agent.wire.link import Link
+from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import Metrics
 from muster_agent.wire.outbox import Outbox
 
@@ -70,7 +70,7 @@ async def coordinating(broker):
 
 @dataclass
 class Linked:
-    link: Link
+    link: AgentLink
     outbox: Outbox
     metrics: Metrics
     inbox: asyncio.Queue
@@ -97,7 +97,7 @@ async def linked(broker, tmp_path, password_file=None, inventory=INVENTORY, **ag
     outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), Metrics()
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     references: asyncio.Queue[Any] = asyncio.Queue()
-    link = Link(settings, outbox, metrics, inbox.put_nowait, references.put_nowait)
+    link = AgentLink(settings, outbox, metrics, inbox.put_nowait, references.put_nowait)
     if inventory is not None:
         link.announce(inventory)
     with contextlib.closing(outbox):
@@ -286,7 +286,7 @@ def test_a_file_that_tls_needs_and_that_is_not_there_is_refused(tmp_path):
         contextlib.closing(Outbox(tmp_path / "outbox.db", 10, "boot")) as outbox,
         pytest.raises(SettingsError, match=r"broker\.ca_file"),
     ):
-        Link(Settings(node="n", broker=broker), outbox, Metrics(), lambda _event: None, lambda _rows: None)
+        AgentLink(Settings(node="n", broker=broker), outbox, Metrics(), lambda _event: None, lambda _rows: None)
 
 
 def start_of(group: str) -> Start:

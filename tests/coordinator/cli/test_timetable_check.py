@@ -35,7 +35,7 @@ def test_where_there_is_no_coordinator_schedules_are_not_looked_at(monkeypatch):
     """An agent's install has nothing that could read them, and says so."""
     monkeypatch.delitem(sys.modules, "muster_coordinator.runtime.settings.timetable", raising=False)
     monkeypatch.setitem(sys.modules, "cronsim", None)
-    for name in [name for name in sys.modules if name.startswith("muster_coordinator.sweeps.cron")]:
+    for name in [name for name in sys.modules if name.startswith("muster_coordinator.sweeps.schedule")]:
         monkeypatch.delitem(sys.modules, name)
     (said,) = timetable(config(schedules=nightly("61 2 * * *")), None)
     assert said == "Schedules not checked: cronsim is not installed: pip install 'gpu-muster[coordinator]'"

@@ -7,9 +7,9 @@ from muster.check import Scope, Worse
 from muster.model import MOST_DEVICES, Device, Finding, Health, Inventory, Run, Severity, Topology, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
 from muster_coordinator.evidence.conduct import QUIET_S, SUMMARIES
+from muster_coordinator.evidence.deduplication import MOST_STREAMS
 from muster_coordinator.evidence.health import MOST_CHECKS, MOST_STANDING, MOST_STANDING_BYTES
 from muster_coordinator.evidence.quotas import DAY_S
-from muster_coordinator.evidence.report_intake import MOST_STREAMS
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AgentMisbehaved,

@@ -140,7 +140,7 @@ def test_partners_are_alike() -> None:
     nodes = lying(LIES["objective"], 6)
     for node in nodes.values():
         node.health = Health.HEALTHY
-    partners = draw_partners(nodes["n2"], nodes, "collective", 6, lots="test")
+    partners = draw_partners(nodes["n2"], nodes, "collective", 6, seed="test")
     assert {node.name for node in partners} == {"n1", "n3", "n4", "n5"}
 
 

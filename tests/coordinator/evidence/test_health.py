@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
-from muster_coordinator.evidence.health import HEALTH, MOVES, Evidence, Outcome, Standing
+from muster_coordinator.evidence.health import HEALTH, MOVES, CheckStanding, Evidence, HealthOutcome
 from muster_coordinator.model.nodes import NodeFinding
 
 _SEVERITY = {Verdict.WARN: Severity.WARNING, Verdict.FAIL: Severity.ERROR, Verdict.UNKNOWN: Severity.UNKNOWN}
@@ -71,16 +71,16 @@ def test_runs_move_health_with_hysteresis(words: str, health: Health) -> None:
 
 def test_the_table_is_complete() -> None:
     """Every standing has a move for every outcome."""
-    assert set(MOVES) == {(standing, outcome) for standing in Standing for outcome in Outcome}
-    assert set(HEALTH) == set(Standing)
+    assert set(MOVES) == {(standing, outcome) for standing in CheckStanding for outcome in HealthOutcome}
+    assert set(HEALTH) == set(CheckStanding)
 
 
 @pytest.mark.parametrize(("standing", "outcome"), MOVES)
-def test_no_move_breaks_the_rules(standing: Standing, outcome: Outcome) -> None:
+def test_no_move_breaks_the_rules(standing: CheckStanding, outcome: HealthOutcome) -> None:
     """UNKNOWN never improves, failures never improve, and PASS never worsens."""
     order = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
     before, now = order.index(HEALTH[standing]), order.index(HEALTH[MOVES[standing, outcome]])
-    if outcome is Outcome.PASS:
+    if outcome is HealthOutcome.PASS:
         assert now <= before
     else:
         assert now >= before

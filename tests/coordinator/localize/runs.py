@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
@@ -62,7 +62,7 @@ def well(count: int, first: int = 2) -> list[GroupRun]:
 
 def diagnosed(sites: Mapping[str, Site], *runs: GroupRun, alone: bool = True) -> Diagnosis:
     """What follows from the runs, of a check that tells something about a node `alone`."""
-    return Diagnosis(Evidence(sites, runs), CheckAbilities(alone=alone))
+    return Diagnosis(GroupEvidence(sites, runs), CheckAbilities(alone=alone))
 
 
 def culprits(diagnosis: Diagnosis) -> set[tuple[Part, str]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import follow_up
 from muster_coordinator.localize.rules.accusers import disjoint
 from muster_coordinator.localize.rules.culprit import Part
@@ -34,7 +34,7 @@ def failed(*members: str, by: str = "", hard: bool = False) -> GroupRun:
 
 def judged(*runs: GroupRun, nodes: str = "abcdefgh", leaf: str | None = None) -> Diagnosis:
     sites = {node: Site(node, leaf=leaf) for node in nodes}
-    return Diagnosis(Evidence(sites, runs), CheckAbilities(alone=False, by_rail=False))
+    return Diagnosis(GroupEvidence(sites, runs), CheckAbilities(alone=False, by_rail=False))
 
 
 def culprits(diagnosis: Diagnosis) -> set[tuple[Part, str]]:
@@ -183,7 +183,7 @@ def test_the_leaf_of_some_tells_nothing_of_the_others(known: str) -> None:
     runs = (*bad, failed("a", "b"), *(ran(*pair) for pair in itertools.pairwise("defghijk")))
     leaves = {node: "bad" if node in "abc" else "good" for node in known}
     sites = {node: Site(node, leaf=leaves.get(node)) for node in "abcdefghijk"}
-    diagnosis = Diagnosis(Evidence(sites, runs), CheckAbilities(alone=False, by_rail=False))
+    diagnosis = Diagnosis(GroupEvidence(sites, runs), CheckAbilities(alone=False, by_rail=False))
     assert (diagnosis.convicted, diagnosis.paths.convicted) == (frozenset(), {})
 
 
@@ -199,7 +199,7 @@ def test_what_has_barely_passed_may_barely_fail() -> None:
 def typed(*runs: GroupRun, old: str) -> Diagnosis:
     """What is judged where some nodes are of an older machine type."""
     sites = {node: Site(node, machine_type="old" if node in old else "new") for node in "abcdefgh"}
-    return Diagnosis(Evidence(sites, runs), CheckAbilities())
+    return Diagnosis(GroupEvidence(sites, runs), CheckAbilities())
 
 
 def test_a_machine_type_of_which_nobody_has_passed_is_not_at_fault() -> None:
@@ -223,7 +223,7 @@ def test_few_speak_for_a_machine_type() -> None:
     nodes = [f"{kind}{n}" for kind in ("new", "old") for n in range(12)]
     sites = {node: Site(node, machine_type=node[:3]) for node in nodes}
     pairs = [ran(*pair, at=0.7 if "old" in pair[0] else 1.5) for pair in zip(nodes[::2], nodes[1::2], strict=True)]
-    asked = follow_up(Diagnosis(Evidence(sites, tuple(pairs)), CheckAbilities()), frozenset(), seed="s", passes=1)
+    asked = follow_up(Diagnosis(GroupEvidence(sites, tuple(pairs)), CheckAbilities()), frozenset(), seed="s", passes=1)
     assert {node for probe in asked for node in probe.members if "old" in node} == {"old0", "old1", "old2", "old3"}
 
 

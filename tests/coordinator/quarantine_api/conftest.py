@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
+from tests.coordinator.web.described import is_described
 
 from muster import hookimpl
 from muster.check import CheckInfo, Needs, Scope
@@ -20,7 +21,7 @@ from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportS
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.health_publisher import HealthPublisher
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -62,6 +63,7 @@ class Api:
 
     async def ask(self, method, path, **options):
         async with self.session.request(method, self.url + path, **options) as response:
+            assert is_described(method, response.url.path, response.status), (method, path, response.status)
             return response.status, await response.json(content_type=None)
 
     async def get(self, path):
@@ -157,7 +159,9 @@ async def api(tmp_path, rules):
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
+    link = CoordinatorLink(
+        settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple
+    )
     plugins, scheduler = Plugins(Config(settings)), Scheduler()
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)
     shell = Shell(

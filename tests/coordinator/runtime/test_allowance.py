@@ -4,9 +4,9 @@ import pytest
 
 from muster.config import AgentSettings
 from muster.wire.topics import FROM_NODE, NodeTopic
-from muster_coordinator.runtime.allowance import KIB, LIMITS, MIB, Allowances, Limits, Meter, Rate
+from muster_coordinator.runtime.allowance import KIB, LIMITS, MIB, Allowances, AllowedRate, MessageLimits, Meter
 
-FEW = Limits(Rate(3, 0.5), Rate(100, 10))
+FEW = MessageLimits(AllowedRate(3, 0.5), AllowedRate(100, 10))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.allowance import LIMITS
 from muster_coordinator.runtime.broker import embedded_broker
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.muting import FLOOD_MESSAGES
 
 TOPICS = Topics("default")
@@ -68,7 +68,9 @@ async def linked_to(deliver, url: str):
 @contextlib.asynccontextmanager
 async def running(deliver, url: str):
     """A link that connects as soon as it may."""
-    link = Link(Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver, known=lambda: NODES)
+    link = CoordinatorLink(
+        Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver, known=lambda: NODES
+    )
     task = asyncio.create_task(link.run())
     try:
         yield link
@@ -376,7 +378,9 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
     async def deliver(_batch):
         raise RuntimeError("a bug")
 
-    link = Link(Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES)
+    link = CoordinatorLink(
+        Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES
+    )
     task = asyncio.create_task(link.run())
     await eventually(lambda: link.connected)
     async with client(mosquitto.url) as node:

@@ -10,12 +10,12 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import Command, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
-from muster_coordinator.sweeps.group import Task
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.sweep import Sweep
 
-TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="s")
+TASK = GroupTask(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="s")
 
 
 def plan(strategy: Strategy, count: int, **more: Any) -> SweepPlan:

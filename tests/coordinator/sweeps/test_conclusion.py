@@ -6,7 +6,7 @@ import pytest
 
 from muster_coordinator.localize.wording.report import DiagnosisReport
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
-from muster_coordinator.sweeps.conclusion import MOST_NAMES, learned
+from muster_coordinator.sweeps.conclusion import MOST_NAMES, changes_between
 
 
 def report(**found: Any) -> DiagnosisReport:
@@ -44,11 +44,11 @@ FAILED = report(
 )
 def test_only_what_has_changed_is_told(before: DiagnosisReport, after: DiagnosisReport, lines: tuple[str, ...]) -> None:
     """A line for each kind of change."""
-    assert learned(before, after) == lines
+    assert changes_between(before, after) == lines
 
 
 def test_many_names_are_only_counted() -> None:
     """With some of them as examples."""
     nodes = frozenset(f"n{number}" for number in range(MOST_NAMES + 1))
-    (line,) = learned(report(), report(cleared=nodes))
+    (line,) = changes_between(report(), report(cleared=nodes))
     assert line == f"cleared: {MOST_NAMES + 1}, among them {', '.join(sorted(nodes)[:MOST_NAMES])}"

@@ -4,10 +4,10 @@ import pytest
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.cost import SweepCost
-from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S, Task
+from muster_coordinator.sweeps.formation import Formation, GroupTask
+from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S
 
-TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s", expected_s=35.0)
+TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s", expected_s=35.0)
 LONGEST_S = FORMING_S + PREPARING_S + TASK.timeout_s + RUN_GRACE_S
 
 

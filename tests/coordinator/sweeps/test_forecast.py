@@ -11,15 +11,15 @@ from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps import forecast as forecasting
 from muster_coordinator.sweeps.forecast import Cost, Forecast, forecast
-from muster_coordinator.sweeps.group import Task
-from muster_coordinator.sweeps.plan import Limits, SweepPlan
+from muster_coordinator.sweeps.formation import GroupTask
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.views.sweeps.forecast_text import MOST_GROUPS, forecast_text
 
-TASK = Task(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)
+TASK = GroupTask(check="collective", params={}, timeout_s=120.0, objective="busbw_gbps", cause="s", expected_s=10.0)
 
 
 def planned(
-    strategy: Strategy, count: int, *, limits: Limits | None = None, task: Task = TASK, **more: Any
+    strategy: Strategy, count: int, *, limits: SweepLimits | None = None, task: GroupTask = TASK, **more: Any
 ) -> SweepPlan:
     """A sweep over nodes in racks of four and leaves of eight, of which each group takes 10 s."""
     sites = tuple(Site(f"n{number}", f"r{number // 4}", f"l{number // 8}") for number in range(count))
@@ -31,7 +31,7 @@ def planned(
         nodes=tuple(site.node for site in sites),
         sites=sites,
         abilities=CheckAbilities(),
-        limits=limits or Limits(),
+        limits=limits or SweepLimits(),
         **more,
     )
 
@@ -100,7 +100,7 @@ def test_pairs_that_exchange_by_rail_say_so():
 )
 def test_waves_are_as_large_as_the_limit_allows(nodes, waves):
     """So many nodes at once, and the duration says what that costs."""
-    found = forecast(planned(Strategy.PAIRS, 16, limits=Limits(nodes=nodes)))
+    found = forecast(planned(Strategy.PAIRS, 16, limits=SweepLimits(nodes=nodes)))
     assert [group.wave for group in found.groups] == waves
     assert found.first == Cost(rounds=1, node_s=160, duration_s=10 * waves[-1])
     assert found.most.duration_s == found.most.rounds * 10 * waves[-1]
@@ -108,26 +108,26 @@ def test_waves_are_as_large_as_the_limit_allows(nodes, waves):
 
 def test_a_group_that_is_larger_than_the_limit_runs_alone():
     """As in the sweep itself."""
-    assert [group.wave for group in forecast(planned(Strategy.WHOLE, 16, limits=Limits(nodes=4))).groups] == [1]
+    assert [group.wave for group in forecast(planned(Strategy.WHOLE, 16, limits=SweepLimits(nodes=4))).groups] == [1]
 
 
 def test_a_limit_of_rounds_ends_the_range():
     """Also when nothing fails."""
-    found = forecast(planned(Strategy.ROUND_ROBIN, 16, limits=Limits(rounds=3)))
+    found = forecast(planned(Strategy.ROUND_ROBIN, 16, limits=SweepLimits(rounds=3)))
     assert (found.least.rounds, found.most.rounds) == (3, 3)
     assert found.most.node_s == 480
 
 
 def test_a_limit_of_node_seconds_ends_the_range():
     """What is left after the first round buys at most so many runs of one node, one after the other."""
-    found = forecast(planned(Strategy.PAIRS, 16, limits=Limits(node_s=185.0)))
+    found = forecast(planned(Strategy.PAIRS, 16, limits=SweepLimits(node_s=185.0)))
     assert found.least == Cost(rounds=1, node_s=160, duration_s=10)
     assert found.most == Cost(rounds=3, node_s=185, duration_s=35)
 
 
 def test_a_limit_of_node_seconds_can_cut_the_first_round_short():
     """The groups that are left out are counted, and their nodes left over."""
-    found = forecast(planned(Strategy.PAIRS, 16, limits=Limits(node_s=70.0)))
+    found = forecast(planned(Strategy.PAIRS, 16, limits=SweepLimits(node_s=70.0)))
     assert len(found.groups) == 3
     assert len(found.left_over) == 10
     assert found.least.rounds == 1
@@ -136,7 +136,7 @@ def test_a_limit_of_node_seconds_can_cut_the_first_round_short():
 
 def test_a_sweep_that_cannot_begin_costs_nothing():
     """Its one group is beyond what may be spent."""
-    found = forecast(planned(Strategy.WHOLE, 16, limits=Limits(node_s=70.0)))
+    found = forecast(planned(Strategy.WHOLE, 16, limits=SweepLimits(node_s=70.0)))
     nothing = Cost(rounds=0, node_s=0, duration_s=0)
     assert (found.groups, found.first, found.least, found.most) == ((), nothing, nothing, nothing)
     assert "round 1: 0 groups in 0 waves" in forecast_text(found)
@@ -147,20 +147,20 @@ def test_nobody_looks_ahead_for_ever(monkeypatch):
     monkeypatch.setattr(forecasting, "MOST_FORESEEN", 20)
     found = forecast(planned(Strategy.ROUND_ROBIN, 16))
     assert found.least.rounds == 3
-    assert found.warnings[-1] == "nobody has looked beyond round 3: more may follow even if everything passes"
+    assert found.warnings[-1] == "planned ahead up to round 3 only: more rounds may follow even if everything passes"
 
 
 def test_the_same_plan_has_the_same_forecast():
-    """It draws the lots that the sweep with this id would draw; where lots are drawn, it says that others may fall."""
+    """It draws as the sweep with this id would; for strategies that draw at random, it warns of other groups."""
     assert forecast(planned(Strategy.ADAPTIVE, 40)) == forecast(planned(Strategy.ADAPTIVE, 40))
-    assert any("by lot" in warning for warning in forecast(planned(Strategy.PAIRS, 16)).warnings)
-    assert not any("by lot" in warning for warning in forecast(planned(Strategy.WHOLE, 16)).warnings)
+    assert any("at random" in warning for warning in forecast(planned(Strategy.PAIRS, 16)).warnings)
+    assert not any("at random" in warning for warning in forecast(planned(Strategy.WHOLE, 16)).warnings)
 
 
 def test_what_people_read():
     """Who is left out and why, the groups by their reason, and what it costs."""
     absent = {"n98": "is lost: last heard of long ago", "n99": "is lost: last heard of long ago", "n97": "has no check"}
-    found = forecast(planned(Strategy.SINGLE, 3, limits=Limits(nodes=2), absent=absent))
+    found = forecast(planned(Strategy.SINGLE, 3, limits=SweepLimits(nodes=2), absent=absent))
     assert forecast_text(found).splitlines() == [
         "would sweep 3 nodes with collective, strategy single",
         "without n98, n99: is lost: last heard of long ago",
@@ -173,7 +173,7 @@ def test_what_people_read():
         "in all at least 1 round, 30 node-seconds and 20 s, if everything passes",
         "at most 2 rounds, 60 node-seconds and 40 s",
         "a group is expected to take 10 s with its start; a run that takes longer than 120 s is ended",
-        "note: a node that is at work now, or then, declines and is left out: nobody knows before it is asked",
+        "note: a busy node declines and is left out; the coordinator learns this only when the sweep asks it",
     ]
 
 

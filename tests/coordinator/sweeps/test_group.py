@@ -11,6 +11,7 @@ from muster.wire.messages import Accepted, Declined, Finished, Prepare, Progress
 from muster_coordinator.model.events import Command, SendCommand, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState
+from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     FORMING_S,
@@ -21,12 +22,11 @@ from muster_coordinator.sweeps.group import (
     CalledOff,
     Group,
     GroupEvent,
+    GroupStep,
     MemberLost,
-    Step,
-    Task,
 )
 
-TASK = Task(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
+TASK = GroupTask(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
 
 
 def head(node: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def test_every_event_in_every_state(state: GroupState, name: str) -> None:
 def test_every_live_state_has_its_way_out() -> None:
     """Faults, deadlines and the sweep's end lead to ENDED from everywhere, and ENDED listens to nothing."""
     for state in GroupState:
-        for step in (Step.FAULT, Step.OVERDUE, Step.CALLED_OFF):
+        for step in (GroupStep.FAULT, GroupStep.OVERDUE, GroupStep.CALLED_OFF):
             assert ((state, step) in TRANSITIONS) == (state is not GroupState.ENDED)
     assert not any(state is GroupState.ENDED for state, _ in [*TRANSITIONS, *LISTENERS])
 

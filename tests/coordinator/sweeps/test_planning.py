@@ -13,7 +13,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.probes import CheckAbilities, Site
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest, SweepState
-from muster_coordinator.sweeps.plan import Limits, SweepPlan
+from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.planning import START_UP_S, plan_again, plan_sweep
 
 GROUP_S = START_UP_S + 10.0
@@ -55,7 +55,7 @@ def test_nodes_are_in_topology_order_and_those_that_are_lost_are_absent() -> Non
     plan = planned(fleet(n3=True))
     assert plan.nodes == ("n0", "n2", "n1")
     assert plan.sites[0] == Site("n0", "r0", None, devices=1)
-    assert plan.absent == {"n3": "is lost: last heard of at 1970-01-01T00:00:00.000Z"}
+    assert plan.absent == {"n3": "is lost: last heard at 1970-01-01T00:00:00.000Z"}
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_a_plan_knows_which_nodes_place_themselves() -> None:
 @pytest.mark.parametrize(
     ("asked", "limits"),
     [
-        ({}, Limits()),
-        ({"max_parallel": "50%"}, Limits(nodes=2)),
-        ({"max_parallel": " 3 "}, Limits(nodes=3)),
-        ({"max_parallel": "100%", "strategy": "whole"}, Limits(nodes=4)),
-        ({"max_parallel": "2", "strategy": "bisect"}, Limits(nodes=2)),
-        ({"max_rounds": 2, "max_node_s": 2 * GROUP_S}, Limits(rounds=2, node_s=2 * GROUP_S)),
-        ({"max_node_s": 4 * GROUP_S, "strategy": "whole"}, Limits(node_s=4 * GROUP_S)),
+        ({}, SweepLimits()),
+        ({"max_parallel": "50%"}, SweepLimits(nodes=2)),
+        ({"max_parallel": " 3 "}, SweepLimits(nodes=3)),
+        ({"max_parallel": "100%", "strategy": "whole"}, SweepLimits(nodes=4)),
+        ({"max_parallel": "2", "strategy": "bisect"}, SweepLimits(nodes=2)),
+        ({"max_rounds": 2, "max_node_s": 2 * GROUP_S}, SweepLimits(rounds=2, node_s=2 * GROUP_S)),
+        ({"max_node_s": 4 * GROUP_S, "strategy": "whole"}, SweepLimits(node_s=4 * GROUP_S)),
     ],
 )
-def test_limits_are_numbers(asked: dict[str, Any], limits: Limits) -> None:
+def test_limits_are_numbers(asked: dict[str, Any], limits: SweepLimits) -> None:
     """A share is one of the nodes that take part."""
     assert planned(fleet(), **asked).limits == limits
 
@@ -162,7 +162,12 @@ def test_a_sweep_is_planned_again_as_it_was() -> None:
     )
     plan = plan_again(record, nodes)
     assert (plan.nodes, plan.strategy, plan.pairing) == (("n1", "n0"), Strategy.PAIRS, Pairing.RAIL)
-    assert (plan.limits, plan.priority, plan.origin, plan.absent) == (Limits(rounds=3), 2, "new nodes", {"n9": "lost"})
+    assert (plan.limits, plan.priority, plan.origin, plan.absent) == (
+        SweepLimits(rounds=3),
+        2,
+        "new nodes",
+        {"n9": "lost"},
+    )
     for node in ("n0", "n1"):
         del nodes[node].checks["collective"]
     with pytest.raises(Refused, match="none of its nodes has check 'collective' any more"):

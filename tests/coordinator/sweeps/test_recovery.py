@@ -14,7 +14,7 @@ from muster_coordinator.model.sweep_records import (
     SweepRecord,
     SweepState,
 )
-from muster_coordinator.sweeps.recovery import aborted, interrupted, release, saving
+from muster_coordinator.sweeps.recovery import aborted, interrupted, release_members, save_commands
 
 ENDED = GroupRecord(
     id="s-1.1",
@@ -52,7 +52,7 @@ def test_groups_that_were_under_way_are_interrupted() -> None:
 
 def test_members_of_groups_that_were_under_way_are_told_to_leave() -> None:
     """Nobody else is."""
-    orders = release(RECORD, Orders(2), 50.0)
+    orders = release_members(RECORD, Orders(2), 50.0)
     assert [(it.node, type(it.command), it.command.group) for it in orders if isinstance(it.command, Abort)] == [
         ("c", Abort, "s-1.2"),
         ("d", Abort, "s-1.2"),
@@ -72,7 +72,7 @@ def test_an_aborted_sweep_keeps_what_it_had_found() -> None:
 
 def test_a_sweep_is_saved_apart_from_its_groups() -> None:
     """Every group under the number of its round."""
-    summary, *groups, told = saving(RECORD)
+    summary, *groups, told = save_commands(RECORD)
     assert isinstance(summary, SaveSweep)
     assert [stage.groups for stage in summary.record.rounds] == [(), ()]
     assert groups == [SaveGroup("s", 1, ENDED), SaveGroup("s", 2, LIVE)]

@@ -1,11 +1,11 @@
 """One round while it goes on."""
 
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.sweeps.formation import Formation
-from muster_coordinator.sweeps.group import Group, MemberLost, Task
-from muster_coordinator.sweeps.round import Round
+from muster_coordinator.sweeps.formation import Formation, GroupTask
+from muster_coordinator.sweeps.group import Group, MemberLost
+from muster_coordinator.sweeps.rounds import Round
 
-TASK = Task(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
+TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")
 PAIR, SOLO = Formation(("a", "b"), "by lot"), Formation(("c",), "alone")
 
 

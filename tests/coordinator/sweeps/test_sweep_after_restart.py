@@ -8,7 +8,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.plan import Limits
+from muster_coordinator.sweeps.plan import SweepLimits
 from muster_coordinator.sweeps.recovery import interrupted
 from muster_coordinator.sweeps.sweep import Sweep
 
@@ -34,12 +34,12 @@ NOT_FORMED = GroupRecord(
 )
 def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> None:
     """Whether its group waited for nodes, waited to be formed again, or was interrupted."""
-    play = Play(plan(Strategy.WHOLE, 3, limits=Limits(rounds=1)))
+    play = Play(plan(Strategy.WHOLE, 3, limits=SweepLimits(rounds=1)))
     record = play.sweep.record().model_copy(update={"rounds": (stage,)})
     play.occupancy = Occupancy()
     play.sweep = Sweep(play.sweep.plan, Orders(8), play.occupancy, 0.0)
     play.groups = {}
-    play.sweep.take_up(record)
+    play.sweep.restore(record)
     play._note(play.sweep.begin(0.0))
     play.form()
     assert play.to_end().verdict is Verdict.PASS
@@ -55,7 +55,7 @@ def test_an_interrupted_sweep_goes_on_with_the_next_round() -> None:
     after.now, after.occupancy = 50.0, Occupancy()
     after.sweep = Sweep(plan(Strategy.PAIRS, 6), Orders(8), after.occupancy, 50.0)
     after.groups = {}
-    after.sweep.take_up(stored)
+    after.sweep.restore(stored)
     after._note(after.sweep.begin(50.0))
     after.form()
     record = after.to_end()
@@ -74,7 +74,7 @@ def test_an_interrupted_sweep_can_end_with_what_it_had_found() -> None:
         play.step()
     before = play.sweep.record()
     after = Sweep(plan(Strategy.PAIRS, 6), Orders(8), Occupancy(), 50.0)
-    after.take_up(interrupted(before, 50.0))
+    after.restore(interrupted(before, 50.0))
     after.give_up("enough", 50.0)
     record = after.record()
     assert (record.state, record.reason, record.ended_at) == (SweepState.ABORTED, "enough", 50.0)

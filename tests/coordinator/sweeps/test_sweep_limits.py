@@ -8,13 +8,13 @@ from muster_coordinator.model.events import Ticked
 from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.sweeps.conclusion import UNTRIED
 from muster_coordinator.sweeps.group import CalledOff
-from muster_coordinator.sweeps.plan import Limits
+from muster_coordinator.sweeps.plan import SweepLimits
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
 
 
 def test_no_more_nodes_are_in_groups_than_the_limit_says() -> None:
     """The others wait, and are formed when there is room; every node still has its run."""
-    play = Play(plan(Strategy.PAIRS, 10, limits=Limits(nodes=4)))
+    play = Play(plan(Strategy.PAIRS, 10, limits=SweepLimits(nodes=4)))
     most = 0
     while not play.sweep.is_over:
         most = max(most, sum(len(group.members) for group in play.sweep.live.values()))
@@ -25,18 +25,18 @@ def test_no_more_nodes_are_in_groups_than_the_limit_says() -> None:
 
 def test_a_sweep_ends_with_the_rounds_that_it_may_take() -> None:
     """With what it has found by then; the reason says so."""
-    record = Play(plan(Strategy.PAIRS, 6, limits=Limits(rounds=1)), n3=0.1).to_end()
+    record = Play(plan(Strategy.PAIRS, 6, limits=SweepLimits(rounds=1)), n3=0.1).to_end()
     assert (len(record.rounds), record.state, record.failed_nodes) == (1, SweepState.FINISHED, ())
-    assert record.reason == "more rounds than 1 were not asked for"
+    assert record.reason == "max_rounds 1 is reached"
     assert "n3" in record.inconclusive
 
 
 def test_node_seconds_are_spent_only_as_far_as_the_limit_goes() -> None:
     """Groups that would exceed it are not formed; what they would have told stays open."""
-    record = Play(plan(Strategy.PAIRS, 10, limits=Limits(node_s=3 * 2 * TASK.expected_s))).to_end()
+    record = Play(plan(Strategy.PAIRS, 10, limits=SweepLimits(node_s=3 * 2 * TASK.expected_s))).to_end()
     assert len(record.rounds[0].groups) == 3
     assert record.spent_node_s > 0
-    enough = Play(plan(Strategy.PAIRS, 10, limits=Limits(node_s=10_000.0))).to_end()
+    enough = Play(plan(Strategy.PAIRS, 10, limits=SweepLimits(node_s=10_000.0))).to_end()
     assert (enough.verdict, enough.reason) == (Verdict.PASS, None)
 
 
@@ -52,7 +52,7 @@ def test_what_waits_is_saved_when_a_round_begins_and_when_nothing_waits_any_more
 
 def test_what_waits_is_saved_within_a_second() -> None:
     """Also when nothing else happens."""
-    play = Play(plan(Strategy.PAIRS, 8, limits=Limits(nodes=2)))
+    play = Play(plan(Strategy.PAIRS, 8, limits=SweepLimits(nodes=2)))
     for _ in range(3):
         play.step()
     play.form()
@@ -64,7 +64,7 @@ def test_what_waits_is_saved_within_a_second() -> None:
 
 def test_what_an_ended_sweep_has_not_tried_lacks_nothing_else() -> None:
     """It would be wrong to say that there was nobody to try it with."""
-    play = Play(plan(Strategy.PAIRS, 4, limits=Limits(nodes=2)))
+    play = Play(plan(Strategy.PAIRS, 4, limits=SweepLimits(nodes=2)))
     for _ in range(3):
         play.step()
     play.sweep.handle(CalledOff("enough"), play.now)

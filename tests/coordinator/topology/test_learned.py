@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from muster_coordinator.topology.learned import FEWEST_NODES, LEAST_GAP, LearnedLeaf, Pair, learn_leaves
+from muster_coordinator.topology.learned import FEWEST_NODES, LEAST_GAP, LearnedLeaf, MeasuredPair, learn_leaves
 
 NORMAL_GBPS = 48.0
 SEEDS = st.integers(0, 1 << 32)
@@ -24,7 +24,7 @@ def fabric(sizes, *, across=0.5, noise=0.0, missing=0.0, slow=(), seed=0):
         share = 1.0 if leaf_of[one] == leaf_of[other] else across
         share = min(share, *(dict(slow).get(node, 1.0) for node in (one, other)))
         if lots.random() >= missing:
-            pairs.append(Pair(one, other, NORMAL_GBPS * share * max(0.01, lots.gauss(1, noise))))
+            pairs.append(MeasuredPair(one, other, NORMAL_GBPS * share * max(0.01, lots.gauss(1, noise))))
     return pairs
 
 
@@ -120,7 +120,9 @@ def test_neither_names_nor_order_matter(lots, seed):
     pairs = fabric((4, 5, 3), across=0.6, noise=0.03, missing=0.1, seed=seed)
     nodes = sorted({node for pair in pairs for node in (pair.one, pair.other)})
     renamed = dict(zip(nodes, lots.sample([f"x{number}" for number in range(99)], len(nodes)), strict=True))
-    shuffled = [Pair(renamed[p.other], renamed[p.one], p.bandwidth_gbps) for p in lots.sample(pairs, len(pairs))]
+    shuffled = [
+        MeasuredPair(renamed[p.other], renamed[p.one], p.bandwidth_gbps) for p in lots.sample(pairs, len(pairs))
+    ]
     expected = {frozenset(renamed[node] for node in leaf) for leaf in together(learn_leaves(pairs, {}))}
     assert together(learn_leaves(shuffled, {})) == expected
     assert learn_leaves(lots.sample(pairs, len(pairs)), {}) == learn_leaves(pairs, {})
@@ -140,13 +142,13 @@ def test_bad_nodes_and_bad_links_hide_nothing():
     "pairs",
     [
         [],
-        [Pair("a", "b", 10.0)],
+        [MeasuredPair("a", "b", 10.0)],
         fabric((2, 2)),
         fabric((8, 8), across=0.9),
         fabric((12, 1, 1, 1, 1)),
         [pair for pair in fabric((6, 6)) if true_leaf(pair.one) == true_leaf(pair.other)],
         fabric((6, 6), missing=0.75),
-        [*(p for p in fabric((5, 5)) if (p.one, p.other) != ("n0-1", "n1-1")), Pair("n0-1", "n1-1", 48.0)],
+        [*(p for p in fabric((5, 5)) if (p.one, p.other) != ("n0-1", "n1-1")), MeasuredPair("n0-1", "n1-1", 48.0)],
         [replace(pair, bandwidth_gbps=value) for pair in fabric((6, 6)) for value in (0.0, float("nan"), float("inf"))],
         [replace(pair, other=pair.one) for pair in fabric((6, 6))],
     ],

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
+from tests.coordinator.web.described import is_described
 from tests.coordinator.web.messages import check_info, report
 
 from muster.check import Scope, Worse
@@ -20,7 +21,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.health_publisher import HealthPublisher
-from muster_coordinator.runtime.link import Link
+from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
@@ -43,6 +44,7 @@ class Api:
     async def ask(self, method, path, **options):
         async with self.session.request(method, self.url + path, **options) as response:
             text = await response.text()
+            assert is_described(method, response.url.path, response.status), (method, path, response.status)
             if response.status >= 400:
                 assert response.content_type == "application/problem+json", text
                 problem = json.loads(text)
@@ -75,7 +77,9 @@ async def api(tmp_path, access):
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
-    link = Link(settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple)
+    link = CoordinatorLink(
+        settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple
+    )
     retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
     dispatcher, poller = (

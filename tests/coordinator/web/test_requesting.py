@@ -152,3 +152,26 @@ async def test_a_body_that_does_not_arrive_is_a_timeout(fleet, monkeypatch):
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"the body did not arrive within 0.1 s" in answer
     writer.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        (
+            "/api/v1/nodes/n1/release",
+            {"by": "me", "reason": "mine", "untested": 0},
+            "'untested': must be a valid boolean",
+        ),
+        (
+            "/api/v1/nodes/n1/release",
+            {"by": "me", "reason": "mine", "untested": "no"},
+            "must be a valid boolean (got 'no')",
+        ),
+        ("/api/v1/sweeps", {**SWEEP, "priority": False}, "field 'priority': must be a valid integer (got False)"),
+        ("/api/v1/sweeps/plan", {**SWEEP, "passes": "2"}, "field 'passes': must be a valid integer (got '2')"),
+        ("/api/v1/sweeps/plan", {**SWEEP, "max_node_s": "9"}, "field 'max_node_s': must be a valid number (got '9')"),
+    ],
+)
+async def test_a_value_of_another_type_is_refused(fleet, path, body, detail):
+    """Nobody has to guess what a text stands for."""
+    assert detail in await fleet.refused(422, "POST", path, json=body)

@@ -22,7 +22,7 @@ from muster_coordinator.model.probes import GroupRun, Site
 
 
 @dataclass(frozen=True)
-class Evidence:
+class GroupEvidence:
     """What `runs` over the nodes at `sites` have shown; the sites are in topology order."""
 
     sites: Mapping[str, Site]

@@ -20,7 +20,7 @@ from muster_coordinator.localize.evidence.threshold import (
 )
 from muster_coordinator.localize.significance import controls_needed
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 NEAR = 0.75
 """While a node is healthy, its other runs reach this share of its best run."""

@@ -11,7 +11,7 @@ from collections.abc import Set
 from itertools import combinations
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.next_round import NextRound
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.model.probes import Probe
@@ -38,7 +38,7 @@ def follow_up(diagnosis: Diagnosis, absent: Set[str], *, seed: str, passes: int)
     return in_rank_order(following.probes, diagnosis.evidence.sites)
 
 
-def comparisons(evidence: Evidence, absent: Set[str]) -> list[Probe]:
+def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     """What must run before any run can be compared with another; none in nearly all sweeps.
 
     A run is slow only in comparison. What is part of all runs decides what is typical, however slow it is.

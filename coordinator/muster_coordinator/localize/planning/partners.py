@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Set
 
 from muster_coordinator.model.probes import Site
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 REACH = 4
 """Nodes so close to each other in topology order, which falls back on their names, usually share a leaf."""
@@ -28,7 +28,7 @@ class PartnerPool:
         self._sites = sites
         self._spotless = spotless
         self._all = list(nodes)
-        random.Random(seed).shuffle(self._all)  # noqa: S311 - a draw of lots, not a secret
+        random.Random(seed).shuffle(self._all)  # noqa: S311 - no secret depends on it
         self._free = set(self._all)
         self._order = list(sites)
         self._places = {node: place for place, node in enumerate(self._order)}

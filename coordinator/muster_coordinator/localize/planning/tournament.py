@@ -48,11 +48,11 @@ def across_leaves(sites: Iterable[Site], seed: str, passes: int) -> list[tuple[s
     nodes and leaves meet, so another sweep takes other paths; further `passes` with the same seed cross further paths.
     Example: 1,024 nodes at 32 leaves have 496 paths. The 512 pairs of one pass cross all of them.
     """
-    lots = random.Random(seed)  # noqa: S311 - a draw of lots, not a secret
+    rng = random.Random(seed)  # noqa: S311 - no secret depends on it
     leaves: dict[str | None, list[str]] = {}
     for site in sorted(sites, key=lambda site: site.node):
         leaves.setdefault(site.leaf, []).append(site.node)
-    waiting = [leaves[leaf] for leaf in lots.sample(sorted(leaves, key=str), len(leaves))]
+    waiting = [leaves[leaf] for leaf in rng.sample(sorted(leaves, key=str), len(leaves))]
     for nodes in waiting:
         random.Random(f"{seed} {passes}").shuffle(nodes)  # noqa: S311 - as above
     groups: list[tuple[str, ...]] = list(_crossing(waiting, passes * max(map(len, waiting), default=0)))

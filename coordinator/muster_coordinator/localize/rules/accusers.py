@@ -12,16 +12,16 @@ The functions take time in proportion to the bad runs of the node, times their p
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.significance import FALSE_PATHS, liars_may_explain
 from muster_coordinator.model.probes import GroupRun
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 Partners = tuple[str, ...]
 
 
-def accusers(evidence: Evidence, node: str, bad: Iterable[GroupRun]) -> list[Partners]:
+def accusers(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> list[Partners]:
     """The partners of `node` in these bad runs that count against it; no two groups of them share a node.
 
     Rule: a partner counts in its first run, or after it has passed. Then the coordinator drew it at random.
@@ -32,7 +32,7 @@ def accusers(evidence: Evidence, node: str, bad: Iterable[GroupRun]) -> list[Par
     return disjoint(partners for partners in others if partners)
 
 
-def accusers_missing(evidence: Evidence, node: str, bad: Iterable[GroupRun]) -> int:
+def accusers_missing(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> int:
     """How many more partners must be bad with `node` before they cannot all be liars; 0 if there are enough."""
     drawn = [*_draws(evidence, node, accusers(evidence, node, bad))]
     nodes, missing = len(evidence.sites), 0
@@ -42,7 +42,7 @@ def accusers_missing(evidence: Evidence, node: str, bad: Iterable[GroupRun]) -> 
     return missing
 
 
-def pairs_missing(evidence: Evidence, path: Path, bad: Iterable[GroupRun]) -> int:
+def pairs_missing(evidence: GroupEvidence, path: Path, bad: Iterable[GroupRun]) -> int:
     """How many more pairs must be bad across `path` before it is too unlikely that each pair has a liar.
 
     0 for a link between two nodes: no other pair can try it, and its conviction names both ends.
@@ -64,7 +64,7 @@ def pairs_missing(evidence: Evidence, path: Path, bad: Iterable[GroupRun]) -> in
     return missing
 
 
-def may_be_all_liars(evidence: Evidence, leaf: str) -> bool:
+def may_be_all_liars(evidence: GroupEvidence, leaf: str) -> bool:
     """Whether all nodes of a leaf may be liars: only they declare it, and they are no more than may lie.
 
     Prevents: the 12 liars among 256 nodes declare a leaf of their own, fail with all others, and get a healthy switch
@@ -87,7 +87,7 @@ def disjoint(groups: Iterable[Partners]) -> list[Partners]:
     return found
 
 
-def _draws(evidence: Evidence, node: str, found: Iterable[Partners]) -> Iterator[tuple[int, int]]:
+def _draws(evidence: GroupEvidence, node: str, found: Iterable[Partners]) -> Iterator[tuple[int, int]]:
     """For each group of partners, their number and the number of nodes from which they were drawn.
 
     Rule: the first partner from the node's own leaf counts as drawn from the fleet, further ones as drawn from the

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.rules.accusers import accusers_missing
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.model.probes import CheckAbilities, GroupRun
@@ -23,7 +23,7 @@ from muster_coordinator.model.probes import CheckAbilities, GroupRun
 class NodeFaults:
     """The nodes that are at fault by themselves, by `evidence` of a check with these `abilities`."""
 
-    evidence: Evidence
+    evidence: GroupEvidence
     abilities: CheckAbilities
 
     @cached_property

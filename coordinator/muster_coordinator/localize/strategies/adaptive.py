@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.localize.planning.probes import in_rank_order
 from muster_coordinator.localize.planning.tournament import across_leaves
@@ -49,4 +49,4 @@ class Adaptive:
 
     def diagnose(self, runs: Sequence[GroupRun]) -> Diagnosis:
         """What follows from the runs so far."""
-        return Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        return Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
 
@@ -55,7 +55,7 @@ class Bisection:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The parts and halves that run next, and beside them the follow-up on single suspects."""
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
         search = _Search(diagnosis.evidence, absent)
         reason = HALF if runs else PART
         halves = [Probe(group, reason) for part in self._parts() for group in search.due(part)]
@@ -71,7 +71,7 @@ class Bisection:
 class _Search:
     """What is known about groups, for nodes that are neither `absent` nor crashed."""
 
-    def __init__(self, evidence: Evidence, absent: frozenset[str]) -> None:
+    def __init__(self, evidence: GroupEvidence, absent: frozenset[str]) -> None:
         self._evidence = evidence
         self._apart = absent.union(*(run.crashed for run in evidence.runs if evidence.thresholds.is_bad(run)))
         self._runs: dict[frozenset[str], list[GroupRun]] = {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.localize.planning.probes import have_rails, in_rank_order, still_to_run
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
@@ -61,14 +61,14 @@ class Pairs:
         rounds = (pairs_of_turn(self.sites, self.seed, turn) for turn in range(self.passes))
         if left := still_to_run(rounds, runs, absent):
             return in_rank_order(left, self.sites)
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
         return follow_up(diagnosis, absent, seed=self.seed, passes=self.passes)
 
 
 def at_random(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
     """Any node meets any other. Of an odd number, one waits for a healthy partner in the follow-up."""
     nodes = list(sites)
-    random.Random(seed).shuffle(nodes)  # noqa: S311 - a draw of lots, not a secret
+    random.Random(seed).shuffle(nodes)  # noqa: S311 - no secret depends on it
     return [Probe(pair, AT_RANDOM) for pair in meetings(nodes, turn)]
 
 
@@ -92,11 +92,11 @@ def within_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]
 
 def across_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
     """Nodes of one half of the racks meet those of the other half at random; of an odd number, one waits."""
-    lots = random.Random(seed)  # noqa: S311 - a draw of lots, not a secret
+    rng = random.Random(seed)  # noqa: S311 - no secret depends on it
     racks = _racks(sites)
-    ordered = [node for rack in lots.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
+    ordered = [node for rack in rng.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
     half = len(ordered) // 2
-    one, other = ordered[:half], lots.sample(ordered[half : 2 * half], half)
+    one, other = ordered[:half], rng.sample(ordered[half : 2 * half], half)
     pairs = ((node, other[(place + turn) % half]) for place, node in enumerate(one))
     return [Probe(pair, _crossing(pair, sites)) for pair in pairs]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
@@ -41,7 +41,7 @@ class RoundRobin:
         """The rounds of the tournament, then the follow-up."""
         if left := still_to_run(self._rounds(), runs, absent):
             return in_rank_order(left, self.sites)
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), self.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
         return follow_up(diagnosis, absent, seed=self.seed, passes=1)
 
     def _rounds(self) -> Iterator[list[Probe]]:

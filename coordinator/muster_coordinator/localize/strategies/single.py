@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.probes import still_to_run
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
@@ -37,7 +37,7 @@ class Single:
         return still_to_run([each] * self.passes, runs, absent) or self._again(runs, absent)
 
     def _again(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
-        diagnosis = Diagnosis(Evidence(self.sites, tuple(runs)), CheckAbilities())
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), CheckAbilities())
         histories = diagnosis.evidence.histories
         able = (node for node in diagnosis.inconclusive if node not in absent)
         return [Probe((node,), AGAIN.format(node)) for node in able if histories[node].times_alone <= self.passes]

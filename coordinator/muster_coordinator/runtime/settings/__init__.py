@@ -1,1 +1,1 @@
-"""Reads what the settings name (policy, timetable, topology, tests) and refuses it where it cannot work."""
+"""Reads what the settings name (policy, timetable, topology, tests), and refuses it if it cannot work."""

@@ -1,4 +1,4 @@
-"""The tests that the settings want nodes to pass, held against the checks that are installed here."""
+"""Checks the tests of the settings against the installed checks."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,9 +8,9 @@ from muster.quarantine_settings import AcceptanceTest, QuarantineSettings, Retur
 
 
 def require_tests(rules: QuarantineSettings, checks: Mapping[str, AnyCheck] | None) -> None:
-    """Refuses tests that no node could ever pass; SettingsError tells of all that is wrong with them.
+    """Refuses tests that no node could ever pass; SettingsError lists all problems.
 
-    `checks` are all that there are, by name. Where they are not known (None), any check may be named.
+    `checks` are all installed checks by name. If they are unknown (None), the tests may name any check.
     """
     if checks is None:
         return

@@ -1,4 +1,4 @@
-"""The sweeps that begin by themselves, as the settings describe them. SettingsError says what is wrong, and where."""
+"""Reads the timetable of sweeps from the settings. SettingsError says what is wrong, and where."""
 
 import math
 import zoneinfo
@@ -10,15 +10,14 @@ from muster.config import Settings
 from muster.errors import Refused, SettingsError, unknown
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepSettings
 from muster_coordinator.model.sweep_records import SweepRequest
-from muster_coordinator.sweeps.cron import Cron
 from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.requests import check_limits
-from muster_coordinator.sweeps.schedule import Schedule
+from muster_coordinator.sweeps.schedule import Cron, SweepSchedule
 from muster_coordinator.sweeps.timetable import Timetable
 from muster_coordinator.topology.selection import parse_selection
 
 SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
-"""From here on, an expression that is of any use is due within the 50 years that are looked through."""
+"""Start of the search for a due time: a valid expression is due within the next 50 years."""
 
 _VALID = {
     "minute": "0 to 59",
@@ -27,11 +26,11 @@ _VALID = {
     "month": "1 to 12 or JAN to DEC",
     "day-of-week": "0 to 7 or SUN to SAT",
 }
-"""By the field of a cron expression, the numbers and names that it may have."""
+"""The valid numbers and names of each field of a cron expression."""
 
 
 def timetable_of(settings: Settings) -> Timetable:
-    """The timetable that the settings describe; SettingsError says what is wrong with it."""
+    """The timetable of the settings; SettingsError says what is wrong with it."""
     schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
     enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
     wanted = settings.sweeps.new_nodes
@@ -39,12 +38,12 @@ def timetable_of(settings: Settings) -> Timetable:
     return Timetable(enabled, new_nodes)
 
 
-def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> Schedule:
+def _schedule(fleet: str, name: str, wanted: ScheduleSettings) -> SweepSchedule:
     key = f"sweeps.schedules.{name}"
     if wanted.select is not None:
         _require_selection(wanted.select, f"{key}.select")
     cron = read_cron(wanted.cron, wanted.timezone, key)
-    return Schedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=_request(wanted, key))
+    return SweepSchedule(fleet=fleet, name=name, cron=cron, jitter_s=wanted.jitter_s, request=_request(wanted, key))
 
 
 def _require_selection(text: str, key: str) -> None:
@@ -68,7 +67,7 @@ def _request(wanted: SweepSettings, key: str) -> SweepRequest:
 
 
 def read_cron(expression: str, zone: str, key: str) -> Cron:
-    """The expression that stands in the table `key` of the settings, in the time zone that is meant."""
+    """The cron expression of the table `key` of the settings, in its time zone."""
     try:
         cron = Cron(expression, zoneinfo.ZoneInfo(zone))
         due = cron.after(SOME_DAY.timestamp())

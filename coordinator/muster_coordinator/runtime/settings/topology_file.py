@@ -1,4 +1,4 @@
-"""The topology file: where its operator says that nodes stand. It goes before what the nodes themselves say."""
+"""The topology file, in which the operator places nodes. It goes before what nodes report about themselves."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ _SLURM_SUFFIX = ".conf"
 """A file with this ending is Slurm's topology.conf; any other is TOML."""
 
 _SHOWN = 20
-"""As many problems are told at once: one slip in a range can make thousands."""
+"""Problems that one message lists: a slip in a range can make thousands."""
 
 
 def read_topology(path: Path | None) -> dict[str, Topology]:
-    """By node, where the file at `path` places it; empty without one. SettingsError tells what is wrong in it."""
+    """By node, its position in the file at `path`; empty without a file. SettingsError says what is wrong in it."""
     if path is None:
         return {}
     try:
@@ -29,7 +29,7 @@ def read_topology(path: Path | None) -> dict[str, Topology]:
 
 
 def parse_topology(text: str, path: Path) -> dict[str, Topology]:
-    """By node, where the text of the file at `path` places it; SettingsError tells what is wrong in it."""
+    """By node, its position in the text of the file at `path`; SettingsError says what is wrong in it."""
     statements, problems = (parse_slurm if path.suffix == _SLURM_SUFFIX else parse_tables)(text)
     found, disputes = places(statements)
     problems += disputes
@@ -38,5 +38,5 @@ def parse_topology(text: str, path: Path) -> dict[str, Topology]:
     if problems:
         lines = [f"topology_file: {path}: {problem}" for problem in problems[:_SHOWN]]
         more = len(problems) - _SHOWN
-        raise SettingsError("\n".join(lines + ([f"and {more} more of the kind"] if more > 0 else [])))
+        raise SettingsError("\n".join(lines + ([f"and {more} more problems"] if more > 0 else [])))
     return found

@@ -1,1 +1,1 @@
-"""What people get to read of a sweep: progress, result, explanations and exports. Pure functions over its record."""
+"""What people read about a sweep: progress, result, explanation and exports. Pure functions of its record."""

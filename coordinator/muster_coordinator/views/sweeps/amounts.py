@@ -1,4 +1,4 @@
-"""What the groups of a sweep are compared by, and what is typical of those that went well."""
+"""The metric that the groups of a sweep are compared by, and the typical amounts of healthy groups."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from muster_coordinator.sweeps.group_run import group_run_of
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The metric, and what groups of several nodes and single nodes typically reach; None where nobody can tell."""
+    """The metric, and the typical amounts of groups of several nodes and of single nodes; None if unknown."""
 
     metric: str | None
     together: float | None
@@ -22,18 +22,22 @@ class Amounts:
         return amount(value, self.metric)
 
     def typical(self, group: GroupRecord) -> float | None:
-        """What groups like this one typically reach."""
+        """The typical amount of groups like this one."""
         return self.alone if len(group.members) == 1 else self.together
 
 
 def amounts_of(record: SweepRecord) -> Amounts:
-    """The amounts of a complete record, typical by the same measure as the localisation's."""
-    runs = tuple(group_run_of(group) for stage in record.rounds for group in stage.groups)
-    thresholds = Thresholds(0, runs)  # assumes a single liar, whatever the size of the fleet
+    """The amounts of a complete record: what is typical comes from the same runs and bounds as the sweep's judgement.
+
+    Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares nobody alone
+    yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
+    """
+    groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)
+    thresholds = Thresholds(len(record.nodes), tuple(map(group_run_of, groups)))
     found = (thresholds.together, thresholds.alone)
     return Amounts(record.metric, *(None if threshold is None else threshold.typical for threshold in found))
 
 
 def numbers(metric: Metric) -> list[float]:
-    """The numbers of a metric, one or one for each device, as far as they are known."""
+    """The known numbers of a metric: one, or one for each device."""
     return [number for number in (metric if isinstance(metric, list) else [metric]) if number is not None]

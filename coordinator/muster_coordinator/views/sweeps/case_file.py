@@ -1,4 +1,4 @@
-"""What a sweep's record holds about one node: its runs, and what is at fault of what it depends on."""
+"""What the record of a sweep says about one node: its runs, and the faulty parts that it depends on."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class CaseFile:
-    """All that `record`, which is complete, says about `node`; `places` say where the nodes stand."""
+    """All that the complete `record` says about `node`. `places` are the positions of nodes."""
 
     record: SweepRecord
     node: str
@@ -29,12 +29,12 @@ class CaseFile:
 
     @cached_property
     def runs(self) -> tuple[RunInRound, ...]:
-        """Every group that the node was in."""
+        """Every group of the node."""
         return tuple(run for run in runs_of(self.record) if self.node in run.group.members)
 
     @cached_property
     def bad_runs(self) -> tuple[RunInRound, ...]:
-        """The runs that speak against the node and that nothing else explains."""
+        """The runs that count against the node and that nothing else explains."""
         return tuple(run for run in self.runs if self.node in run.charged and {*self.culprits(run)} <= {self.node})
 
     @cached_property
@@ -43,29 +43,29 @@ class CaseFile:
 
     @cached_property
     def links(self) -> tuple[FailedLink, ...]:
-        """The links from the node to others that are at fault."""
+        """The faulty links of the node."""
         return tuple(link for link in self.record.failed_links if self.node in link.between)
 
     @cached_property
     def failed_fabric(self) -> tuple[FailedFabric, ...]:
-        """The node's leaf and the paths from there, where they are at fault."""
+        """The node's leaf, if it is faulty, and the faulty paths from there."""
         leaf = self.places.get(self.node, Topology()).leaf
         return tuple(part for part in self.record.failed_fabric if leaf in part.leaves)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sweep's notes that name the node, apart from those about another one, and why it was not to be had."""
+        """The notes that name the node, except those about another node, and why it could not take part."""
         others = {*self.record.inconclusive} - {self.node}
         named = (note for note in self.record.notes if self.node in note and self.node in _NAME.findall(note))
         found = [note for note in named if note.partition(": ")[0] not in others]
         absent = self.record.absent.get(self.node)
         if absent is not None and not any(absent in note for note in found):
-            found.append(f"{self.node} was not to be had: {absent}")
+            found.append(f"{self.node} took no part: {absent}")
         return tuple(found)
 
     @cached_property
     def proofs(self) -> Mapping[str, RunInRound]:
-        """By node, the first run with others that it passed without this one."""
+        """By node, the first run with others that it passed without this node."""
         found: dict[str, RunInRound] = {}
         for run in runs_of(self.record):
             if run.passed and self.node not in run.group.members and len(run.group.members) > 1:
@@ -74,7 +74,7 @@ class CaseFile:
         return found
 
     def culprits(self, run: RunInRound) -> Iterator[str]:
-        """What explains a bad run: nodes whose ranks crashed, or whatever is at fault of what it depended on."""
+        """What explains a bad run: nodes whose ranks crashed, or the faulty parts that the run used."""
         members = frozenset(run.group.members)
         if run.charged < members:
             yield from (node for node in run.group.members if node in run.charged)
@@ -86,7 +86,7 @@ class CaseFile:
         yield from (fabric(part) for part in self.record.failed_fabric if leaves >= Counter(part.leaves))
 
     def how(self, run: RunInRound, node: str) -> str:
-        """With whom `node` was in a run, what that reached, and when."""
+        """A run of `node` in words: with which others, what it reached, and in which round."""
         others = run.others(node)
         company = f"with {names(others)}" if others else "alone"
         reached = "" if run.group.objective is None else f" at {self.amounts.words(run.group.objective)}"

@@ -1,12 +1,12 @@
-"""Why a sweep came to its judgement about one node, as the API serves it."""
+"""The explanation of what a sweep concluded about one node, as the API serves it."""
 
 from enum import StrEnum
 
 from muster.model import Data, Verdict
 
 
-class Standing(StrEnum):
-    """What a sweep says of a node. BEHIND a leaf that is at fault nothing can be told; OPEN it is until the end."""
+class SweepStanding(StrEnum):
+    """What a sweep concluded about a node. BEHIND: its leaf is faulty and hides it. OPEN: the sweep still runs."""
 
     CONVICTED = "convicted"
     CLEARED = "cleared"
@@ -16,9 +16,9 @@ class Standing(StrEnum):
 
 
 class ExplainedGroup(Data):
-    """A group that the node was in, with the `others`, and in plain words (`told`) what matters of it to the node.
+    """A group of the node with the `others`, and sentences about it (`told`).
 
-    `objective` is what the group reached, `typical` what groups of this sweep do that go well, in the same unit.
+    `objective` is what the group reached, `typical` what healthy groups of this sweep reach, in the same unit.
     """
 
     id: str
@@ -31,7 +31,7 @@ class ExplainedGroup(Data):
 
 
 class ExplainedRound(Data):
-    """The groups of the node in one round, none where it had to wait, and what was judged after it, of all nodes."""
+    """The groups of the node in one round, if any, and what the round changed about the diagnosis of all nodes."""
 
     number: int
     groups: tuple[ExplainedGroup, ...]
@@ -39,16 +39,16 @@ class ExplainedRound(Data):
 
 
 class Explanation(Data):
-    """What a sweep judged about a node, and round by round why.
+    """What a sweep concluded about a node, and why, round by round.
 
-    It tells what speaks `against` the node or what connects it, and what is `excluded` by what. `confidence` is between
-    0 and 1, and only there for a node that is convicted. `notes` are those that are about the node.
+    `against` is the evidence against the node or its connections. `excluded` are other explanations, each with the run
+    that excludes it. `confidence` is between 0 and 1, only for a convicted node. `notes` are those about the node.
     """
 
     sweep: str
     check: str
     node: str
-    standing: Standing
+    standing: SweepStanding
     confidence: float | None = None
     conclusion: str
     against: tuple[str, ...] = ()

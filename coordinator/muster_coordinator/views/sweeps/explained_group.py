@@ -1,4 +1,4 @@
-"""One group as it concerns one of its nodes: who was in it, why it was formed, what was measured, what came of it."""
+"""One group in words, from the view of one of its nodes: members, reason, measurements, outcome."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,7 @@ from muster.terminal import in_one_line
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, MemberRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, numbers
 from muster_coordinator.views.sweeps.explained import ExplainedGroup
-from muster_coordinator.views.sweeps.lines import blame_lines
-from muster_coordinator.views.sweeps.naming import names
+from muster_coordinator.views.sweeps.naming import blame_lines, names
 
 _ENDINGS = {
     Ending.NOT_FORMED: "the group could not be formed",
@@ -18,7 +17,7 @@ _ENDINGS = {
 
 
 def explained_group(node: str, group: GroupRecord, amounts: Amounts) -> ExplainedGroup:
-    """The group in words for `node`, which is one of its members."""
+    """The group in words for its member `node`."""
     place = next((place for place in group.places if place.node == node), MemberRecord(node=node))
     return ExplainedGroup(
         id=group.id,
@@ -43,7 +42,7 @@ def _company(group: GroupRecord, place: MemberRecord) -> str:
 
 
 def _ranks(group: GroupRecord, place: MemberRecord) -> str:
-    """Which ranks the node had; empty when none were given out."""
+    """The ranks of the node; empty if it got none."""
     if place.first_rank is None or not place.ranks:
         return ""
     last, world_size = place.first_rank + place.ranks - 1, sum(member.ranks or 0 for member in group.places)
@@ -58,7 +57,7 @@ def _outcome(group: GroupRecord, amounts: Amounts) -> Iterator[str]:
     if group.ending in _ENDINGS:
         yield _ENDINGS[group.ending] + (", and was formed again" if group.formed_again else "")
     yield from blame_lines(group.blamed)
-    if group.objective is not None and not group.slow:  # which tells the amounts as well
+    if group.objective is not None and not group.slow:  # the reason for slow has the amounts too
         yield f"reached {amounts.words(group.objective)}, {_compared(group, amounts)}"
     yield f"verdict {group.verdict}" + (f": {group.slow}" if group.slow else "")
 
@@ -72,7 +71,7 @@ def _compared(group: GroupRecord, amounts: Amounts) -> str:
 
 
 def _own(place: MemberRecord) -> Iterator[str]:
-    """What the node's own ranks measured and found."""
+    """What the ranks of the node measured and found."""
     if place.verdict is not None:
         yield f"{place.node} reported {place.verdict}"
     measured = dict.fromkeys(name for rank in place.measured for name in rank)
@@ -86,7 +85,7 @@ def _own(place: MemberRecord) -> Iterator[str]:
 
 
 def _span(place: MemberRecord, name: str) -> str:
-    """The least and the most that the node's ranks measured; empty when no number is known."""
+    """The range that the node's ranks measured; empty if no number is known."""
     known = [number for rank in place.measured for number in numbers(rank.get(name))]
     if not known:
         return ""

@@ -1,21 +1,21 @@
-"""Explains what a sweep judged about one node."""
+"""Explains what a sweep concluded about one node, and which other explanations its runs exclude."""
 
 from collections.abc import Iterator, Mapping
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
+from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord
 from muster_coordinator.views.sweeps.case_file import CaseFile
-from muster_coordinator.views.sweeps.exclusions import excluded
-from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, Standing
+from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explained_group import explained_group
-from muster_coordinator.views.sweeps.naming import fabric, failed_part
+from muster_coordinator.views.sweeps.naming import MOST_NAMES, fabric, failed_part, names
 
 
 def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:
-    """What the complete `record` says about `node`, and why; Refused when the node is not in the sweep.
+    """Explains what the complete `record` says about `node`; Refused when the node is not in the sweep.
 
-    `places` say where the nodes stand, as far as that is known.
+    `places` are the known positions of nodes.
     """
     if node not in record.nodes:
         raise Refused(unknown(f"node of sweep {record.id}:", node, record.nodes))
@@ -35,45 +35,45 @@ def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> E
     )
 
 
-def _standing(case: CaseFile) -> Standing:
+def _standing(case: CaseFile) -> SweepStanding:
     if case.conviction is not None:
-        return Standing.CONVICTED
+        return SweepStanding.CONVICTED
     if case.node in case.record.cleared_nodes:
-        return Standing.CLEARED
+        return SweepStanding.CLEARED
     if any(len(part.leaves) == 1 for part in case.failed_fabric):
-        return Standing.BEHIND
+        return SweepStanding.BEHIND
     if case.node in case.record.inconclusive:
-        return Standing.INCONCLUSIVE
-    return Standing.OPEN
+        return SweepStanding.INCONCLUSIVE
+    return SweepStanding.OPEN
 
 
-def _conclusion(case: CaseFile, standing: Standing) -> str:
+def _conclusion(case: CaseFile, standing: SweepStanding) -> str:
     match standing:
-        case Standing.CONVICTED:
-            assert case.conviction is not None, "it is what makes a node convicted"
+        case SweepStanding.CONVICTED:
+            assert case.conviction is not None, "a convicted node has a conviction"
             code, confidence = case.conviction.code, case.conviction.confidence
             part = failed_part(case.conviction)
             return f"{case.node}{part}{',' if part else ''} is at fault ({code}, confidence {confidence:.2f})"
-        case Standing.CLEARED:
+        case SweepStanding.CLEARED:
             return f"{case.node} is cleared{_proof(case)}"
-        case Standing.BEHIND:
+        case SweepStanding.BEHIND:
             return f"nothing can be said about {case.node} itself"
-        case Standing.INCONCLUSIVE:
+        case SweepStanding.INCONCLUSIVE:
             why = next((note for note in case.notes if note.startswith(f"{case.node}: ")), case.node)
             return f"nothing could be settled about {why}"
-        case Standing.OPEN:
+        case SweepStanding.OPEN:
             suspect = " and it is suspected" if case.node in case.record.suspects else ""
             return f"nothing is settled about {case.node} yet{suspect}"
 
 
 def _proof(case: CaseFile) -> str:
-    """The run that clears the node; one with others if there is any."""
+    """The run that clears the node, preferably one with others."""
     passed = sorted((run for run in case.runs if run.passed), key=lambda run: len(run.group.members) == 1)
     return f": it passed {case.how(passed[0], case.node)}" if passed else ""
 
 
 def _around(case: CaseFile) -> Iterator[str]:
-    """What is at fault of what the node depends on."""
+    """The faulty parts that the node depends on."""
     for link in case.links:
         yield f"its link to {_far_end(link.between, case.node)} is at fault"
     for part in case.failed_fabric:
@@ -86,7 +86,7 @@ def _far_end(between: tuple[str, str], node: str) -> str:
 
 
 def _against(case: CaseFile) -> tuple[str, ...]:
-    """What speaks against the node, its links, its leaf and the paths from there."""
+    """The reasons against the node, its links, its leaf and the paths from there."""
     own = () if case.conviction is None else (case.conviction,)
     return tuple(reason for failed in (*own, *case.links, *case.failed_fabric) for reason in failed.reasons)
 
@@ -98,3 +98,46 @@ def _explained(case: CaseFile, stage: RoundRecord) -> ExplainedRound:
         groups=tuple(explained_group(case.node, group, case.amounts) for group in groups),
         learned=stage.learned,
     )
+
+
+def excluded(case: CaseFile) -> tuple[str, ...]:
+    """One sentence for each other explanation that a run excludes."""
+    if case.conviction is None:
+        return tuple(_explained_by_others(case))
+    return (*_node_itself(case), *_fabric(case), *_partners(case))
+
+
+def _explained_by_others(case: CaseFile) -> Iterator[str]:
+    """Bad runs of a node that is not convicted and that something else explains."""
+    for run in case.runs:
+        culprits = [*case.culprits(run)] if run.charged else []
+        if culprits and case.node not in culprits:
+            yield f"the bad run {case.how(run, case.node)} is explained by {names(culprits)}"
+
+
+def _node_itself(case: CaseFile) -> Iterator[str]:
+    """A node that passes alone is bad only because of its connections."""
+    alone = next((run for run in case.runs if run.passed and len(run.group.members) == 1), None)
+    if alone is not None and case.conviction and case.conviction.part != Part.NODE:
+        yield f"{case.node} itself is not to blame: it passed {case.how(alone, case.node)}"
+
+
+def _fabric(case: CaseFile) -> Iterator[str]:
+    """A run alone uses no link, and several partners do not share one link."""
+    alone = next((run for run in case.bad_runs if len(run.group.members) == 1), None)
+    if alone is not None:
+        yield f"no partner, link or switch is to blame: it was bad {case.how(alone, case.node)}"
+    partners = list(dict.fromkeys(run.others(case.node)[0] for run in case.bad_runs if len(run.group.members) == 2))
+    if len(partners) > 1:
+        yield f"no single link or partner is to blame: it was bad with each of {names(partners)}"
+
+
+def _partners(case: CaseFile) -> Iterator[str]:
+    """The partners in its bad runs that passed without it."""
+    partners = dict.fromkeys(node for run in case.bad_runs for node in run.others(case.node))
+    cleared = set(case.record.cleared_nodes)
+    proven = [(node, case.proofs[node]) for node in partners if node in cleared and node in case.proofs]
+    for node, proof in proven[:MOST_NAMES]:
+        yield f"{node} is not to blame: it passed {case.how(proof, node)}"
+    if len(proven) > MOST_NAMES:
+        yield f"{len(proven) - MOST_NAMES} other partners are not to blame either: they passed without it"

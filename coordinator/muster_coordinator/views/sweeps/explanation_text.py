@@ -1,22 +1,22 @@
-"""An explanation as text: the conclusion first, then what it rests on."""
+"""An explanation as text: the conclusion first, then the evidence."""
 
 from collections.abc import Iterable, Iterator
 
-from muster_coordinator.views.sweeps.explained import ExplainedGroup, ExplainedRound, Explanation, Standing
-from muster_coordinator.views.sweeps.lines import indented
+from muster_coordinator.views.sweeps.explained import ExplainedGroup, ExplainedRound, Explanation, SweepStanding
+from muster_coordinator.views.sweeps.naming import indented
 
 
-def explanation_text(it: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """The explanation for people."""
-    accused = "it" if it.standing is Standing.CONVICTED else "what connects it"
+    accused = "it" if explanation.standing is SweepStanding.CONVICTED else "what connects it"
     lines = [
-        it.conclusion,
-        *_section(f"what speaks against {accused}", it.against),
-        *_section("what is excluded", it.excluded),
-        *_section("notes", it.notes),
+        explanation.conclusion,
+        *_section(f"evidence against {accused}", explanation.against),
+        *_section("ruled out", explanation.excluded),
+        *_section("notes", explanation.notes),
     ]
-    for stage in it.rounds:
-        lines += _section(f"round {stage.number}", _round(it.node, stage))
+    for stage in explanation.rounds:
+        lines += _section(f"round {stage.number}", _round(explanation.node, stage))
     return "\n".join(lines)
 
 
@@ -30,7 +30,7 @@ def _round(node: str, stage: ExplainedRound) -> Iterator[str]:
         yield from _group(group)
     if not stage.groups:
         yield f"{node} was in no group"
-    yield from (f"judged after it, {line}" for line in stage.learned)
+    yield from (f"after this round, {line}" for line in stage.learned)
 
 
 def _group(group: ExplainedGroup) -> list[str]:

@@ -1,4 +1,4 @@
-"""The forms in which a whole sweep can be taken elsewhere."""
+"""The formats in which a whole sweep can be exported."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from muster_coordinator.views.sweeps.rank_table import rank_table
 Places = Mapping[str, Topology]
 
 
-class Format(StrEnum):
-    """The forms by the names that people choose them by."""
+class ExportFormat(StrEnum):
+    """The names of the formats."""
 
     JSON = "json"
     CSV = "csv"
@@ -23,17 +23,19 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """What a form is on the wire and as a file, and how it is made of a complete record and the places of its nodes."""
+class ExportForm:
+    """A format: content type, suffix of files, and the function that makes it from a complete record and positions."""
 
     content_type: str
     suffix: str
     made: Callable[[SweepRecord, Places], str]
 
 
-FORMS: Mapping[Format, Form] = {
-    Format.JSON: Form("application/json", "json", lambda record, _: record.model_dump_json(indent=2) + "\n"),
-    Format.CSV: Form("text/csv", "csv", lambda record, _: rank_table(record)),
-    Format.NCCL_TESTS: Form("text/plain", "txt", lambda record, _: nccl_tests_text(record)),
-    Format.MATRIX: Form("image/svg+xml", "svg", matrix_picture),
+FORMS: Mapping[ExportFormat, ExportForm] = {
+    ExportFormat.JSON: ExportForm(
+        "application/json", "json", lambda record, _: record.model_dump_json(indent=2) + "\n"
+    ),
+    ExportFormat.CSV: ExportForm("text/csv", "csv", lambda record, _: rank_table(record)),
+    ExportFormat.NCCL_TESTS: ExportForm("text/plain", "txt", lambda record, _: nccl_tests_text(record)),
+    ExportFormat.MATRIX: ExportForm("image/svg+xml", "svg", matrix_picture),
 }

@@ -1,18 +1,17 @@
-"""What a sweep would do, for people who have not begun it yet."""
+"""A forecast as text: what a sweep would do and cost."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from muster_coordinator.sweeps.forecast import Cost, Forecast, ForecastGroup
-from muster_coordinator.views.sweeps.lines import indented
-from muster_coordinator.views.sweeps.naming import by_value, count, names
+from muster_coordinator.views.sweeps.naming import by_value, count, indented, names
 
 MOST_GROUPS = 20
-"""More groups than these are only counted: the JSON form has them all."""
+"""Groups that are listed. Further groups are only counted; the JSON has them all."""
 
 
 def forecast_text(forecast: Forecast) -> str:
-    """The groups of round 1 and why, what it would cost, what the sweep would, and what may come otherwise."""
+    """The groups of round 1 with their reasons, the range of the cost, and warnings."""
     return "\n".join(
         (
             f"would sweep {count(len(forecast.nodes), 'node')} with {forecast.check}, strategy {forecast.strategy}",

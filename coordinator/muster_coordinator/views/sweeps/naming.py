@@ -1,18 +1,19 @@
-"""How nodes and the parts of them that failed are named in reports."""
+"""What all reports share: names of nodes and of the parts that failed, counts, indented lines, who is blamed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from muster.terminal import in_one_line
 from muster_coordinator.localize.rules.culprit import Part
-from muster_coordinator.model.sweep_records import FailedFabric, FailedNode
+from muster_coordinator.model.sweep_records import Blame, FailedFabric, FailedNode
 
 MOST_NAMES = 8
-"""More names than these in a line are only counted: a group may have hundreds of members."""
+"""Names in one line. Further names are only counted: a group may have hundreds of members."""
 
 _DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
 
 
 def names(nodes: Iterable[str], separator: str = ", ") -> str:
-    """The names in their order, the last ones only counted where there are many."""
+    """The names in order. Of many, the last ones are only counted."""
     every = tuple(nodes)
     if len(every) <= MOST_NAMES + 1:  # counting a single one would not be shorter
         return separator.join(every)
@@ -20,7 +21,7 @@ def names(nodes: Iterable[str], separator: str = ", ") -> str:
 
 
 def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
-    """By what is said, all of whom it is said, in their order."""
+    """By sentence, the names with this sentence, in order."""
     found: dict[str, list[str]] = {}
     for name, what in said.items():
         found.setdefault(what, []).append(name)
@@ -28,12 +29,12 @@ def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def count(number: int, what: str) -> str:
-    """So many of what a word names."""
+    """A number with its noun, such as `1 node` or `3 nodes`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def failed_part(failed: FailedNode) -> str:
-    """What of a node is at fault, behind a comma; empty for the node as a whole."""
+    """The faulty part of a node, after a comma; empty for the whole node."""
     direction = _DIRECTIONS.get(failed.direction or "", "")
     match failed.part:
         case Part.NODE_LINK:
@@ -44,5 +45,21 @@ def failed_part(failed: FailedNode) -> str:
 
 
 def fabric(failed: FailedFabric) -> str:
-    """The part of the fabric that is at fault."""
+    """The name of the faulty part of the fabric."""
     return f"leaf {failed.leaves[0]}" if len(failed.leaves) == 1 else f"path {' - '.join(failed.leaves)}"
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """The lines, indented by two spaces."""
+    return [f"  {line}" for line in lines]
+
+
+def blame_lines(blamed: Iterable[Blame]) -> Iterator[str]:
+    """The members that kept a group from forming or finishing, and how; one line for equal sentences."""
+    said = by_value({blame.node: _blame(blame) for blame in blamed})
+    return (f"{names(nodes)}: {what}" for what, nodes in said.items())
+
+
+def _blame(blame: Blame) -> str:
+    detail = in_one_line(blame.detail)
+    return blame.reason + (f" ({detail})" if detail else "")

@@ -1,8 +1,8 @@
-"""A sweep as text in the manner of nccl-tests: for every group its ranks and a table with one row.
+"""A sweep as text like that of nccl-tests: for each group its ranks and a table with one row.
 
-Ranks report what their message sizes come down to and not every size, so the row stands for the size that was asked
-for; where that is a series or was left to the check, size and time are N/A. As nccl-tests does unless it is told
-otherwise (`-a 1`), the row gives the mean over the ranks; wrong elements are summed up.
+Ranks report one result for all message sizes, so the row stands for the requested size. For a series of sizes, or if
+the check chose the size, size and time are N/A. The row has the mean over the ranks, the default of nccl-tests. Wrong
+elements are summed.
 """
 
 import json
@@ -15,7 +15,7 @@ from muster.model import Json
 from muster.terminal import for_terminal
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.views.sweeps.amounts import numbers
-from muster_coordinator.views.sweeps.lines import blame_lines
+from muster_coordinator.views.sweeps.naming import blame_lines
 
 _HEADINGS = (
     ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"),
@@ -30,7 +30,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def nccl_tests_text(record: SweepRecord) -> str:
-    """The complete record; the groups in the order in which they were formed."""
+    """The complete record as text; groups in the order in which they were formed."""
     groups = [_group(record, stage.number, group) for stage in record.rounds for group in stage.groups]
     return for_terminal("\n".join(line for lines in groups for line in (*lines, "")))
 
@@ -75,11 +75,11 @@ def _mean(group: GroupRecord, metric: str) -> float | None:
 
 
 def _values(group: GroupRecord, metric: str) -> list[float]:
-    """What all ranks measured."""
+    """The values that all ranks measured."""
     return [value for place in group.places for rank in place.measured for value in numbers(rank.get(metric))]
 
 
 def _asked_size(params: Json) -> int | None:
-    """The one message size in bytes that was asked for, with the units of nccl-tests; None when there was none."""
+    """The requested message size in bytes, with the units of nccl-tests; None if there is not exactly one."""
     found = re.fullmatch(r"(?P<number>\d{1,15}(\.\d+)?)(?P<unit>[KMG]?)", str(params.get("size_bytes")).upper())
     return None if found is None else math.floor(float(found["number"]) * _UNITS[found["unit"]])

@@ -1,4 +1,4 @@
-"""How a sweep that runs is followed: a line for every round, and one for every group that did not plainly pass."""
+"""The progress of a running sweep: one line for each round, and one for each group that did not pass."""
 
 import os
 from collections import Counter
@@ -22,16 +22,16 @@ _ENDS = {Verdict.PASS: "passed", Verdict.WARN: "passed", Verdict.FAIL: "failed"}
 _IN_ORDER = ("passed", "failed", "without result", "running", "forming", "waiting")
 
 _STEPS = 10
-"""Where lines stay, a round has its line again when another tenth of its groups has ended."""
+"""Without a terminal, a round gets a new line whenever another tenth of its groups has ended."""
 
 _USUAL_COLUMNS = 80
 
 _FROM_THE_START = "\r\x1b[K"
-"""Clears the line of a terminal that the cursor is in."""
+"""Clears the present line of a terminal."""
 
 
 def round_line(stage: RoundRecord) -> str:
-    """How many groups a round has so far, and how far they are."""
+    """The number of groups of a round by phase."""
     counts = Counter(map(_phase, stage.groups))
     counts["waiting"] = stage.waiting
     told = ", ".join(f"{counts[phase]} {phase}" for phase in _IN_ORDER if counts[phase])
@@ -45,16 +45,16 @@ def _phase(group: GroupRecord) -> str:
 
 
 class News:
-    """Remembers what was told of one sweep."""
+    """The lines about one sweep that were not shown yet."""
 
     def __init__(self) -> None:
         self._groups: set[tuple[str, Verdict | None]] = set()
         self._reached: dict[int, tuple[int, int]] = {}
 
     def groups(self, sweep: SweepRecord) -> list[str]:
-        """A line for every group that has ended since the last call and did not plainly pass.
+        """A line for each group that has ended since the last call and did not pass.
 
-        One that passed gets its line when it is found to be slow beside the others, which may be rounds later.
+        A group that passed gets its line when it turns out to be slow, which may be rounds later.
         """
         lines = []
         for stage in sweep.rounds:
@@ -65,11 +65,11 @@ class News:
         return lines
 
     def rounds(self, sweep: SweepRecord) -> list[str]:
-        """A line for every round that is new, or of which another tenth has ended since its last line."""
+        """A line for each round that is new, or of which another tenth has ended since its last line."""
         lines = []
         for stage in sweep.rounds:
             groups = len(stage.groups) + stage.waiting
-            ended = sum(it.state is GroupState.ENDED for it in stage.groups)
+            ended = sum(group.state is GroupState.ENDED for group in stage.groups)
             reached = (_STEPS * ended // groups if groups else 0, int(ended == groups))
             if self._reached.get(stage.number) != reached:
                 self._reached[stage.number] = reached
@@ -81,8 +81,8 @@ class News:
         return [*self.groups(sweep), *self.rounds(sweep)]
 
 
-class Progress:
-    """Shows on `out` how one sweep goes; on a terminal, the line of the round that runs changes in its place."""
+class SweepProgress:
+    """Shows the progress of one sweep on `out`. On a terminal, the line of the running round changes in place."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -91,7 +91,7 @@ class Progress:
         self._rounds_over = 0
 
     def show(self, sweep: SweepRecord) -> None:
-        """Tells what is new."""
+        """Shows what is new."""
         if self._in_place:
             self._redraw(sweep)
         else:
@@ -99,7 +99,7 @@ class Progress:
         self._out.flush()
 
     def leave(self) -> None:
-        """Lets what is written next begin on a line of its own while the sweep goes on."""
+        """Ends the present line, so that later output begins on a line of its own."""
         if self._in_place:
             self._out.write("\n")
 
@@ -114,7 +114,7 @@ class Progress:
 
 
 def _columns(terminal: TextIO) -> int:
-    """How wide the terminal is now; what usual ones are where it does not say."""
+    """The present width of the terminal; 80 if unknown."""
     try:
         return os.get_terminal_size(terminal.fileno()).columns or _USUAL_COLUMNS
     except OSError:

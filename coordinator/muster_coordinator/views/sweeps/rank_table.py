@@ -1,4 +1,4 @@
-"""A sweep as CSV: a line for every rank of every group."""
+"""A sweep as CSV: one line for each rank of each group."""
 
 import csv
 import io
@@ -10,14 +10,14 @@ from muster_coordinator.model.sweep_records import MemberRecord, SweepRecord
 _COLUMNS = ("sweep", "round", "group", "ending", "group_verdict", "objective", "node", "rank", "verdict")
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""Spreadsheets take a text that begins so for a formula and carry it out (OWASP, CSV injection)."""
+"""Spreadsheets run a text that begins with one of these as a formula (OWASP, CSV injection)."""
 
 
 def rank_table(record: SweepRecord) -> str:
-    """The complete record as RFC 4180 has it, with a header and a column for every metric of any rank.
+    """The complete record as CSV (RFC 4180), with a header and a column for each metric of any rank.
 
-    A node whose ranks reported nothing has one line without a rank. A metric with a number for each device is written
-    as these numbers with spaces between them.
+    A node whose ranks reported nothing has one line without a rank. The numbers of a metric for each device are
+    separated by spaces.
     """
     metrics = sorted({name for place in _places(record) for rank in place.measured for name in rank})
     text = io.StringIO()
@@ -50,5 +50,5 @@ def _number(metric: Metric) -> float | str | None:
 
 
 def _safe(value: object) -> object:
-    """The value as a cell that nothing carries out: of texts that look like a formula, a text of that."""
+    """The value as a cell that no spreadsheet runs: texts that look like a formula get a quote in front."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

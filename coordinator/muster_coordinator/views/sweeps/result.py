@@ -1,14 +1,13 @@
-"""What came of a sweep, for people."""
+"""The result of a sweep as text."""
 
 from collections.abc import Iterator
 
 from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.lines import indented
-from muster_coordinator.views.sweeps.naming import by_value, count, fabric, failed_part
+from muster_coordinator.views.sweeps.naming import by_value, count, fabric, failed_part, indented
 
 
 def sweep_report(sweep: SweepRecord) -> str:
-    """Who failed and why, which links and parts of the fabric, who is left open and why, who is cleared, the cost."""
+    """The result: failed nodes, links and fabric with reasons, inconclusive nodes, cleared nodes, and the cost."""
     return "\n".join((_headline(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep)))
 
 
@@ -36,7 +35,7 @@ def _failed(sweep: SweepRecord) -> Iterator[str]:
 
 
 def _open(sweep: SweepRecord) -> Iterator[str]:
-    """The suspects, and the nodes that are left open by what would settle them; then what else was seen."""
+    """The suspects, the inconclusive nodes by what would settle them, and other notes."""
     if sweep.suspects:
         yield f"suspects: {', '.join(sweep.suspects)}"
     why = dict.fromkeys(sweep.inconclusive, "")

@@ -1,8 +1,7 @@
 """The rounds of a sweep with a line for every group."""
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, SweepRecord
-from muster_coordinator.views.sweeps.lines import blame_lines, indented
-from muster_coordinator.views.sweeps.naming import names
+from muster_coordinator.views.sweeps.naming import blame_lines, indented, names
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:

@@ -1,4 +1,4 @@
-"""The runs of a sweep as what they were to its judgement: good, bad, or nothing to go by."""
+"""The runs of a sweep as its diagnosis counts them: good, bad, or void."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,26 +11,29 @@ from muster_coordinator.sweeps.group_run import group_run_of
 
 
 class RunInRound(NamedTuple):
-    """A group that has run, or was to run, in a round."""
+    """A group and the number of its round."""
 
     round: int
     group: GroupRecord
 
     @property
     def outcome(self) -> RunOutcome:
-        """What it showed beside the others; nothing when it was interrupted or formed again."""
+        """What the group showed; VOID if it was interrupted or formed again."""
         if not self.group.is_evidence:
             return RunOutcome.VOID
         return RunOutcome.BAD if self.group.verdict is Verdict.FAIL else group_run_of(self.group).outcome
 
     @property
     def passed(self) -> bool:
-        """Whether it shows that its members are well. One rank that meets nobody measures 0, which shows nothing."""
+        """Whether it shows that its members are healthy.
+
+        A single rank without a partner measures 0 and shows nothing.
+        """
         return self.outcome is RunOutcome.GOOD and self.group.objective != 0
 
     @property
     def charged(self) -> frozenset[str]:
-        """The members that it counts against: none unless it was bad, and of a large group only those that crashed."""
+        """The members that a bad run counts against; of a large group, only those that crashed."""
         return frozenset(suspected_members(group_run_of(self.group)) if self.outcome is RunOutcome.BAD else ())
 
     def others(self, node: str) -> tuple[str, ...]:

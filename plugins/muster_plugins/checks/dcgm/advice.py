@@ -1,4 +1,4 @@
-"""What a problem that DCGM reports weighs and what to do about it; the rows stand in `advice.toml`."""
+"""Severity and action for each problem that DCGM reports. The rows are in `advice.toml`."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from muster.toml import shipped_table
 
 
 class Advice(Data):
-    """One row: found by DCGM's own severity or by words in its text; what it weighs, what to do, who says so."""
+    """One row, matched by DCGM's own severity or by words in its text, with severity, action and source."""
 
     error_severity: int | None = None
     words: str | None = None
@@ -22,7 +22,7 @@ class Advice(Data):
 _ROWS = TypeAdapter(tuple[Advice, ...])
 
 UNLISTED = Advice(severity=Severity.ERROR, action=Action.INSPECT_HARDWARE, source="no row in muster")
-"""The row of what no other row knows."""
+"""The row for a problem that no other row matches."""
 
 
 @cache
@@ -31,7 +31,7 @@ def _rows() -> tuple[Advice, ...]:
 
 
 def advice(text: str, error_severity: int | None) -> Advice:
-    """The row for a problem with this text and, where DCGM gives one, this severity."""
+    """The row for a problem with this text and, if DCGM gives one, this severity."""
     for row in _rows():
         if row.error_severity is not None and row.error_severity == error_severity:
             return row

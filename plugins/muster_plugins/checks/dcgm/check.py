@@ -23,7 +23,7 @@ from muster import (
 )
 from muster.model import Json
 from muster_plugins.checks.dcgm.advice import UNLISTED, advice
-from muster_plugins.checks.dcgm.report import Garbage, Outcome, Report, read_report
+from muster_plugins.checks.dcgm.report import DcgmOutcome, DcgmReport, UnreadableReport, read_report
 from muster_plugins.shared.programs import Completed, find_program
 from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
 
@@ -47,12 +47,12 @@ _DEADLINES_S = {1: 300.0, 2: 1800.0, 3: 3600.0, 4: 10_800.0}
 minutes for the last three."""
 
 _METRICS = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped", "skipped": "skipped"}
-"""What counts a result, by its status; any other status says that the test was not run to its end."""
+"""The metric that counts a result, by its status. Any other status means that the test did not finish."""
 
 _ACTIONS = list(Action)
 _SEVERITIES = list(Severity)
 
-_OUTCOMES = TypeAdapter(tuple[Outcome, ...])
+_OUTCOMES = TypeAdapter(tuple[DcgmOutcome, ...])
 
 
 class DcgmSettings(Section):
@@ -68,7 +68,7 @@ class DcgmParams(Params):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """DCGM has judged already; its words are weighed by what it suggests to do about them."""
+    """DCGM has judged already. Its problems get the severity and action of `advice.toml`."""
     if finding := unmeasured_finding(NAME, measurement):
         return [finding]
     outcomes = _OUTCOMES.validate_python(measurement.facts["outcomes"])
@@ -85,7 +85,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     return findings
 
 
-def _failed(outcome: Outcome) -> Finding:
+def _failed(outcome: DcgmOutcome) -> Finding:
     weighed = [advice(problem.warning, problem.error_severity) for problem in outcome.problems] or [UNLISTED]
     return _about(
         outcome,
@@ -95,15 +95,15 @@ def _failed(outcome: Outcome) -> Finding:
     )
 
 
-def _warned(outcome: Outcome) -> Finding:
+def _warned(outcome: DcgmOutcome) -> Finding:
     return _about(outcome, "warned", Severity.WARNING, Action.NONE)
 
 
-def _passed_with_problems(outcome: Outcome) -> bool:
+def _passed_with_problems(outcome: DcgmOutcome) -> bool:
     return outcome.status == "pass" and bool(outcome.problems)
 
 
-def _about(outcome: Outcome, word: str, severity: Severity, action: Action) -> Finding:
+def _about(outcome: DcgmOutcome, word: str, severity: Severity, action: Action) -> Finding:
     where = f" on {outcome.entity}" if outcome.entity else ""
     why = f": {outcome.problems[0].warning}" if outcome.problems else ""
     return Finding(
@@ -116,8 +116,8 @@ def _about(outcome: Outcome, word: str, severity: Severity, action: Action) -> F
     )
 
 
-def _named(word: str, severity: Severity, outcomes: Iterable[Outcome]) -> list[Finding]:
-    """At most one finding, which names the tests and what they were about."""
+def _named(word: str, severity: Severity, outcomes: Iterable[DcgmOutcome]) -> list[Finding]:
+    """At most one finding, which names the tests and their devices."""
     tests: dict[str, list[JsonValue]] = {}
     for outcome in outcomes:
         tests.setdefault(outcome.test, []).append(outcome.entity or "the node")
@@ -146,7 +146,7 @@ def muster_checks(config: Config) -> list[Check[DcgmParams]]:
             params=DcgmParams,
             measure=partial(measure, config.plugin(NAME, DcgmSettings)),
             judge=judge,
-            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # so that the level's own deadline is the earlier one
+            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # later than the deadline of the level
             needs=Needs.IDLE_NODE,
             finds=FINDS,
             cost_s=10.0,
@@ -156,7 +156,7 @@ def muster_checks(config: Config) -> list[Check[DcgmParams]]:
 
 
 def measure(settings: DcgmSettings, params: DcgmParams, context: Context) -> Measurement:
-    """How many results passed, failed, warned and were skipped; in the facts every result that did not simply pass."""
+    """Counts of results that passed, failed, warned and were skipped. The facts list every result that did not pass."""
     program = find_program(settings.dcgmi)
     if program is None:
         raise Skip(f"{settings.dcgmi} is not installed")
@@ -171,19 +171,19 @@ def measure(settings: DcgmSettings, params: DcgmParams, context: Context) -> Mea
     return _measurement(report, params.level)
 
 
-def _report(done: Completed) -> Report:
-    """What dcgmi says goes before its exit code, as it ends with an error when a test fails as well."""
+def _report(done: Completed) -> DcgmReport:
+    """Reads dcgmi's report before its exit code, because dcgmi also ends with an error if a test fails."""
     said = f"{done.stdout}\n{done.stderr}"
     if "host engine" in said.lower() and "{" not in done.stdout:
         raise Unmeasured("no_hostengine", "nv-hostengine does not answer: start nvidia-dcgm.service", output=tail(said))
     try:
         return read_report(done.stdout)
-    except Garbage as garbage:
+    except UnreadableReport as garbage:
         summary = f"dcgmi ended with {done.exit_code} and no report that can be read: {garbage}"
         raise Unmeasured("garbage", summary, output=tail(said)) from None
 
 
-def _measurement(report: Report, level: int) -> Measurement:
+def _measurement(report: DcgmReport, level: int) -> Measurement:
     metrics = dict.fromkeys(_METRICS.values(), 0.0)
     for outcome in report.outcomes:
         if outcome.status in _METRICS:

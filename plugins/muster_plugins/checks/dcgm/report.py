@@ -20,12 +20,12 @@ _MOST_CHARACTERS = 500
 _MOST_PROBLEMS = 4
 
 
-class Garbage(Exception):
-    """The output is no report of DCGM that can be read."""
+class UnreadableReport(Exception):
+    """The output is not a readable report of DCGM."""
 
 
 def _as_list(value: Any) -> Any:
-    """A list of what is there, also where it stands alone."""
+    """A list, also if DCGM wrote a single value."""
     return [each for each in (value if isinstance(value, list) else [value]) if each]
 
 
@@ -33,7 +33,7 @@ def _as_warning(value: Any) -> Any:
     return {"warning": value} if isinstance(value, str) else value
 
 
-class Problem(Data):
+class DcgmProblem(Data):
     """A warning of a result. `error_severity` is DCGM's, and None before DCGM 3.3."""
 
     warning: Annotated[str, AfterValidator(lambda text: text[:_MOST_CHARACTERS])]
@@ -41,7 +41,7 @@ class Problem(Data):
     error_severity: int | None = None
 
 
-_Warnings = Annotated[tuple[Annotated[Problem, BeforeValidator(_as_warning)], ...], BeforeValidator(_as_list)]
+_Warnings = Annotated[tuple[Annotated[DcgmProblem, BeforeValidator(_as_warning)], ...], BeforeValidator(_as_list)]
 
 
 class _Result(Data):
@@ -54,15 +54,15 @@ class _Result(Data):
 
     @property
     def entity(self) -> str:
-        """What the result is about in words, as in `GPU 3`, `GPU 0,1` or `CPU 0`; empty for the whole node."""
+        """The entity in words, for example `GPU 3`, `GPU 0,1` or `CPU 0`; empty for the whole node."""
         if self.entity_group is not None and self.entity_id is not None:
             return f"{self.entity_group} {self.entity_id}"
         named = self.gpu_ids if self.gpu_id is None else self.gpu_id
         return "" if named is None else f"GPU {named}"
 
-    def outcome(self, test: str) -> "Outcome":
+    def outcome(self, test: str) -> "DcgmOutcome":
         kind, _, number = self.entity.partition(" ")
-        return Outcome(
+        return DcgmOutcome(
             test=test,
             status=self.status.strip().lower(),
             entity=self.entity,
@@ -76,8 +76,8 @@ class _Test(Data):
     results: tuple[_Result, ...] = ()
     test_summary: _Result | None = None
 
-    def outcomes(self) -> "list[Outcome]":
-        """The summary counts only where it says more than the results."""
+    def outcomes(self) -> "list[DcgmOutcome]":
+        """The results; the summary too if it says more than they do."""
         told = {problem for result in self.results for problem in result.warnings}
         results = list(self.results)
         if self.test_summary and not (results and told.issuperset(self.test_summary.warnings)):
@@ -104,8 +104,8 @@ class _Document(Data):
     metadata: _Versions = _Versions()
 
 
-class Outcome(Data):
-    """What one test says of one entity: `status` in lower case, `entity` in words, `device` if it is one GPU.
+class DcgmOutcome(Data):
+    """The outcome of one test for one entity: `status` in lower case, `entity` in words, `device` for a single GPU.
 
     DCGM numbers GPUs as NVML did when its host engine was started.
     """
@@ -114,31 +114,31 @@ class Outcome(Data):
     status: str
     entity: str
     device: int | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DcgmProblem, ...]
 
 
-class Report(NamedTuple):
-    """A whole run. `runtime_error` says why there are no outcomes, or not all of them."""
+class DcgmReport(NamedTuple):
+    """A whole report. `runtime_error` says why outcomes are missing."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[DcgmOutcome, ...]
     runtime_error: str | None
     dcgm: str | None
     driver: str | None
 
 
-def read_report(text: str) -> Report:
+def read_report(text: str) -> DcgmReport:
     """The report in what dcgmi said, before which other lines may stand; Garbage when there is none."""
     try:
         document = _Document.model_validate(json_in(text))
     except ValueError as error:  # a ValidationError is a ValueError too
-        raise Garbage(str(error).splitlines()[0]) from None
+        raise UnreadableReport(str(error).splitlines()[0]) from None
     diagnostic, metadata = document.diagnostic, document.metadata
     outcomes = [
         outcome for category in diagnostic.test_categories for test in category.tests for outcome in test.outcomes()
     ]
     if len(outcomes) > MOST_RESULTS:
-        raise Garbage(f"{len(outcomes)} results are more than any node has")
-    return Report(
+        raise UnreadableReport(f"{len(outcomes)} results are more than any node has")
+    return DcgmReport(
         outcomes=tuple(outcomes),
         runtime_error=diagnostic.runtime_error,
         dcgm=diagnostic.dcgm or metadata.dcgm,

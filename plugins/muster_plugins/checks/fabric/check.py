@@ -1,7 +1,7 @@
 """The check `fabric`: the ports of InfiniBand, RoCE and gIB, and what a job needs to send GPU memory through them.
 
-It looks several times a minute, so that it sees a link that comes and goes, and it counts errors by the hour. Which
-ports have to be there is said by the settings; otherwise every port that was active once since the agent was started.
+It looks several times a minute, because a flapping link may be down for seconds only, and it counts errors by the hour.
+The settings say which ports must be active. Without settings, every port that was active since the agent's start must.
 """
 
 import time
@@ -29,7 +29,7 @@ from muster.model import Json
 from muster_plugins.checks.fabric import software, sysfs
 from muster_plugins.checks.fabric.counters import COUNTERS, metric_of
 from muster_plugins.checks.fabric.history import FabricHistory, PortReading
-from muster_plugins.checks.fabric.reading import Expectation, FabricReading, demanded
+from muster_plugins.checks.fabric.reading import Expectation, FabricReading, required_ports
 from muster_plugins.shared.listed_finding import MOST_LISTED, listed_finding
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.real_node import must_be_real
@@ -68,7 +68,7 @@ class FabricSettings(Expectation):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Ports that miss, are down, slow or of the wrong kind; drops, flaps and errors by reference; missing software."""
+    """Findings about missing, down, slow or wrong ports, about errors by reference, and about software."""
     reading = FabricReading.model_validate(measurement.facts)
     return [
         *_missing(reading),
@@ -83,20 +83,20 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 
 def _finding(code: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE) -> list[Finding]:
-    """One finding for all ports that it concerns, none for none."""
+    """One finding that names all its ports; none without ports."""
     return listed_finding(FINDS, f"{NAME}.{code}", severity, parts, action)
 
 
 def _missing(reading: FabricReading) -> list[Finding]:
-    demand = demanded(reading)
+    demand = required_ports(reading)
     down = [f"{port.name} is {_state(port)}" for port in demand.ports if port.state and not port.active]
     absent = [f"{name} not there" for name in demand.absent]
     return _finding("ports_missing", Severity.ERROR, [*down, *absent], Action.INSPECT_HARDWARE)
 
 
 def _down(reading: FabricReading) -> list[Finding]:
-    """A port that nobody demands but that was active has the time until it counts as dropped to come back."""
-    demand = demanded(reading)
+    """Ports that are down. A port that no setting requires may be down until it counts as dropped."""
+    demand = required_ports(reading)
     others = [port for port in reading.ports if port.state and not port.active and port not in demand.ports]
     down = [f"{port.name} is {_state(port)}" for port in others if port.remembered]
     away = [f"{name} is not there" for name in reading.gone if name not in demand.absent]
@@ -145,7 +145,7 @@ def _counted(reading: FabricReading, references: Mapping[str, Reference]) -> lis
 
 
 def _worst(values: Mapping[str, float], reference: Reference | None, code: str, action: Action) -> list[Finding]:
-    """One finding for the port that is furthest beyond the reference; the others beyond it are named with it."""
+    """One finding for the port that is furthest beyond the reference. It also names the other ports beyond it."""
     findings = {
         port: found
         for port, value in values.items()
@@ -161,7 +161,7 @@ def _worst(values: Mapping[str, float], reference: Reference | None, code: str, 
 
 
 def _software(reading: FabricReading) -> list[Finding]:
-    """Ethernet that nobody calls a fabric, such as the network card of a virtual machine, needs no GPU memory."""
+    """Findings about missing software. Plain Ethernet, as in a virtual machine, needs none."""
     findings = _finding("gib_missing", Severity.ERROR, reading.gib_missing)
     way = reading.gpu_direct
     if way is None or way.peer_memory or way.dma_buf:
@@ -175,7 +175,7 @@ def _software(reading: FabricReading) -> list[Finding]:
 
 
 def _not_told(reading: FabricReading) -> list[Finding]:
-    """What was not read, and why: never taken for good."""
+    """Findings about what was not read, and why. Unknown is never healthy."""
     unreadable = [f"{port.name} {name} ({why})" for port in reading.ports for name, why in port.unreadable.items()]
     stopped = [f"{port.name} {name}" for port in reading.ports for name in port.saturated]
     unsupported = sorted({name for port in reading.ports for name in port.unsupported})
@@ -216,7 +216,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
 
 
 def measure(settings: FabricSettings, history: FabricHistory, params: NoParams, context: Context) -> Measurement:
-    """Reads every port once; Skip where there is none and none is expected, and on a simulated node."""
+    """Reads every port once. Raises Skip on a simulated node, and if there is no port and none is expected."""
     must_be_real(context)
     names = sysfs.devices(settings.sysfs_root)
     excluded = sysfs.excluded(names, settings.exclude)

@@ -1,7 +1,7 @@
-"""Which counters of a port are watched, where they stand in sysfs, and how many errors they have seen in the last hour.
+"""The counters of a port: where they are in sysfs, and how many errors they have counted in the last hour.
 
-The arithmetic is pure: time is handed in. A rate is never extrapolated: what counts is what was seen to be added within
-the last hour, so that two errors half a minute apart are two errors an hour, not 240.
+The arithmetic is pure. A rate is never extrapolated: the metric is the number that was added within the last hour. Two
+errors half a minute apart are therefore 2 per hour, not 240.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ _MINUTE_S = 60.0
 
 
 class PortCounter(NamedTuple):
-    """A counter of a port: the folder that holds it, what an increment means, and what to do about too many.
+    """A counter of a port: its folder, what an increment means, and the action for too many.
 
-    A counter with a `limit` stops there and sees nothing more until it is reset; the others wrap around.
+    A counter with a `limit` stops there until it is reset. The others wrap around.
     """
 
     folder: Literal["counters", "hw_counters", "net"]
@@ -50,17 +50,17 @@ COUNTERS = {
 
 
 def metric_of(counter: str) -> str:
-    """The name of the metric: what the counter of the worst port has counted in the last hour."""
+    """The metric for a counter: its count in the last hour on the worst port."""
     return f"{counter}_per_hour"
 
 
 def saturated(counters: Mapping[str, int]) -> tuple[str, ...]:
-    """Those that stand at their limit and count nothing more."""
+    """The counters that have stopped at their limit."""
     return tuple(name for name, value in counters.items() if value == COUNTERS[name].limit)
 
 
 class LastHour:
-    """What the counters of one port have counted within the last hour, kept by the minute."""
+    """The counts of one port within the last hour, kept by the minute."""
 
     def __init__(self) -> None:
         self._before: dict[str, int] = {}
@@ -68,9 +68,9 @@ class LastHour:
         self._by_minute: dict[str, Counter[int]] = {}
 
     def count(self, counters: Mapping[str, int], now: float) -> dict[str, int]:
-        """Takes a reading at `now` seconds; by name, what was counted in the hour before, once there is a former one.
+        """Adds a reading and returns the counts of the last hour by name; empty at the first reading.
 
-        A counter that fell was reset or has wrapped around. What it counted meanwhile is not known, so it adds nothing.
+        A counter that fell was reset or has wrapped around. What it counted meanwhile is unknown, so it adds nothing.
         After a gap of more than an hour only the share of one hour is added.
         """
         share = min(1.0, HOUR_S / max(now - self._read_at, _MINUTE_S))

@@ -1,6 +1,6 @@
-"""What has become of each port since the agent looked first: once active, down since when, how often it came back.
+"""The history of each port since the agent's first look: once active, down since when, how often it came back.
 
-Pure: time is handed in, in seconds of any clock that does not go back.
+Pure. Times are seconds of any clock that does not go back.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from muster_plugins.checks.fabric.counters import LastHour, saturated
 from muster_plugins.checks.fabric.sysfs import Port
 
 FLAP_DOWN_S = 25.0
-"""A port that was seen down for so long and is active again has come back once (gpud: a buffer below 30 s)."""
+"""A port that was down for so long and is active again has flapped once (gpud: a buffer below 30 s)."""
 
 FLAP_WINDOW_S = 12 * 3600.0
-"""For so long it is remembered that a port came back (gpud)."""
+"""How long a flap counts (gpud)."""
 
 
 class PortReading(Port):
-    """A port with its past: the highest rate it had when active, for how long it has been down, how often it came back.
+    """A port with its history: its highest rate when active, how long it has been down, how often it came back.
 
     `remembered`: it was active before, so it has to be. `counted` is what its counters have counted in the last hour,
     None at the first look, when there is nothing to compare with; `saturated` names counters that stand at their limit.
@@ -33,7 +33,7 @@ class PortReading(Port):
 
     @field_serializer("counted")
     def _without_zeros(self, counted: dict[str, int] | None) -> dict[str, int] | None:
-        """A healthy port's facts stay short: most counters count nothing."""
+        """Leaves out zeros, so that the facts of a healthy port stay short."""
         return counted and {name: count for name, count in counted.items() if count}
 
 
@@ -48,7 +48,7 @@ class PortHistory:
         self.once_active = False
 
     def observe(self, port: Port, now: float) -> PortReading:
-        """Takes what was read at `now`. A state that could not be read is neither up nor down."""
+        """Adds what was read at `now`. An unreadable state is neither up nor down."""
         if port.active:
             self._is_active(port, now)
         elif port.state:
@@ -67,7 +67,7 @@ class PortHistory:
         )
 
     def miss(self, now: float) -> float:
-        """Takes that the port is not there at `now`; for how many seconds it has been down or away."""
+        """Notes that the port is missing at `now`. Returns for how many seconds it has been down or missing."""
         self._down = (self._down[0] if self._down else now, now)
         return now - self._down[0]
 
@@ -86,13 +86,13 @@ class PortHistory:
 
 
 class FabricHistory:
-    """All ports over time. A port that was never active is forgotten when it goes, any other is missed."""
+    """All ports over time. A port that disappears is remembered only if it was active once."""
 
     def __init__(self) -> None:
         self._ports: dict[str, PortHistory] = {}
 
     def observe(self, ports: Iterable[Port], now: float) -> tuple[tuple[PortReading, ...], dict[str, float]]:
-        """The ports with their past, and by name for how long those that were active once are down or away."""
+        """The ports with their history, and by name how long once active ports have been down or missing."""
         readings = tuple(self._ports.setdefault(port.name, PortHistory()).observe(port, now) for port in ports)
         there = {reading.name for reading in readings}
         self._ports = {name: history for name, history in self._ports.items() if name in there or history.once_active}

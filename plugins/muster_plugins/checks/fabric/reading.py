@@ -1,4 +1,4 @@
-"""What one look at a node's fabric gives: the ports, what the operator expects of them, and what else was found."""
+"""One reading of a node's fabric: the ports, what the operator expects of them, and what else was found."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ _LINK_LAYERS: dict[Fabric | None, str] = {"ib": "InfiniBand", "roce": "Ethernet"
 
 
 class Expectation(Section):
-    """What of the settings says what there must be."""
+    """The settings that say which ports there must be."""
 
     expect: Fabric | None = Field(None, description="ib, roce or gib: what connects the node; unset: any or none")
     ports: int | None = Field(None, ge=0, le=1024, description="Ports that must be active; unset: those once active")
@@ -27,22 +27,22 @@ class Expectation(Section):
 
     @property
     def least_ports(self) -> int:
-        """How many ports must be active: a fabric that is expected has one at least."""
+        """How many ports must be active; at least one if a fabric is expected."""
         return self.ports if self.ports is not None else int(self.expect is not None)
 
     @property
     def link_layer(self) -> str | None:
-        """What every port of the fabric must say that it is, None when nothing is expected."""
+        """The link layer that every port must have; None if no fabric is expected."""
         return _LINK_LAYERS.get(self.expect)
 
     @property
     def is_any(self) -> bool:
-        """Whether anything has to be there at all."""
+        """Whether any port is expected."""
         return bool(self.least_ports or self.devices)
 
 
 class FabricReading(Data):
-    """One look. `gone` are ports that were active before and are not there any more, with the seconds since then."""
+    """One reading. `gone` has ports that were active before and are missing now, with the seconds since then."""
 
     expectation: Expectation = Expectation()
     ports: tuple[PortReading, ...] = ()
@@ -53,23 +53,23 @@ class FabricReading(Data):
 
     @property
     def fitting(self) -> tuple[PortReading, ...]:
-        """The ports that are of the expected fabric, all where none is expected."""
+        """The ports of the expected fabric; all ports if none is expected."""
         layer = self.expectation.link_layer
         return tuple(port for port in self.ports if layer in (None, port.link_layer))
 
     @property
     def has_too_few(self) -> bool:
-        """Whether fewer ports are active than must be."""
+        """Whether fewer ports are active than required."""
         return sum(port.active for port in self.fitting) < self.expectation.least_ports
 
     @property
     def down_s(self) -> dict[str, float]:
-        """By port that was active before, for how many seconds it has been down or away."""
+        """For each port that was active before, the seconds since it went down or missing."""
         return {port.name: port.down_s for port in self.ports if port.remembered} | self.gone
 
     @property
     def fabric(self) -> str:
-        """What references are keyed by: the expected fabric, or what the active ports are."""
+        """The fabric that references are chosen by: the expected one, or that of the active ports."""
         layers = {port.link_layer for port in self.ports if port.active}
         return self.expectation.expect or ("ib" if "InfiniBand" in layers else "roce" if layers else "none")
 
@@ -89,20 +89,20 @@ class FabricReading(Data):
         return Measurement(metrics=metrics, facts=facts)
 
     def counts(self, counter: str) -> dict[str, int]:
-        """By port, what the counter has counted in the last hour, where it can be told."""
+        """The count of the last hour by port, where it is known."""
         counted = ((port.name, port.counted or {}) for port in self.ports)
         return {name: counts[counter] for name, counts in counted if counter in counts}
 
 
-class Demand(NamedTuple):
-    """What the expectation asks of the ports that were found: which must be active, and how many more must be there."""
+class RequiredPorts(NamedTuple):
+    """The ports that must be active, and how many more must exist."""
 
     ports: tuple[PortReading, ...]
     absent: tuple[str, ...]
 
 
-def demanded(reading: FabricReading) -> Demand:
-    """Named devices must have their ports active; and where too few ports are active, every one that fits must be."""
+def required_ports(reading: FabricReading) -> RequiredPorts:
+    """Ports of named devices must be active. If too few are active, every port of the fabric must be."""
     expectation = reading.expectation
     ports = [port for port in reading.ports if port.device in expectation.devices]
     ports += [port for port in reading.fitting if reading.has_too_few and port not in ports]
@@ -112,7 +112,7 @@ def demanded(reading: FabricReading) -> Demand:
     nameless = expectation.least_ports - len(reading.fitting) - len(absent)
     if reading.has_too_few and nameless > 0:
         absent.append(f"{nameless} more {expectation.link_layer or 'ports'}")
-    return Demand(tuple(ports), tuple(absent))
+    return RequiredPorts(tuple(ports), tuple(absent))
 
 
 def _device(port: str) -> str:

@@ -1,4 +1,4 @@
-"""What a fabric needs besides ports: Google's gIB libraries, and a way for the network to reach the GPUs' memory."""
+"""Software that a fabric needs: Google's gIB libraries, and a way for the network to access GPU memory."""
 
 import glob
 import os
@@ -11,16 +11,16 @@ from muster.model import Data
 PROCFS = Path("/proc")
 
 _PEER_MEMORY_MODULES = ("nvidia_peermem", "nv_peer_mem", "efa_nv_peermem")
-"""The module that NVIDIA's driver brings since R470, the older one of its own, and Amazon's for EFA."""
+"""NVIDIA's module since R470, its older separate module, and Amazon's for EFA."""
 
 _DMA_BUF_KERNEL = (5, 12)
 """Linux passes GPU memory to RDMA devices as dma-buf since then (NVIDIA GPU Operator, GPUDirect RDMA)."""
 
 
 class GpuDirect(Data):
-    """How the network may reach GPU memory. `dma_buf` None: cannot be told, `detail` says why.
+    """How the network can access GPU memory. `dma_buf` is None if that is unknown; `detail` says why.
 
-    That a way is open says nothing of whether a library takes it.
+    An open way does not mean that a library uses it.
     """
 
     peer_memory: str | None
@@ -29,13 +29,13 @@ class GpuDirect(Data):
 
 
 def missing(patterns: Sequence[str]) -> tuple[str, ...]:
-    """The glob patterns that no file matches."""
+    """The glob patterns without a matching file."""
     found = {pattern: glob.glob(pattern) for pattern in patterns}  # noqa: PTH207  Path.glob refuses absolute patterns
     return tuple(pattern for pattern, files in found.items() if not files)
 
 
 def gpu_direct(sysfs: Path, procfs: Path) -> GpuDirect:
-    """A loaded peer memory module, or else what dma-buf needs: kernel 5.12 and NVIDIA's open kernel modules."""
+    """Looks for a loaded peer memory module, or else for what dma-buf needs: kernel 5.12 and NVIDIA's open modules."""
     module = next((name for name in _PEER_MEMORY_MODULES if (sysfs / "module" / name).is_dir()), None)
     try:
         release = (procfs / "sys/kernel/osrelease").read_text(encoding="ascii", errors="replace").strip()

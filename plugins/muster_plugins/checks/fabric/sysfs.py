@@ -1,7 +1,7 @@
 """Reads the ports of the RDMA devices, InfiniBand and Ethernet alike, from sysfs.
 
-Anything may vanish between being listed and being read, may be refused, or may hold no number: what a port does not
-have is `unsupported`, what could not be read is `unreadable`, both by name.
+A file may vanish between listing and reading, may be refused, or may hold no number. `unsupported` names what a port
+does not have, `unreadable` what could not be read.
 """
 
 import errno
@@ -24,13 +24,13 @@ _MOST_COUNTED = (1 << 64) - 1  # the widest counter that sysfs shows
 _RATE = re.compile(r"\d{1,9}(\.\d{1,9})?(?=\s|$)")
 
 _NOT_OFFERED = frozenset({errno.ENOENT, errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA})
-"""How drivers answer for counters that a device, such as a virtual function, does not have."""
+"""The errors of drivers for counters that a device, such as a virtual function, does not have."""
 
 
 class Port(Data):
-    """One port at one moment. What could not be read is empty or None. Raw counters are left out of the facts.
+    """One port at one moment. Unreadable values are empty or None. The facts leave out raw counters.
 
-    `virtual`: it belongs to a virtual function of this machine, which comes and goes with the container that uses it.
+    A `virtual` port belongs to a virtual function, which comes and goes with the container that uses it.
     """
 
     device: str
@@ -47,27 +47,27 @@ class Port(Data):
 
     @property
     def name(self) -> str:
-        """As NCCL and ibstat name it: `mlx5_0/1`."""
+        """The name in NCCL and ibstat, for example `mlx5_0/1`."""
         return f"{self.device}/{self.number}"
 
     @property
     def active(self) -> bool:
-        """Whether it carries traffic. An active port has its link up, also where the latter cannot be read."""
+        """Whether it carries traffic. The link of an active port is up, even if its state cannot be read."""
         return self.state == "ACTIVE" and self.phys_state in ("LinkUp", "")
 
 
 def devices(root: Path) -> tuple[str, ...]:
-    """The names of the RDMA devices below `root`; none where the kernel has no such class."""
+    """The names of the RDMA devices below `root`; none if the kernel has no such class."""
     return tuple(sorted(entry.name for entry in _entries(root / "class/infiniband")))
 
 
 def excluded(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
-    """Those of `names` that a pattern such as `mlx5_bond_*` excludes."""
+    """The names that a pattern such as `mlx5_bond_*` excludes."""
     return tuple(name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
 
 
 def read_ports(root: Path, names: Sequence[str]) -> tuple[Port, ...]:
-    """The ports of the devices `names`; a port that has gone meanwhile is left out."""
+    """The ports of the devices `names`, without ports that have vanished meanwhile."""
     found = [
         _PortReader(root, name, directory).read()
         for name in names
@@ -85,7 +85,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 class _PortReader:
-    """Reads one file of a port after the other and notes which it does not have."""
+    """Reads the files of a port and notes which ones it does not have."""
 
     def __init__(self, root: Path, device: str, directory: Path) -> None:
         self._root = root
@@ -131,7 +131,7 @@ class _PortReader:
         return ""
 
     def _text(self, name: str, path: Path) -> str:
-        """What the file says, empty where it says nothing that could be used."""
+        """The text of a file; empty if there is nothing usable in it."""
         try:
             with path.open("rb") as file:
                 return file.read(_LONGEST_BYTES).decode("ascii").strip()
@@ -145,7 +145,7 @@ class _PortReader:
         return ""
 
     def _rate(self, text: str) -> float | None:
-        """From `400 Gb/sec (4X NDR)`."""
+        """The number in `400 Gb/sec (4X NDR)`."""
         if found := _RATE.match(text):
             return float(found[0])
         if text:
@@ -167,5 +167,5 @@ class _PortReader:
 
 
 def _after_colon(text: str) -> str:
-    """`ACTIVE` from `4: ACTIVE`."""
+    """The word after the colon, for example `ACTIVE` in `4: ACTIVE`."""
     return text.rpartition(":")[2].strip()

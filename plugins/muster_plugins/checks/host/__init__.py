@@ -1,1 +1,1 @@
-"""The check `host`: the machine around the GPUs. Each module but `check` and `look` is a look at one part of it."""
+"""The check `host`: the host around the GPUs. Each module except `check` and `look` examines one part of it."""

@@ -1,7 +1,6 @@
-"""The check `host`: whether the machine around the GPUs is fit: disks, memory, clock, kernel, services.
+"""The check `host`: disks, memory, clock, kernel and services of the host around the GPUs.
 
-It is made of looks that know nothing of one another. A look that cannot tell what it is there for is named in a
-finding, and the others go on.
+It consists of independent looks. If a look cannot find out what it should, a finding names it and the others go on.
 """
 
 from collections.abc import Mapping
@@ -77,7 +76,7 @@ class HostSettings(Section):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """What each part finds, and what could not be looked at."""
+    """The findings of each part, and of what could not be examined."""
     return [
         *(found for part in _PARTS for found in part.judge(measurement, references)),
         *_reasons(measurement, "unknown", Severity.UNKNOWN),
@@ -118,7 +117,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
 
 
 def looks(settings: HostSettings) -> dict[str, Look]:
-    """By name, everything that is looked at."""
+    """All looks by name."""
     proc, sysfs = settings.proc, settings.sys
     return {
         "file systems": file_systems.FileSystems(settings.mounts, proc, settings.fstab),
@@ -136,7 +135,7 @@ def looks(settings: HostSettings) -> dict[str, Look]:
 
 
 def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Measurement:
-    """Everything that the looks see together; why one sees nothing is a fact as well."""
+    """The results of all looks together. If a look has nothing to see, the facts say why."""
     must_be_real(context)
     metrics: dict[str, Metric] = {}
     facts: Json = {}

@@ -1,4 +1,4 @@
-"""Whether the host's clock is synchronised, as the kernel knows it: without privileges, programs or a network."""
+"""Whether the host's clock is synchronised, asked of the kernel: no privileges, programs or network needed."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ FINDS = {
 }
 
 _GIVEN_UP_S = 16.0
-"""NTP_PHASE_LIMIT of linux/timex.h: where the largest possible error ends up when nobody tells the kernel the time.
+"""NTP_PHASE_LIMIT of linux/timex.h: the error bound ends up there if no program tells the kernel the time.
 
 chronyd without `rtcsync` keeps the clock right, and so the error small, but never says that it is synchronised.
 """
@@ -39,8 +39,8 @@ class _Timex(ctypes.Structure):
 
 
 def look(context: Context) -> Measurement:
-    """Offset and largest possible error of the clock in seconds, and whether something synchronises it."""
-    timex = _Timex(modes=0)  # reads only, which everybody may
+    """Offset and error bound of the clock in seconds, and whether it is synchronised."""
+    timex = _Timex(modes=0)  # only reads, so any user may call it
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         raise CannotTell(f"adjtimex: {os.strerror(ctypes.get_errno())}")
     return Measurement(
@@ -53,7 +53,7 @@ def look(context: Context) -> Measurement:
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A clock that nothing keeps right, or one that is further off than the reference allows."""
+    """Findings for a clock that is not synchronised, or further off than the reference allows."""
     most_s = single_metric(measurement, "clock_max_error_s") or 0.0
     if not measurement.facts.get("clock_synchronised", True):
         parts = [f"it may be off by {most_s:g} s or more"] if most_s >= _GIVEN_UP_S else []

@@ -1,4 +1,4 @@
-"""File systems of the host: space, inodes, mounts that hang, and those that the kernel has made read-only."""
+"""File systems of the host: space, inodes, mounts that hang, and mounts that the kernel has made read-only."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from muster_plugins.checks.host.look import CannotTell, read
 from muster_plugins.shared.listed_finding import listed_finding
 
 ANSWER_S = 3.0
-"""A file system that does not say within this time how full it is hangs: a network mount without its server."""
+"""A file system that does not answer within this time hangs, for example a network mount without its server."""
 
 _NEVER_WRITABLE = frozenset({"cramfs", "erofs", "iso9660", "squashfs", "udf"})
 
@@ -28,7 +28,7 @@ FINDS = {
 
 
 class Space(Data):
-    """How much of the file system at `path` is left, between 0 and 1; None where it does not count or need it."""
+    """The free shares of the file system at `path`, from 0 to 1; None if it does not count or need them."""
 
     path: str
     available_share: float | None = None
@@ -46,7 +46,7 @@ class FileSystemsReading(Data):
 
 
 class Mount(NamedTuple):
-    """What /proc/1/mountinfo tells of a mount: the file system's own options, whatever the mount adds to them."""
+    """A mount in /proc/1/mountinfo, with the options of the file system itself and not of the mount."""
 
     device: str
     path: str
@@ -56,17 +56,17 @@ class Mount(NamedTuple):
 
 
 class FileSystems:
-    """Looks at `paths`, and remembers which mounts were writable and which still hang."""
+    """Examines `paths`, and remembers which mounts were writable and which still hang."""
 
     def __init__(self, paths: Sequence[Path], proc: Path, fstab: Path) -> None:
         self._paths = paths
         self._proc = proc
         self._fstab = fstab
-        self._asked: dict[Path, _Question] = {}
+        self._asked: dict[Path, _SpaceQuery] = {}
         self._writable: frozenset[str] = frozenset()
 
     def __call__(self, context: Context) -> Measurement:
-        """Shares of what is available as metrics: those of the fullest file system."""
+        """Free shares as metrics, of the fullest file system."""
         questions = self._ask()
         answers = {path: question.answer for path, question in questions.items() if not question.hangs}
         errors = {path: answer for path, answer in answers.items() if isinstance(answer, OSError)}
@@ -86,17 +86,17 @@ class FileSystems:
             metrics["inodes_free_share"] = min(inodes)
         return Measurement(metrics=metrics, facts={"file_systems": reading.model_dump(mode="json")})
 
-    def _ask(self) -> "dict[Path, _Question]":
-        """A path that still hangs is not asked again, so that threads do not pile up."""
+    def _ask(self) -> "dict[Path, _SpaceQuery]":
+        """Asks each path. A path that still hangs is not asked again, because its thread is still waiting."""
         hanging = {path: question for path, question in self._asked.items() if question.hangs}
-        self._asked = {path: hanging.get(path) or _Question(path) for path in self._paths}
+        self._asked = {path: hanging.get(path) or _SpaceQuery(path) for path in self._paths}
         deadline = time.monotonic() + ANSWER_S
         for question in self._asked.values():
             question.wait(deadline)
         return dict(self._asked)
 
     def _read_only(self) -> tuple[str, ...]:
-        """Of what lies on disks only: images and the layers of containers are meant to be so.
+        """The mounts that became read-only, on disks only: images and container layers are meant to be.
 
         A mount of a writable file system may be read-only as well: in a container, or to keep a service from writing.
         """
@@ -114,7 +114,7 @@ class FileSystems:
         return tuple(sorted({mount.path for mount in on_disk if _was_made_read_only(mount, should)}))
 
 
-class _Question:
+class _SpaceQuery:
     """Asks for the space of a file system in a thread of its own, because the answer may never come."""
 
     def __init__(self, path: Path) -> None:
@@ -155,7 +155,7 @@ def mounts(text: str) -> list[Mount]:
 
 
 def writable_by_fstab(text: str) -> frozenset[str]:
-    """The mount points that /etc/fstab means to be mounted at start, and to be writable."""
+    """The mount points that /etc/fstab mounts at boot and writable."""
     rows = (line.split() for line in text.splitlines() if not line.lstrip().startswith("#"))
     meant = ((_unescaped(row[1]), row[3].split(",")) for row in rows if len(row) >= 4)
     return frozenset(path for path, options in meant if "ro" not in options and "noauto" not in options)
@@ -167,7 +167,7 @@ def _was_made_read_only(mount: Mount, should_be_writable: frozenset[str]) -> boo
 
 
 def _unescaped(text: str) -> str:
-    """Spaces and the like stand as three octal digits in these files."""
+    """Decodes spaces and other characters, which these files write as three octal digits."""
     return text.replace(r"\040", " ").replace(r"\011", "\t").replace(r"\012", "\n").replace(r"\134", "\\")
 
 
@@ -177,7 +177,7 @@ def _why(errors: Mapping[Path, OSError], *, refused: bool) -> tuple[str, ...]:
 
 
 def _space(path: Path, answer: os.statvfs_result) -> Space:
-    """A read-only image has nothing free at all, neither space nor inodes, and needs none."""
+    """The free shares from statvfs. A read-only image has neither free space nor free inodes, and needs none."""
     is_image = bool(answer.f_flag & os.ST_RDONLY) and not answer.f_bfree and not answer.f_ffree
     return Space(
         path=str(path),
@@ -187,7 +187,7 @@ def _space(path: Path, answer: os.statvfs_result) -> Space:
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Space and inodes by reference; what is missing, hangs or has become read-only as it is."""
+    """Judges space and inodes by reference; a missing, hanging or read-only path is a finding by itself."""
     reading = FileSystemsReading.model_validate(measurement.facts.get("file_systems", {}))
     space, inodes = references.get("disk_available_share"), references.get("inodes_free_share")
     shares = ((each.path, each.available_share) for each in reading.spaces)

@@ -11,7 +11,8 @@ from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
 DRIVER_MODULES = ("nvidia",)
-"""Expected where GPUs are and the settings name no others. CUDA needs nvidia_uvm too, but loads it when first used."""
+"""Expected on hosts with GPUs if the settings name no modules. CUDA also needs nvidia_uvm, but loads it at first
+use."""
 
 FINDS = {
     "host.file_handles": "the host runs out of file handles",
@@ -21,7 +22,7 @@ FINDS = {
 
 
 def file_handles(proc: Path, context: Context) -> Measurement:
-    """The share of the file handles that are in use."""
+    """The share of file handles in use."""
     text = read(proc / "sys/fs/file-nr")
     try:
         allocated, _, most = (int(field) for field in text.split())
@@ -32,7 +33,7 @@ def file_handles(proc: Path, context: Context) -> Measurement:
 
 
 def governors(sysfs: Path, expected: str | None, context: Context) -> Measurement:
-    """How many CPUs each governor has; of interest where GPUs are."""
+    """How many CPUs have each governor, on hosts with GPUs."""
     if not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
     files = sorted(sysfs.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
@@ -43,7 +44,7 @@ def governors(sysfs: Path, expected: str | None, context: Context) -> Measuremen
 
 
 def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Measurement:
-    """Which of the expected kernel modules are not loaded."""
+    """The expected kernel modules that are not loaded."""
     if expected is None and not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
     if expected is None and context.devices:
@@ -55,7 +56,7 @@ def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Me
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """File handles by reference; every other governor, and every missing module."""
+    """Judges file handles by reference, and finds every unexpected governor and missing module."""
     facts = measurement.facts
     counts = cast("dict[str, int]", facts.get("governors", {}))
     expected = facts.get("expected_governor")

@@ -1,6 +1,6 @@
-"""What the looks of the check `host` share: how they say that there is nothing to see, or that they cannot see it.
+"""What the looks of the check `host` share: the errors for nothing to see and for cannot see it.
 
-A look is a function of the run's context. It gives metrics, and facts under a key of its own; or it raises.
+A look is a function of the run's context. It returns metrics, and facts under its own key, or raises.
 """
 
 import os
@@ -16,15 +16,15 @@ _LONGEST_BYTES = 1 << 20
 
 
 class NotHere(Exception):
-    """There is nothing of the kind on this node, and nobody expects it."""
+    """The node has nothing of this kind, and nothing is expected."""
 
 
 class CannotTell(Exception):
-    """It could not be found out; the text says why."""
+    """The look could not find out; the text says why."""
 
 
 def read(path: Path) -> str:
-    """The text of a file of procfs, sysfs or /etc; CannotTell when it cannot be had."""
+    """The text of a file of procfs, sysfs or /etc. Raises CannotTell if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(_LONGEST_BYTES).decode("utf-8", errors="replace")
@@ -33,5 +33,5 @@ def read(path: Path) -> str:
 
 
 def has_gpus(context: Context, sysfs: Path) -> bool:
-    """Whether GPUs are here or have to be: by the inventory, by the bus, or by what the operator says."""
+    """Whether the host has or should have GPUs: by the inventory, the PCI bus, or the operator's setting."""
     return bool(context.devices or context.expected_gpus or pci.nvidia_gpus(sysfs / "bus/pci/devices"))

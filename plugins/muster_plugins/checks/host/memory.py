@@ -19,7 +19,7 @@ FINDS = {
 
 
 def available(proc: Path, context: Context) -> Measurement:
-    """What programs can still get without swapping, as the kernel estimates it."""
+    """The share of memory that programs can get without swapping, by the kernel's estimate."""
     lines = (line.split() for line in read(proc / "meminfo").splitlines())
     kib = {row[0]: int(row[1]) for row in lines if len(row) >= 2 and row[1].isdecimal()}
     try:
@@ -31,7 +31,7 @@ def available(proc: Path, context: Context) -> Measurement:
 
 
 def shared(shm: Path, sysfs: Path, context: Context) -> Measurement:
-    """The size of the file system in which NCCL's processes share memory; of interest where GPUs are."""
+    """The size of the file system in which NCCL's processes share memory, on hosts with GPUs."""
     if not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
     try:
@@ -42,7 +42,7 @@ def shared(shm: Path, sysfs: Path, context: Context) -> Measurement:
 
 
 def lockable(sysfs: Path, context: Context) -> Measurement:
-    """How much memory this process may lock, -1 without a limit; of interest where RDMA devices and GPUs are."""
+    """How much memory this process may lock, -1 for no limit, on hosts with RDMA devices and GPUs."""
     if not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
     rdma = sysfs / "class/infiniband"
@@ -53,7 +53,7 @@ def lockable(sysfs: Path, context: Context) -> Measurement:
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Available and shared memory by reference; any limit on locked memory."""
+    """Judges available and shared memory by reference, and finds any limit on locked memory."""
     limit = measurement.facts.get("memlock_bytes", -1)
     parts = [] if limit == -1 else [f"{limit} bytes"]
     return [

@@ -1,7 +1,7 @@
-"""Processes that the GPU driver does not let go: stuck in the kernel (state D), or dead and not buried (state Z).
+"""Processes that hang in the GPU driver: stuck in the kernel (state D), or dead and not reaped (state Z).
 
-A process is stuck when it was in the kernel at two looks and has not run in between. Only files are read that do not
-wait for the process itself, as its command line would.
+A process is stuck if it was in the kernel at two looks and has not run in between. The look reads only files that do
+not wait for the process; reading its command line could hang.
 """
 
 import fnmatch
@@ -33,19 +33,19 @@ _PAGE_BYTES = 4096  # the kernel gives the whole file at once, if there is room 
 _COUNT = re.compile(r"\d{1,20}", re.ASCII)
 
 _IN_DRIVER = re.compile(r"_?nv|uvm|os_acquire")
-"""How the functions begin in which a process waits for NVIDIA's driver; only root is told them."""
+"""Prefixes of the kernel functions in which a process waits for NVIDIA's driver. Only root can read them."""
 
 
 class ProcessesReading(Data):
-    """One look: `stuck` and `driver_zombies` were so at the look before as well; name and process id of each."""
+    """One look. `stuck` and `driver_zombies` have name and process id of those that were so at the last look too."""
 
     is_first: bool = False
     stuck: tuple[str, ...] = ()
     driver_zombies: tuple[str, ...] = ()
 
 
-class Process(NamedTuple):
-    """A process that is stuck or dead. `switches` tells whether it has run since."""
+class StuckProcess(NamedTuple):
+    """A process that is stuck or dead. `switches` shows whether it has run since."""
 
     pid: int
     name: str
@@ -54,16 +54,16 @@ class Process(NamedTuple):
 
 
 class Processes:
-    """Looks at every process of the host, and remembers those that did not run."""
+    """Examines every process of the host, and remembers those that did not run."""
 
     def __init__(self, proc: Path, driver_names: Sequence[str]) -> None:
         self._proc = proc
         self._driver_names = driver_names
-        self._before: frozenset[Process] | None = None
+        self._before: frozenset[StuckProcess] | None = None
 
     def __call__(self, context: Context) -> Measurement:
-        """The number of zombies, and of the driver's processes that are stuck."""
-        read(self._proc / "1/status")  # where others' processes are hidden, this one is too
+        """The numbers of zombies and of stuck processes of the driver."""
+        read(self._proc / "1/status")  # if other users' processes are hidden, process 1 is too
         found = frozenset(self._not_running())
         still = sorted(found & (self._before or frozenset()))
         is_first, self._before = self._before is None, found
@@ -78,7 +78,7 @@ class Processes:
             facts={"processes": reading.model_dump(mode="json")},
         )
 
-    def _not_running(self) -> Iterator[Process]:
+    def _not_running(self) -> Iterator[StuckProcess]:
         for entry in self._proc.iterdir():
             if not entry.name.isdecimal():
                 continue
@@ -86,21 +86,21 @@ class Processes:
             if process is not None:
                 yield process
 
-    def _is_stuck(self, process: Process) -> bool:
-        """In the driver; or killed, while one of its threads is still in the kernel."""
+    def _is_stuck(self, process: StuckProcess) -> bool:
+        """Whether it hangs in the driver, or was killed while a thread of it is still in the kernel."""
         entry = self._proc / str(process.pid)
         if process.state == "Z":
             return any(thread is not None and thread.state == "D" for thread in map(_process, entry.glob("task/*")))
         return self._is_driver(process) or _waits_for_driver(entry) or _holds_device(entry)
 
-    def _is_drivers_zombie(self, process: Process) -> bool:
+    def _is_drivers_zombie(self, process: StuckProcess) -> bool:
         return process.state == "Z" and self._is_driver(process)
 
-    def _is_driver(self, process: Process) -> bool:
+    def _is_driver(self, process: StuckProcess) -> bool:
         return any(fnmatch.fnmatchcase(process.name, pattern) for pattern in self._driver_names)
 
 
-def _process(entry: Path) -> Process | None:
+def _process(entry: Path) -> StuckProcess | None:
     """From the file `status`; None for a process that is neither stuck nor dead, has gone, or cannot be read.
 
     Nearly all processes are the former, and there may be thousands: no more is read of them than it takes to see that.
@@ -115,7 +115,7 @@ def _process(entry: Path) -> Process | None:
         return None
     said = {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     switches = [said.get(f"{kind}voluntary_ctxt_switches", "") for kind in ("", "non")]
-    return Process(
+    return StuckProcess(
         pid=int(entry.name),
         name=said.get("Name", ""),
         state=state,
@@ -131,19 +131,19 @@ def _waits_for_driver(entry: Path) -> bool:
 
 
 def _holds_device(entry: Path) -> bool:
-    """Whether it has one of NVIDIA's devices open; only root is told of others' processes."""
+    """Whether it has an NVIDIA device open. Only root can see this for other users' processes."""
     try:
         return any(str(link.readlink()).startswith("/dev/nvidia") for link in (entry / "fd").iterdir())
     except OSError:
         return False
 
 
-def _named(processes: Sequence[Process]) -> tuple[str, ...]:
+def _named(processes: Sequence[StuckProcess]) -> tuple[str, ...]:
     return tuple(f"{process.name} ({process.pid})" for process in processes)
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Each process that the driver holds, and too many zombies."""
+    """Finds each process that the driver holds, and too many zombies."""
     reading = ProcessesReading.model_validate(measurement.facts.get("processes", {}))
     return [
         *listed_finding(FINDS, "host.stuck_process", Severity.ERROR, reading.stuck, Action.REBOOT_NODE),

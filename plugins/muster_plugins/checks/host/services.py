@@ -14,10 +14,10 @@ from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
 
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
-"""Looked at where NVSwitches are. Images for many kinds of machine bring it too, and there it ends with an error."""
+"""Examined on hosts with NVSwitches. Images for many machine types have it too, and elsewhere it ends with an error."""
 
 IMEX = "nvidia-imex.service"
-"""Looked at wherever it is installed: without it, GPUs of different nodes cannot share memory over NVLink."""
+"""Examined wherever it is installed. Without it, GPUs of different nodes cannot share memory over NVLink."""
 
 KNOWN_RUNTIMES = (Path("/run/containerd/containerd.sock"), Path("/var/run/docker.sock"), Path("/run/crio/crio.sock"))
 
@@ -35,11 +35,11 @@ _NOT_BOOTED = "System has not been booted with systemd"
 
 
 class NoSystemd(CannotTell):
-    """systemctl is there, but systemd has not started this machine or container."""
+    """systemctl exists, but systemd has not started this host or container."""
 
 
-class Unit(Data):
-    """A unit as `systemctl show` tells of it."""
+class SystemdUnit(Data):
+    """A unit in `systemctl show`."""
 
     name: str
     load: str
@@ -49,19 +49,19 @@ class Unit(Data):
 
     @property
     def is_down(self) -> bool:
-        """Expected and not active; or installed, and failed or not running although it is enabled."""
+        """Whether it is expected and not active, or installed and failed, or enabled and not running."""
         if self.expected:
             return self.active != "active"
         return self.load == "loaded" and (self.active == "failed" or (self.is_enabled and self.active == "inactive"))
 
     @property
     def is_enabled(self) -> bool:
-        """Whether it is started with the host."""
+        """Whether it starts with the host."""
         return self.enabled in ("enabled", "enabled-runtime")
 
 
-class Runtime(Data):
-    """A container runtime's socket. `error` is None where it accepts connections; `refused`: this user may not ask."""
+class ContainerRuntime(Data):
+    """The socket of a container runtime. `error` is None if it accepts; `refused`: this user may not connect."""
 
     path: str
     expected: bool
@@ -70,7 +70,7 @@ class Runtime(Data):
 
 
 def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Context) -> Measurement:
-    """The state of the expected units, and of the known ones where they are installed."""
+    """The state of the expected units, and of the known units that are installed."""
     if not expected and not has_gpus(context, sysfs):
         raise NotHere("no GPU here")
     program = find_program(systemctl)
@@ -83,7 +83,7 @@ def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Contex
     except NoSystemd as error:
         raise (CannotTell if expected else NotHere)(str(error)) from None
     found = [
-        Unit(
+        SystemdUnit(
             name=name,
             load=told.get("LoadState", ""),
             active=told.get("ActiveState", ""),
@@ -97,7 +97,7 @@ def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Contex
 
 
 def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    """What systemd says of each of the units."""
+    """Systemd's state of each unit."""
     properties = "--property=LoadState,ActiveState,UnitFileState"
     try:
         done = run_program([program, "show", properties, "--", *names], timeout_s=ANSWER_S)
@@ -112,13 +112,13 @@ def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _blocks(text: str) -> list[dict[str, str]]:
-    """One for each unit in the order that was asked for: lines of `Key=Value`, with an empty line in between."""
+    """One block for each unit in the order of the question: lines of `Key=Value`, with an empty line in between."""
     blocks = (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in text.split("\n\n"))
     return [block for block in blocks if block]
 
 
 def runtimes(expected: Sequence[Path], known: Sequence[Path], context: Context) -> Measurement:
-    """Whether the expected container runtimes accept connections, and those of the known ones that have a socket."""
+    """Whether container runtimes accept connections: the expected ones, and the known ones that have a socket."""
     found = [path for path in known if path not in expected and path.is_socket()]
     if not expected and not found:
         raise NotHere("no container runtime here")
@@ -126,23 +126,25 @@ def runtimes(expected: Sequence[Path], known: Sequence[Path], context: Context) 
     return Measurement(facts={"runtimes": [runtime.model_dump(mode="json") for runtime in tried]})
 
 
-def _tried(path: Path, *, expected: bool) -> Runtime:
+def _tried(path: Path, *, expected: bool) -> ContainerRuntime:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(ANSWER_S)
         try:
             client.connect(os.fspath(path))
         except PermissionError as error:
-            return Runtime(path=str(path), expected=expected, error=error.strerror, refused=True)
+            return ContainerRuntime(path=str(path), expected=expected, error=error.strerror, refused=True)
         except OSError as error:
-            return Runtime(path=str(path), expected=expected, error=error.strerror or str(error))
-    return Runtime(path=str(path), expected=expected)
+            return ContainerRuntime(path=str(path), expected=expected, error=error.strerror or str(error))
+    return ContainerRuntime(path=str(path), expected=expected)
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Units that are down, and runtimes that do not answer; only a warning where nobody said that they must."""
-    told = [Unit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
+    """Finds units that are down and runtimes that do not answer; only a warning if the settings do not require them."""
+    told = [SystemdUnit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
     down = [unit for unit in told if unit.is_down]
-    tried = [Runtime.model_validate(each) for each in cast("list[object]", measurement.facts.get("runtimes", []))]
+    tried = [
+        ContainerRuntime.model_validate(each) for each in cast("list[object]", measurement.facts.get("runtimes", []))
+    ]
     findings = []
     for expected, severity, refused in (
         (True, Severity.ERROR, Severity.UNKNOWN),
@@ -158,10 +160,10 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     return findings
 
 
-def _states(down: Sequence[Unit], *, expected: bool) -> list[str]:
+def _states(down: Sequence[SystemdUnit], *, expected: bool) -> list[str]:
     return [f"{unit.name} is {unit.active} ({unit.load})" for unit in down if unit.expected == expected]
 
 
-def _errors(tried: Sequence[Runtime], *, expected: bool, refused: bool) -> list[str]:
+def _errors(tried: Sequence[ContainerRuntime], *, expected: bool, refused: bool) -> list[str]:
     chosen = [each for each in tried if each.error and (each.expected, each.refused) == (expected, refused)]
     return [f"{each.path} ({each.error})" for each in chosen]

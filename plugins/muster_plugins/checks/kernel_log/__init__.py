@@ -1,1 +1,1 @@
-"""The check `kernel_log`: what the kernel says."""
+"""The check `kernel_log`: errors in the kernel's log."""

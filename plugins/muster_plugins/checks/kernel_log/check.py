@@ -1,7 +1,7 @@
-"""The check `kernel_log`: what the kernel has to say about devices, drivers and memory, as soon as it says it.
+"""The check `kernel_log`: errors of devices, drivers and memory in the kernel's log, as soon as they appear.
 
-What it recognises stands in `rules.toml`, `xids.toml` and `sxids.toml`. An event is a finding until the node is
-rebooted or the device was reset, or until it has not been seen for a while; equal ones are one finding with a count.
+The rules are in `rules.toml`, `xids.toml` and `sxids.toml`. An event remains a finding until the node is rebooted, the
+device is reset, or the event has not been seen for a while. Equal events are one finding with a count.
 
 What stands is kept in `kernel_log.json` in the agent's `data_dir`. An operator who has repaired the node takes it back
 with `muster check clear kernel_log`, which touches `kernel_log.cleared` there: what happened before does not count.
@@ -29,11 +29,11 @@ from muster import (
     judge_value,
 )
 from muster.model import Data, Instant, Json, format_instant
-from muster_plugins.checks.kernel_log.file import Memory
-from muster_plugins.checks.kernel_log.reading import KernelLog, Look
+from muster_plugins.checks.kernel_log.file import StandingEventsFile
+from muster_plugins.checks.kernel_log.reading import KernelLog, KernelLogLook
 from muster_plugins.checks.kernel_log.rules import normal_address, rules
-from muster_plugins.checks.kernel_log.source import Unavailable
-from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, Entry, Windows
+from muster_plugins.checks.kernel_log.source import LogUnavailable
+from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, StandingEvent, StandingTimes
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.real_node import must_be_real
 
@@ -47,7 +47,7 @@ FINDS = {
 }
 
 RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))
-"""Metrics: of the device that had the most, how many events of a kind came within the period of the kind's rate."""
+"""Metrics: the number of events of a kind within the period of its rate, on the device with the most."""
 
 
 class KernelLogSettings(Section):
@@ -59,8 +59,8 @@ class KernelLogSettings(Section):
     other_stands_s: float = Field(3_600.0, ge=60, description="Seconds that any other event stands")
 
 
-class Told(Data):
-    """One kind of event as it is judged: `recent` of them came within the period of the metric `rate`, if any."""
+class JudgedEvent(Data):
+    """One kind of event to judge. `recent` is the number within the period of the metric `rate`, if any."""
 
     code: str
     summary: str
@@ -78,17 +78,17 @@ class Told(Data):
     recent: float
 
 
-class Reading(Data):
-    """What one look gave. `unavailable` says why the log could not be read, `forgetful` why this will not be kept."""
+class KernelLogReading(Data):
+    """The result of one look. `unavailable` says why the log is unreadable, `forgetful` why nothing is kept."""
 
-    told: tuple[Told, ...] = ()
+    told: tuple[JudgedEvent, ...] = ()
     unavailable: str | None = None
     forgetful: str | None = None
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A finding for each kind of event that stands; corrected errors weigh by how many there were lately."""
-    reading = Reading.model_validate(measurement.facts)
+    """A finding for each kind of standing event. The severity of corrected errors depends on their recent number."""
+    reading = KernelLogReading.model_validate(measurement.facts)
     findings = [_finding(told, references) for told in reading.told]
     if reading.unavailable is not None:
         summary = f"the kernel log cannot be read: {reading.unavailable}"
@@ -99,7 +99,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     return findings
 
 
-def _finding(told: Told, references: Mapping[str, Reference]) -> Finding:
+def _finding(told: JudgedEvent, references: Mapping[str, Reference]) -> Finding:
     severity, action, evidence = told.severity, told.action, _evidence(told)
     if told.rate is not None:
         action = Action.NONE
@@ -118,8 +118,8 @@ def _finding(told: Told, references: Mapping[str, Reference]) -> Finding:
     )
 
 
-def _evidence(told: Told) -> Json:
-    """The code of an XID or SXid stands under that name."""
+def _evidence(told: JudgedEvent) -> Json:
+    """The evidence, with the code of an XID or SXid under that name."""
     known: Json = {told.code: told.number, "address": told.address, "line": told.line or None}
     return {
         **{name: value for name, value in known.items() if value is not None},
@@ -142,8 +142,8 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
     log = KernelLog(
         kmsg=settings.kmsg,
         journalctl=settings.journalctl,
-        windows=Windows(error_s=settings.error_stands_s, other_s=settings.other_stands_s),
-        memory=Memory(data_dir / f"{NAME}.json"),
+        windows=StandingTimes(error_s=settings.error_stands_s, other_s=settings.other_stands_s),
+        memory=StandingEventsFile(data_dir / f"{NAME}.json"),
         cleared=data_dir / f"{NAME}.cleared",
     )
     return [
@@ -168,25 +168,25 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
 
 
 def measure(log: KernelLog, params: NoParams, context: Context) -> Measurement:
-    """Reads on in the log; Skip where devices are only simulated, or where there are none and no log either."""
+    """Reads the new part of the log. Raises Skip on a simulated node, and without GPUs if there is no log."""
     must_be_real(context)
     try:
         look = log.look()
-    except Unavailable as error:
+    except LogUnavailable as error:
         if not context.devices and not context.expected_gpus:
             raise Skip(f"no GPU here, and the kernel log cannot be read: {error}") from None
-        return Measurement(facts=Reading(unavailable=str(error)).model_dump(mode="json"))
+        return Measurement(facts=KernelLogReading(unavailable=str(error)).model_dump(mode="json"))
     told = tuple(_told(entry, look, context) for entry in look.standing.entries)
     return Measurement(
         metrics={metric: max((each.recent for each in told if each.rate == metric), default=0.0) for metric in RATES},
-        facts=Reading(told=told, forgetful=log.forgetful).model_dump(mode="json"),
+        facts=KernelLogReading(told=told, forgetful=log.forgetful).model_dump(mode="json"),
     )
 
 
-def _told(entry: Entry, look: Look, context: Context) -> Told:
+def _told(entry: StandingEvent, look: KernelLogLook, context: Context) -> JudgedEvent:
     event = entry.event
     indices = {normal_address(device.pci_address or ""): device.index for device in context.devices}
-    return Told(
+    return JudgedEvent(
         code=event.code,
         summary=event.summary,
         severity=event.severity,

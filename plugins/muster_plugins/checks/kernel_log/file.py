@@ -1,4 +1,4 @@
-"""Keeps what stands in a file, so that neither a restart of the agent nor a look by hand loses or doubles anything."""
+"""Keeps standing events in a file, so that a restart or a run by hand neither loses nor doubles one."""
 
 import os
 import tempfile
@@ -6,30 +6,30 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from muster_plugins.checks.kernel_log.standing import Standing
+from muster_plugins.checks.kernel_log.standing import StandingEvents
 
-_FORMAT = TypeAdapter(Standing)
+_FORMAT = TypeAdapter(StandingEvents)
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Memory:
-    """What stood after the last look. `trouble` says why it will not outlast this process, None when it will."""
+class StandingEventsFile:
+    """The events that stood after the last look. `trouble` says why they cannot be kept, if so."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._standing: Standing | None = None
+        self._standing: StandingEvents | None = None
         self.trouble: str | None = None
 
-    def recall(self) -> Standing:
-        """What stands from this boot, from the file if nothing has been kept since this process began."""
+    def recall(self) -> StandingEvents:
+        """The standing events of this boot; from the file if this process has not kept any yet."""
         if self._standing is None:
             self._standing = self._read()
         boot_id = _BOOT_ID.read_text(encoding="ascii").strip()
-        return self._standing if self._standing.boot_id == boot_id else Standing(boot_id=boot_id)
+        return self._standing if self._standing.boot_id == boot_id else StandingEvents(boot_id=boot_id)
 
-    def keep(self, standing: Standing) -> None:
-        """Writes the file, unless nothing has changed; it is replaced as a whole."""
+    def keep(self, standing: StandingEvents) -> None:
+        """Replaces the file as a whole, unless nothing has changed."""
         if standing == self._standing and self.trouble is None:
             return
         self._standing = standing
@@ -40,16 +40,16 @@ class Memory:
         else:
             self.trouble = None
 
-    def _read(self) -> Standing:
-        """Nothing where the file is missing or cannot be used; the log is then read from its beginning."""
+    def _read(self) -> StandingEvents:
+        """The file's content; nothing if it is missing or unusable, and then the log is read from its beginning."""
         try:
             return _FORMAT.validate_json(self._path.read_bytes())
         except (OSError, ValidationError):
-            return Standing(boot_id="")
+            return StandingEvents(boot_id="")
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """By way of a new file that is nobody else's: root may look here too, and the directory may not be root's."""
+    """Replaces a file through a new one that this process owns: root may run here in a directory that is not root's."""
     descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""One look at the kernel's log: what stands after it. All of this runs in a child process, the resident as a rule."""
+"""One look at the kernel's log, in a child process, usually the resident one."""
 
 import time
 from collections.abc import Iterator
@@ -6,31 +6,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muster import Severity
-from muster_plugins.checks.kernel_log.file import Memory
+from muster_plugins.checks.kernel_log.file import StandingEventsFile
 from muster_plugins.checks.kernel_log.records import Record
-from muster_plugins.checks.kernel_log.rules import End, Event, recognise
-from muster_plugins.checks.kernel_log.source import Kmsg, Unavailable, read_journal
-from muster_plugins.checks.kernel_log.standing import Standing, Windows, fold
+from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
+from muster_plugins.checks.kernel_log.source import Kmsg, LogUnavailable, read_journal
+from muster_plugins.checks.kernel_log.standing import StandingEvents, StandingTimes, fold
 
 JOURNAL_TIMEOUT_S = 5.0
 
 
-class Look(NamedTuple):
-    """What stands, at which second since the boot, and at which time the boot was, in seconds since the epoch."""
+class KernelLogLook(NamedTuple):
+    """The standing events, the second since the boot, and the time of the boot in seconds since the epoch."""
 
-    standing: Standing
+    standing: StandingEvents
     now_s: float
     booted_at: float
 
 
 class KernelLog:
-    """The log, read on from where it was left, with what of it still stands.
+    """The log, read from where the last look ended, with the events that still stand.
 
     What happened before the file `cleared` was last touched does not stand. The kernel's own clock is taken for
     CLOCK_MONOTONIC, which it follows but for the time that a machine sleeps.
     """
 
-    def __init__(self, kmsg: Path, journalctl: Path, windows: Windows, memory: Memory, cleared: Path) -> None:
+    def __init__(
+        self, kmsg: Path, journalctl: Path, windows: StandingTimes, memory: StandingEventsFile, cleared: Path
+    ) -> None:
         self._kmsg = Kmsg(kmsg)
         self._ahead = Kmsg(kmsg)
         self._journalctl = journalctl
@@ -40,11 +42,11 @@ class KernelLog:
 
     @property
     def forgetful(self) -> str | None:
-        """Why what stands will not outlast this process; None when it will."""
+        """Why the events cannot outlast this process; None if they can."""
         return self._memory.trouble
 
-    def look(self) -> Look:
-        """Reads what is new; Unavailable when there is no way to."""
+    def look(self) -> KernelLogLook:
+        """Reads the new records. Raises LogUnavailable if there is no way to read the log."""
         now_s, booted_at = time.monotonic(), time.time() - time.monotonic()
         before = self._memory.recall()
         standing = fold(
@@ -55,14 +57,14 @@ class KernelLog:
             forgiven_s=self._cleared_at() - booted_at,
         )
         self._memory.keep(standing)
-        return Look(standing, now_s, booted_at)
+        return KernelLogLook(standing, now_s, booted_at)
 
     def clear(self) -> None:
         """Lets nothing stand that has happened until now, from the next look of whichever process on."""
         self._cleared.touch()
 
     def watch(self) -> None:
-        """Blocks until the log tells of more than what an application did; Unavailable when it cannot be waited for."""
+        """Blocks until the log has an event that no application caused. Raises LogUnavailable if it cannot."""
         while True:
             self._ahead.wait()
             told = {recognise(record) for record in self._ahead.records() if record}
@@ -72,19 +74,19 @@ class KernelLog:
     def _records(self, since_epoch_s: float) -> Iterator[Record | None]:
         try:
             return self._kmsg.records()
-        except Unavailable as no_kmsg:
+        except LogUnavailable as no_kmsg:
             try:
                 return read_journal(self._journalctl, since_epoch_s, JOURNAL_TIMEOUT_S)
-            except Unavailable as no_journal:
-                raise Unavailable(f"{no_kmsg}; {no_journal}") from None
+            except LogUnavailable as no_journal:
+                raise LogUnavailable(f"{no_kmsg}; {no_journal}") from None
 
     def _cleared_at(self) -> float:
-        """In seconds since the epoch; 0 for never."""
+        """When the operator cleared the events, in seconds since the epoch; 0 for never."""
         try:
             return self._cleared.stat().st_mtime
         except OSError:
             return 0.0
 
 
-def _matters(told: Event | End | None) -> bool:
-    return isinstance(told, End) or (isinstance(told, Event) and told.severity is not Severity.INFO)
+def _matters(told: KernelEvent | EventEnd | None) -> bool:
+    return isinstance(told, EventEnd) or (isinstance(told, KernelEvent) and told.severity is not Severity.INFO)

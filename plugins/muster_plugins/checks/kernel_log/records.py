@@ -1,4 +1,4 @@
-"""Reads records of the kernel's log out of the forms in which it is handed out.
+"""Parses records of the kernel's log, from /dev/kmsg and from journalctl.
 
 The device /dev/kmsg gives `priority,sequence,microseconds,flags;text`, followed by indented lines of further keys; its
 times count from the boot. `journalctl -o json` gives the same text and time, but not the sequence number.
@@ -30,7 +30,7 @@ _KEY_OF_DEVICE = f" DEVICE={_PCI_DEVICE}"
 
 
 def kmsg_records(lines: Iterable[str]) -> Iterator[Record | None]:
-    """The records in lines of /dev/kmsg; None stands for a line that is none."""
+    """The records in lines of /dev/kmsg; None for a line that is not a record."""
     record: Record | None = None
     for line in lines:
         if line.startswith(" "):
@@ -57,7 +57,7 @@ def _kmsg_record(line: str) -> Record | None:
 
 
 def journal_records(lines: Iterable[str]) -> Iterator[Record | None]:
-    """The records in lines of `journalctl -o json`; None stands for a line that is none."""
+    """The records in lines of `journalctl -o json`; None for a line that is not a record."""
     return (_journal_record(line) for line in lines)
 
 

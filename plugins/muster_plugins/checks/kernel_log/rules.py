@@ -1,4 +1,4 @@
-"""What a line of the kernel's log means; the rules stand in `rules.toml`."""
+"""Recognises events in lines of the kernel's log, by the rules in `rules.toml`."""
 
 import re
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 """A regular expression in which `<address>` stands for a PCI address."""
 
 
-class Rate(Data):
+class EventRate(Data):
     """The metric that counts events of one kind, and the seconds over which it does."""
 
     metric: str
     per_s: float
 
 
-class Rule(Data):
-    """One row: the event that lines with `pattern` tell of."""
+class EventRule(Data):
+    """One row: the event in lines that match `pattern`."""
 
     code: str
     pattern: Pattern
@@ -41,11 +41,11 @@ class Rule(Data):
     action: Action = Action.NONE
     source: str = Field(min_length=1)
     catalogue: Literal["xid", "sxid"] | None = None
-    rate: Rate | None = None
+    rate: EventRate | None = None
 
 
 class EndRule(Data):
-    """One row: lines with `pattern` end events of these `codes` that asked for `action`."""
+    """One row: lines that match `pattern` end events of these `codes` that ask for `action`."""
 
     pattern: Pattern
     codes: tuple[str, ...]
@@ -53,16 +53,16 @@ class EndRule(Data):
     source: str = Field(min_length=1)
 
 
-class Rules(Data):
+class KernelLogRules(Data):
     """All rows of `rules.toml`."""
 
-    rule: tuple[Rule, ...]
+    rule: tuple[EventRule, ...]
     end: tuple[EndRule, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """What happened to what: equal for every repetition. `number` is the code of an XID or SXid."""
+class KernelEvent:
+    """An event and its subject, equal for every repetition. `number` is the code of an XID or SXid."""
 
     code: str
     summary: str
@@ -71,34 +71,34 @@ class Event:
     source: str
     address: str | None = None
     number: int | None = None
-    rate: Rate | None = None
+    rate: EventRate | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """What is over: events of these codes that asked for `action`, of one device, or of all for no address."""
+class EventEnd:
+    """The end of events with these codes and this `action`, of one device, or of all devices without an address."""
 
     codes: tuple[str, ...]
     action: Action
     address: str | None
 
-    def ends(self, event: Event) -> bool:
-        """Whether it ends that event."""
+    def ends(self, event: KernelEvent) -> bool:
+        """Whether this ends `event`."""
         of_this_device = self.address is None or self.address == event.address
         return of_this_device and event.code in self.codes and event.action is self.action
 
 
 @cache
-def rules() -> Rules:
+def rules() -> KernelLogRules:
     """The rows of `rules.toml`."""
-    return Rules.model_validate(shipped_table("muster_plugins.checks.kernel_log", "rules.toml"))
+    return KernelLogRules.model_validate(shipped_table("muster_plugins.checks.kernel_log", "rules.toml"))
 
 
-def recognise(record: Record) -> Event | End | None:
-    """What a record tells of; None for one that matters to nobody."""
+def recognise(record: Record) -> KernelEvent | EventEnd | None:
+    """The event in a record; None if it has none."""
     for end in rules().end:
         if match := end.pattern.search(record.text):
-            return End(end.codes, end.action, _address(match, record))
+            return EventEnd(end.codes, end.action, _address(match, record))
     for rule in rules().rule:
         if match := rule.pattern.search(record.text):
             return _event(rule, match, record)
@@ -108,10 +108,10 @@ def recognise(record: Record) -> Event | End | None:
 _CATALOGUES = {"xid": ("XID", xids.meaning), "sxid": ("SXid", xids.switch_meaning)}
 
 
-def _event(rule: Rule, match: re.Match[str], record: Record) -> Event:
+def _event(rule: EventRule, match: re.Match[str], record: Record) -> KernelEvent:
     address = _address(match, record)
     if rule.catalogue is None:
-        return Event(
+        return KernelEvent(
             code=rule.code,
             summary=rule.summary,
             severity=rule.severity,
@@ -122,7 +122,7 @@ def _event(rule: Rule, match: re.Match[str], record: Record) -> Event:
         )
     word, meaning = _CATALOGUES[rule.catalogue]
     row = meaning(int(match["number"]), record.text)
-    return Event(
+    return KernelEvent(
         code=rule.code,
         summary=f"{word} {row.code}, {row.name}",
         severity=row.severity,
@@ -134,7 +134,7 @@ def _event(rule: Rule, match: re.Match[str], record: Record) -> Event:
 
 
 def normal_address(address: str) -> str | None:
-    """A PCI address as sysfs writes it, `0000:17:00.0`; None for what is none.
+    """A PCI address as in sysfs, `0000:17:00.0`; None if the text is not an address.
 
     NVIDIA's driver leaves the function out, and NVML gives the domain eight digits.
     """
@@ -146,6 +146,6 @@ def normal_address(address: str) -> str | None:
 
 
 def _address(match: re.Match[str], record: Record) -> str | None:
-    """What the line names goes before what the kernel says that the record is about."""
+    """The address in the line, or else the device that the kernel names for the record."""
     named = match.groupdict().get("address") or record.device
     return normal_address(named) if named else None

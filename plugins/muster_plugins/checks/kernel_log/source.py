@@ -1,4 +1,4 @@
-"""Where lines of the kernel's log come from: the device /dev/kmsg, or the journal where that cannot be read."""
+"""Sources of the kernel's log: the device /dev/kmsg, or the journal if that cannot be read."""
 
 import os
 import select
@@ -10,18 +10,18 @@ from muster_plugins.checks.kernel_log.records import Record, journal_records, km
 from muster_plugins.shared.programs import NotRun, TimedOut, run_program
 
 MOST_BYTES = 16 << 20
-"""In one look, about 150,000 lines; a log that grows faster is read on by the next."""
+"""Bytes of one look, about 150,000 lines. The next look reads the rest."""
 
 _READ_BYTES = 1 << 16
-"""More than the kernel's longest record, which it hands out in one piece."""
+"""More than the kernel's longest record, which one read returns."""
 
 
-class Unavailable(Exception):
+class LogUnavailable(Exception):
     """The log cannot be read from here; the text says why."""
 
 
 class Kmsg:
-    """An open /dev/kmsg, which stays open so that each look goes on where the last one ended.
+    """An open /dev/kmsg. It stays open, so each look continues where the last one ended.
 
     A regular file or a FIFO with lines of the same form does as well.
     """
@@ -32,27 +32,27 @@ class Kmsg:
         self._begun = b""
 
     def records(self) -> Iterator[Record | None]:
-        """What there is to read now; None stands for a line that is no record. Unavailable when it may not be read."""
+        """The records to read now, None for a line that is none. Raises LogUnavailable if reading is denied."""
         self._open()  # now, and not when the first record is asked for
         return kmsg_records(self._lines())
 
     def wait(self) -> None:
-        """Blocks until there is something to read; Unavailable when that cannot be told."""
+        """Blocks until there is something to read. Raises LogUnavailable if the source cannot be waited for."""
         descriptor = self._open()
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Unavailable(f"{self._path} is a file, which cannot be waited for")
+            raise LogUnavailable(f"{self._path} is a file, which cannot be waited for")
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         (_, events), *_ = poll.poll()
         if events & (select.POLLHUP | select.POLLNVAL):
-            raise Unavailable(f"{self._path} has come to its end")
+            raise LogUnavailable(f"{self._path} has come to its end")
 
     def _open(self) -> int:
         if self._descriptor is None:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError as error:
-                raise Unavailable(f"{self._path}: {error.strerror}") from None
+                raise LogUnavailable(f"{self._path}: {error.strerror}") from None
         return self._descriptor
 
     def _lines(self) -> Iterator[str]:
@@ -66,7 +66,7 @@ class Kmsg:
                 yield line.decode(errors="replace")
 
     def _read(self) -> bytes:
-        """Nothing when all has been read."""
+        """The next bytes; empty if all are read."""
         descriptor = self._open()
         while True:
             try:
@@ -76,21 +76,21 @@ class Kmsg:
             except BrokenPipeError:  # lines were overwritten; what follows are the oldest that are left
                 continue
             except OSError as error:
-                raise Unavailable(f"{self._path}: {error.strerror}") from None
+                raise LogUnavailable(f"{self._path}: {error.strerror}") from None
 
 
 def read_journal(program: Path, since_epoch_s: float, timeout_s: float) -> Iterator[Record | None]:
-    """The kernel's lines of this boot since `since_epoch_s`, as many as are read at once.
+    """The kernel's lines of this boot since `since_epoch_s`, up to the limit of one look.
 
-    Unavailable when there is no journal or it may not be read.
+    Raises LogUnavailable if there is no journal or reading is denied.
     """
     fields = "MESSAGE,_SOURCE_MONOTONIC_TIMESTAMP,_KERNEL_DEVICE"
     argv = (program, "-k", "-o", "json", "--no-pager", "--quiet", f"--output-fields={fields}")
     try:
         done = run_program((*argv, f"--since=@{max(0, int(since_epoch_s))}"), timeout_s=timeout_s)
     except (NotRun, TimedOut) as error:
-        raise Unavailable(str(error)) from None
+        raise LogUnavailable(str(error)) from None
     if done.exit_code or not done.stdout:
-        raise Unavailable(f"{program}: {done.stderr.strip()[:200] or 'nothing from the kernel'}")
+        raise LogUnavailable(f"{program}: {done.stderr.strip()[:200] or 'nothing from the kernel'}")
     lines = done.stdout.split("\n")[:-1]  # the last is empty, or cut off where there was too much to be read at once
     return journal_records(lines)

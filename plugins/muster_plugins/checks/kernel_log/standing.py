@@ -1,8 +1,12 @@
-"""What the kernel's log has told so far and still stands: a fold over its records.
+"""The events of the kernel's log that still stand: a fold over its records.
 
-Events are counted by what happened to what, so that a million equal lines are one entry with a count. An entry stands
-until something ends it, such as the reset that it asked for, or until it has not been seen for a while; `Windows` says
-how long. After a reboot nothing stands. At most `MOST_KINDS` are kept.
+Equal events are counted in one entry. An entry stands until something ends it, such as the reset that it asks for, or
+until it has not been seen for the time in `StandingTimes`. After a reboot nothing stands. At most `MOST_KINDS` entries
+are kept.
+
+Example: a GPU logs an XID that asks for a reset a million times, and then its reset. The million lines are one entry
+with the count 1,000,000, and the line about the reset ends it. The time is proportional to the lines, the memory to the
+kinds of events.
 """
 
 import math
@@ -11,29 +15,29 @@ from dataclasses import dataclass, field, replace
 
 from muster import Action, Severity
 from muster_plugins.checks.kernel_log.records import Record
-from muster_plugins.checks.kernel_log.rules import End, Event, recognise
+from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
 
 MOST_KINDS = 64
-"""Of more, errors are kept before others and what was seen last before what was seen earlier."""
+"""Above this number, errors are kept before other events, and later ones before earlier ones."""
 
 MOST_TEXT = 300
 """Characters of a line that are kept as a sample."""
 
-LOST = Event(
+LOST = KernelEvent(
     code="lost",
     summary="lines of the kernel log were overwritten before they could be read",
     severity=Severity.WARNING,
     action=Action.NONE,
     source="gaps in the kernel's sequence numbers",
 )
-UNREADABLE = Event(
+UNREADABLE = KernelEvent(
     code="unreadable",
     summary="lines of the kernel log are not in its format",
     severity=Severity.INFO,
     action=Action.NONE,
     source="Linux, Documentation/ABI/testing/dev-kmsg",
 )
-CROWDED = Event(
+CROWDED = KernelEvent(
     code="crowded",
     summary=f"more than {MOST_KINDS} kinds of events: the least recent were dropped",
     severity=Severity.WARNING,
@@ -43,14 +47,14 @@ CROWDED = Event(
 
 
 @dataclass(slots=True)
-class Entry:
-    """One kind of event: how often, first and last at which second since the boot, and the last line that told of it.
+class StandingEvent:
+    """One kind of event: its count, the first and last second since the boot, and its last line.
 
     `recent` is about the number within the period of the event's rate: each occurrence fades away with that period as
     its time constant. Without a rate it is the count.
     """
 
-    event: Event
+    event: KernelEvent
     count: int
     recent: float
     first_s: float
@@ -58,7 +62,7 @@ class Entry:
     sample: str = ""
 
     def recent_at(self, at_s: float) -> float:
-        """What is left of `recent` at `at_s`."""
+        """The value of `recent` at `at_s`."""
         if self.event.rate is None:
             return self.recent
         return self.recent * math.exp(-max(0.0, at_s - self.last_s) / self.event.rate.per_s)
@@ -72,13 +76,13 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Windows:
-    """For how many seconds after they were seen last errors and other events stand."""
+class StandingTimes:
+    """How many seconds errors and other events stand after they were seen last."""
 
     error_s: float
     other_s: float
 
-    def hold(self, entry: Entry, now_s: float) -> bool:
+    def hold(self, entry: StandingEvent, now_s: float) -> bool:
         """Whether the entry still stands."""
         window_s = self.error_s if entry.event.severity is Severity.ERROR else self.other_s
         if entry.event.rate:
@@ -87,23 +91,28 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What stands, and up to where the log of this boot has been read: the last sequence number and time."""
+class StandingEvents:
+    """The standing events, and how far the log of this boot is read: the last sequence number and time."""
 
     boot_id: str
     seq: int | None = None
     at_s: float = -1.0
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[StandingEvent] = field(default_factory=list)
 
 
 def fold(
-    before: Standing, records: Iterable[Record | None], *, now_s: float, windows: Windows, forgiven_s: float = -1.0
-) -> Standing:
-    """What stands after `records`, of which those that were read before are passed over.
+    before: StandingEvents,
+    records: Iterable[Record | None],
+    *,
+    now_s: float,
+    windows: StandingTimes,
+    forgiven_s: float = -1.0,
+) -> StandingEvents:
+    """The events that stand after `records`. Records that were read before are skipped.
 
     `now_s` is the time since the boot, which no record is later than; what happened up to `forgiven_s` does not count.
     """
-    tally = _Tally({entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s})
+    tally = _EventTally({entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s})
     seq, at_s = before.seq, before.at_s
     for record in records:
         if record is None:
@@ -117,41 +126,41 @@ def fold(
         if record.at_s > forgiven_s:
             tally.take(recognise(record), min(record.at_s, now_s), record.text)
     entries = tally.most_relevant()
-    return Standing(
+    return StandingEvents(
         boot_id=before.boot_id, seq=seq, at_s=at_s, entries=[entry for entry in entries if windows.hold(entry, now_s)]
     )
 
 
-def _is_new(record: Record, before: Standing) -> bool:
-    """The sequence number tells; where the source has changed since, only the time can."""
+def _is_new(record: Record, before: StandingEvents) -> bool:
+    """Whether the record is new, by its sequence number, or by its time if the source has changed since."""
     if record.seq is not None and before.seq is not None:
         return record.seq > before.seq
     return record.at_s > before.at_s
 
 
-class _Tally:
-    """Entries while they are counted; at no time more than twice as many as are kept."""
+class _EventTally:
+    """Entries during counting; never more than twice as many as are kept."""
 
-    def __init__(self, entries: dict[Event, Entry]) -> None:
+    def __init__(self, entries: dict[KernelEvent, StandingEvent]) -> None:
         self._entries = entries
 
-    def take(self, told: Event | End | None, at_s: float, text: str) -> None:
+    def take(self, told: KernelEvent | EventEnd | None, at_s: float, text: str) -> None:
         match told:
-            case Event():
+            case KernelEvent():
                 self.count(told, at_s, sample=text)
-            case End():
+            case EventEnd():
                 self._entries = {event: entry for event, entry in self._entries.items() if not told.ends(event)}
 
-    def count(self, event: Event, at_s: float, *, times: int = 1, sample: str = "") -> None:
+    def count(self, event: KernelEvent, at_s: float, *, times: int = 1, sample: str = "") -> None:
         entry = self._entries.get(event)
         if entry is None:
-            entry = self._entries[event] = Entry(event, 0, 0.0, at_s, at_s)
+            entry = self._entries[event] = StandingEvent(event, 0, 0.0, at_s, at_s)
         entry.add(times, at_s, sample)
         if len(self._entries) > 2 * MOST_KINDS:
             self.most_relevant()
 
-    def most_relevant(self) -> list[Entry]:
-        """The entries that are kept, in order of their first occurrence; the others are dropped and counted."""
+    def most_relevant(self) -> list[StandingEvent]:
+        """The entries to keep, in order of their first occurrence. The others are dropped and counted."""
         ranked = sorted(self._entries.values(), key=_relevance, reverse=True)
         kept, dropped = ranked[:MOST_KINDS], ranked[MOST_KINDS:]
         self._entries = {entry.event: entry for entry in sorted(kept, key=lambda entry: entry.first_s)}
@@ -160,5 +169,5 @@ class _Tally:
         return list(self._entries.values())
 
 
-def _relevance(entry: Entry) -> tuple[bool, bool, float]:
+def _relevance(entry: StandingEvent) -> tuple[bool, bool, float]:
     return entry.event == CROWDED, entry.event.severity is Severity.ERROR, entry.last_s

@@ -1,7 +1,7 @@
-"""The check `nccl_tests`: runs NVIDIA's own programs over the GPUs of this node, and judges what they say.
+"""The check `nccl_tests`: runs NVIDIA's own programs over the GPUs of this node and judges their results.
 
-The programs come from the configuration or from PATH; parameters only choose among the six that muster knows. One
-process drives all GPUs (`-g`), so neither MPI nor a launcher is needed.
+The programs come from the settings or from PATH. Parameters only choose one of the six that muster knows. One process
+drives all GPUs (`-g`), so neither MPI nor a launcher is needed.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from muster.model import Json
 from muster_plugins.checks.collective import table
 from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
 from muster_plugins.checks.collective.params import CollectiveParams
-from muster_plugins.checks.nccl_tests.output import Output, parse_json, parse_text
+from muster_plugins.checks.nccl_tests.output import NcclTestsOutput, parse_json, parse_text
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.shared.programs import Completed, find_program
@@ -49,12 +49,12 @@ _FINDS = {
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """As `collective` is judged."""
+    """Judges in the same way as `collective`."""
     return [*judge_results(NAME, measurement, references), *_judge_output(measurement.facts)]
 
 
 def _judge_output(facts: Json) -> list[Finding]:
-    """What keeps the results from being whole."""
+    """Findings about results that are not complete."""
     problems = facts.get("problems")
     return [
         Finding(
@@ -93,7 +93,7 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
 def measure(
     settings: NcclTestsSettings, machine_type: str | None, params: CollectiveParams, context: Context
 ) -> Measurement:
-    """Bandwidth and latency as the program gives them, for all GPUs of this node together."""
+    """The program's bandwidth and latency for all GPUs of this node together."""
     gpus = _gpus(context)
     command = _command(settings, params, len(gpus))
     known = facts(context, gpus, "auto") | {"machine_type": machine_type}
@@ -120,7 +120,7 @@ def measure(
 
 
 def _gpus(context: Context) -> list[Place]:
-    """The GPUs of this node; the program finds them by itself and needs no torch."""
+    """The GPUs of this node. The program finds them itself and needs no torch."""
     must_be_real(context)
     if not context.devices and not context.expected_gpus:
         raise Skip("no GPU here, none expected")
@@ -128,7 +128,7 @@ def _gpus(context: Context) -> list[Place]:
 
 
 def _command(settings: NcclTestsSettings, params: CollectiveParams, gpus: int) -> tuple[Path, list[str]]:
-    """The program and its arguments; Skip where it is not installed."""
+    """The program and its arguments. Raises Skip if it is not installed."""
     name = f"{params.collective}_perf"
     program = find_program(name if settings.directory is None else settings.directory / name)
     if program is None:
@@ -141,8 +141,8 @@ def _command(settings: NcclTestsSettings, params: CollectiveParams, gpus: int) -
 
 def _run(
     settings: NcclTestsSettings, context: Context, command: tuple[Path, list[str]], environment: Mapping[str, str]
-) -> tuple[Completed, Output]:
-    """What the program said; Unmeasured when there is no result in it."""
+) -> tuple[Completed, NcclTestsOutput]:
+    """The program's output. Raises Unmeasured if it has no result."""
     program, arguments = command
     report = context.scratch / "nccl_tests.json"
     argv = [program, *arguments, *(("-J", report) if settings.json_report else ())]
@@ -156,16 +156,16 @@ def _run(
     raise Unmeasured("unreadable", f"{program.name} said nothing that looks like nccl-tests", output=said)
 
 
-def _read_report(report: Path) -> Output:
+def _read_report(report: Path) -> NcclTestsOutput:
     try:
         with report.open(encoding="utf-8", errors="replace") as file:
             return parse_json(file.read(_MOST_REPORT_BYTES))
-    except (OSError, ValueError):  # the program has failed, or is one that does not know -J
-        return Output(rows=[], out_of_bounds=None, checked=False, unreadable=[])
+    except (OSError, ValueError):  # the program has failed, or does not know -J
+        return NcclTestsOutput(rows=[], out_of_bounds=None, checked=False, unreadable=[])
 
 
-def _problems(completed: Completed, output: Output) -> dict[str, str]:
-    """By the word that ends a finding's code, what is the matter with the results."""
+def _problems(completed: Completed, output: NcclTestsOutput) -> dict[str, str]:
+    """The problems with the results, by the last word of the finding's code."""
     problems = {}
     if output.unreadable:
         problems["unreadable"] = f"the results hold lines that are no row: {output.unreadable[0]}"

@@ -1,4 +1,4 @@
-"""What the programs of nccl-tests say: their text table in all its versions, and the JSON that `-J` writes.
+"""Parses the output of nccl-tests: the text table in all its versions, and the JSON that `-J` writes.
 
 Versions differ in their columns: `root` came late, and so did `#wrong` for what was `error`, the largest difference,
 which rounding may cause; times of single iterations and of day can be asked for. So a row is read from its end, by the
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from muster_plugins.checks.collective.table import Row
 
 
-class Output(NamedTuple):
-    """What was read. `out_of_bounds` is the program's own count, None when it did not come to its end.
+class NcclTestsOutput(NamedTuple):
+    """The parsed output. `out_of_bounds` is the program's own count; None if the program did not finish.
 
     `checked` is whether the program has looked at any result; what it did not look at, it counts as 0 and calls OK.
     `unreadable` are lines, or entries of the JSON, that should be rows and are not.
@@ -28,7 +28,7 @@ class Output(NamedTuple):
 
     @property
     def wrong(self) -> int | None:
-        """Wrong elements by the rows and by the program's own count, whichever is more; None when neither tells."""
+        """The number of wrong elements: the larger of the rows' and the program's own count; None if unknown."""
         counts = [row.wrong for row in self.rows if row.wrong is not None]
         told = [sum(counts)] if counts else []
         if self.checked and self.out_of_bounds is not None:
@@ -43,17 +43,17 @@ _OUT_OF_BOUNDS = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)")
 _ROW = re.compile(r"^\s*\d+\s+\d+\s+[a-z]\w*\s")
 
 _LABELS = 3
-"""Size, count and type stand in front of every row; an operation and a root may follow."""
+"""Every row begins with size, count and type; an operation and a root may follow."""
 
 _MOST_UNREADABLE = 5
-"""So many are kept, to be shown."""
+"""Unreadable lines that are kept to be shown."""
 
 _LONGEST = 200
-"""So many characters of each are kept."""
+"""Characters that are kept of each."""
 
 
-def parse_text(text: str) -> Output:
-    """The table in what a program printed; what is no part of it is passed over."""
+def parse_text(text: str) -> NcclTestsOutput:
+    """Parses the table in a program's text and ignores all other lines."""
     headings: list[str] = []
     rows: list[Row] = []
     unreadable: list[str] = []
@@ -70,13 +70,13 @@ def parse_text(text: str) -> Output:
                 checked = checked or any(half.get("#wrong", half.get("error")) != "N/A" for half in halves)
             except (ValueError, LookupError, OverflowError):
                 unreadable.append(line.strip()[:_LONGEST])
-    return Output(rows, out_of_bounds, checked, unreadable[:_MOST_UNREADABLE])
+    return NcclTestsOutput(rows, out_of_bounds, checked, unreadable[:_MOST_UNREADABLE])
 
 
 def _split(words: list[str], headings: list[str]) -> tuple[list[str], list[dict[str, str]]]:
-    """What stands in front in a row, and by heading what was measured out of place, in place or both.
+    """The first columns of a row, and its measured values by heading: out of place, in place or both.
 
-    ValueError when the row does not fit the headings above it.
+    Raises ValueError if the row does not fit the headings above it.
     """
     if headings[-1:] == ["timestamp"]:
         words, headings = words[:-2], headings[:-1]  # a date and a time
@@ -108,15 +108,15 @@ def _text_row(labels: list[str], halves: list[dict[str, str]]) -> Row:
 
 
 def _number(value: Any) -> float:
-    """A finite number that is not negative; ValueError for anything else."""
+    """A finite number that is not negative. Raises ValueError for anything else."""
     number = float(value)
     if not math.isfinite(number) or number < 0:
         raise ValueError(f"{value!r} is no measured value")
     return number
 
 
-def parse_json(text: str) -> Output:
-    """The results in what `-J` wrote; ValueError when it is no such JSON. The environment in it is passed over."""
+def parse_json(text: str) -> NcclTestsOutput:
+    """The results in the JSON of `-J`, without its environment. Raises ValueError if it is not such JSON."""
     try:
         document = json.loads(text)
     except RecursionError:
@@ -132,7 +132,7 @@ def parse_json(text: str) -> Output:
         except (ValueError, LookupError, OverflowError, TypeError, AttributeError):
             unreadable.append(json.dumps(result)[:_LONGEST])
     checked = any(row.wrong is not None for row in rows)
-    return Output(rows, _json_out_of_bounds(document), checked, unreadable[:_MOST_UNREADABLE])
+    return NcclTestsOutput(rows, _json_out_of_bounds(document), checked, unreadable[:_MOST_UNREADABLE])
 
 
 def _json_row(result: dict[str, Any]) -> Row:

@@ -1,10 +1,10 @@
-"""The operator's executable that is run when a node changes its service state.
+"""The operator's executable that runs when a node changes its service state.
 
-It gets the transition as JSON on stdin, and says by its exit code what came of it: 0 DONE, 77 LEFT, anything else
-FAILED, to be tried again. The last line that it says, on stdout or stderr, is the detail that people are shown.
+It gets the transition as JSON on stdin. Its exit code is the outcome: 0 is DONE, 77 is LEFT, and anything else is
+FAILED, which the coordinator retries. The last line of its stdout or stderr is the detail for people.
 
-It may be run again for a transition that it has seen. Of the coordinator's environment it gets a few variables only,
-since there may be secrets in others, and beside them MUSTER_NODE, the node's name.
+It may run again for a transition that it has seen. It gets only a few variables of the coordinator's environment,
+because others may hold secrets, and MUSTER_NODE with the node's name.
 """
 
 import os
@@ -14,12 +14,12 @@ from pydantic import Field, field_validator
 from pydantic_core import to_json
 
 from muster import ActionOutcome, Effect, Section, Transition
-from muster_plugins.checks.script.child import Ended, run_child
+from muster_plugins.checks.script.child import ChildEnd, run_child
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.transition_document import transition_document
 
 _EFFECTS: dict[int | None, Effect] = {0: Effect.DONE, 77: Effect.LEFT}
-"""By exit code; test drivers take 77 for skipped (GNU Automake, Meson)."""
+"""The outcome by exit code. In test drivers (GNU Automake, Meson), 77 means skipped."""
 
 _ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TZ", "USER")
 
@@ -34,14 +34,14 @@ class ScriptActor(Section):
     @field_validator("path")
     @classmethod
     def _is_absolute(cls, value: Path) -> Path:
-        # Whether it is there is seen when it is needed: agents may have the same settings, but not this file.
+        # Not checked here that the file exists: agents may have the same settings, but not this file.
         if not value.is_absolute():
             raise ValueError("must be an absolute path")
         return value
 
 
 async def act(actor: ScriptActor, fleet: str, transition: Transition) -> ActionOutcome:
-    """Runs the executable, unless it is not to be trusted any more or the run is a dry one."""
+    """Runs the executable, unless it can no longer be trusted or this is a dry run."""
     effect, detail = await _act(actor, fleet, transition)
     return ActionOutcome(effect=effect, detail=detail, only_tells=not actor.can_cordon)
 
@@ -64,7 +64,7 @@ async def _act(actor: ScriptActor, fleet: str, transition: Transition) -> tuple[
     return _EFFECTS.get(ended.exit_code, Effect.FAILED), _detail(actor, ended)
 
 
-def _detail(actor: ScriptActor, ended: Ended) -> str:
+def _detail(actor: ScriptActor, ended: ChildEnd) -> str:
     if ended.exit_code is None:
         how = f"killed, as it had not ended within {actor.timeout_s:g} s"
     elif ended.exit_code < 0:

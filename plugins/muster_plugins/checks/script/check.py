@@ -1,8 +1,8 @@
 """The checks `script.<name>`: executables of the operator, such as Nagios plugins, run unchanged.
 
-Which there are stands in the settings of the node and nowhere else; nothing of it can be sent. A script gets no input,
-the environment of the agent, and beside that MUSTER_NODE (the node's name), MUSTER_RUN (the id of the run) and TMPDIR,
-a directory of its own that is its working directory too and is removed after the run.
+Only the settings of the node define scripts; nothing sent over the network can. A script gets no input and the
+environment of the agent, with MUSTER_NODE (the node's name), MUSTER_RUN (the id of the run) and TMPDIR. TMPDIR is an
+empty directory, which is also the working directory and is removed after the run.
 """
 
 import os
@@ -26,7 +26,7 @@ from muster import (
     judge_value,
 )
 from muster.model import Json
-from muster_plugins.checks.script.output import Garbage, Output, ReportedFinding, read_output
+from muster_plugins.checks.script.output import ReportedFinding, ScriptOutput, UnreadableOutput, read_output
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.programs import MOST_OUTPUT_BYTES
@@ -43,7 +43,7 @@ _SAYS: Mapping[str, Mapping[int, tuple[str, Severity] | None]] = {
     },
     "npd": {0: None, 1: ("failed", Severity.ERROR), 2: ("unknown", Severity.UNKNOWN)},
 }
-"""By protocol and exit code, how the finding is called: Monitoring Plugins guidelines, node-problem-detector."""
+"""The name of the finding by protocol and exit code: Monitoring Plugins guidelines, node-problem-detector."""
 
 _FINDS = {
     "failed": "the script says that there is a problem",
@@ -77,14 +77,14 @@ class ScriptCheck(Section):
     @field_validator("path")
     @classmethod
     def _is_trusted(cls, value: Path) -> Path:
-        # Whether it is there is seen when it is run: the coordinator and other nodes may have the same settings.
+        # Not checked here that the file exists: the coordinator and other nodes may have the same settings.
         if (os.path.lexists(value) or not value.is_absolute()) and (reason := distrust(value)):
             raise ValueError(reason)
         return value
 
 
 def judge(name: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """The script's own findings, what its exit code adds to them, and metrics that the operator has references for."""
+    """The script's own findings, the finding of its exit code, and metrics judged by the operator's references."""
     if finding := unmeasured_finding(name, measurement):
         return [finding]
     findings = [reported.of(name) for reported in _FINDINGS.validate_python(measurement.facts.get("findings", ()))]
@@ -103,7 +103,7 @@ def judge(name: str, measurement: Measurement, references: Mapping[str, Referenc
 
 
 def _of_exit_code(name: str, measurement: Measurement, reported: set[Severity]) -> list[Finding]:
-    """Nothing when the script has reported a finding of the same severity, which then tells more."""
+    """The finding of the exit code; none if the script itself reports a finding of that severity."""
     exit_code = measurement.facts["exit_code"]
     says = _SAYS[str(measurement.facts["protocol"])]
     assert isinstance(exit_code, int)
@@ -124,7 +124,7 @@ def _finding(name: str, code: str, severity: Severity, summary: str, measurement
 
 
 def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
-    """The check of that name which runs the script."""
+    """The check `name`, which runs the script."""
     return Check(
         name=name,
         summary=f"What the operator's {script.path.name} says",
@@ -141,10 +141,10 @@ def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
 
 
 def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurement:
-    """The metrics that the script gives; in the facts its exit code, its first line and its own findings."""
+    """The script's metrics. The facts hold its exit code, its first line and its own findings."""
     facts: Json = {"path": str(script.path), "protocol": script.protocol}
     try:
-        if reason := distrust(script.path):  # again, as the file may have been changed since the start
+        if reason := distrust(script.path):  # again, because the file may have changed since the start
             raise Unmeasured("untrusted", reason)
         done = run_within(
             context,
@@ -157,12 +157,12 @@ def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurem
     facts |= {"exit_code": done.exit_code, "stderr": tail(done.stderr), "truncated": done.truncated}
     try:
         output = read_output(done.stdout, performance_data=script.protocol == "nagios")
-    except Garbage as garbage:
+    except UnreadableOutput as garbage:
         return Measurement(facts=facts | {"garbage": str(garbage), "summary": ""})
     return Measurement(metrics=output.metrics, facts=facts | _facts(output))
 
 
-def _facts(output: Output) -> Json:
+def _facts(output: ScriptOutput) -> Json:
     units: dict[str, JsonValue] = dict(output.units)
     findings: list[JsonValue] = _FINDINGS.dump_python(output.findings, mode="json")
     return {"summary": output.summary, "units": units, "findings": findings}

@@ -1,8 +1,8 @@
-"""Runs an executable beside everything else that the event loop does.
+"""Runs an executable without blocking the event loop.
 
-It gets a process group of its own and a deadline. When it has ended, or must, whatever is left of its group is killed.
-Only the end of what it says is kept, and nobody waits for it to stop talking: something that it has left behind
-elsewhere may hold its output open for good.
+It gets its own process group and a deadline. When it ends or its deadline passes, the rest of its group is killed. Only
+the end of its output is kept, and nothing waits for the output to close: a process that has left the group may hold it
+open.
 """
 
 import asyncio
@@ -15,27 +15,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PIPE_BYTES = 1 << 16
-"""What a pipe holds (pipe(7)): one read empties it."""
+"""The capacity of a pipe (pipe(7)), so one read empties it."""
 
 _KEPT_BYTES = 4096
 _MOST_CHARACTERS = 500
 
 _UNTIL_KILLED_S = 0.5
-"""A process that waits for a dead file system outlives SIGKILL, and is left to itself."""
+"""A process that waits for a dead file system survives SIGKILL and is abandoned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How an executable ended. `exit_code` is negative when a signal ended it, None when it had to be killed."""
+class ChildEnd:
+    """How an executable ended. `exit_code` is negative after a signal, None if it missed its deadline."""
 
     exit_code: int | None
     last_line: str
 
 
-async def run_child(path: Path, *, given: bytes, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Runs the executable with `given` on stdin; OSError when it cannot be started."""
-    # A file takes it all at once; a pipe would have to be fed for as long as nobody reads.
-    with _Output() as output, tempfile.TemporaryFile() as stdin:
+async def run_child(path: Path, *, given: bytes, environment: Mapping[str, str], timeout_s: float) -> ChildEnd:
+    """Runs the executable with `given` on stdin. Raises OSError if it cannot be started."""
+    # A file, because a pipe must be fed while the executable reads.
+    with _OutputPipe() as output, tempfile.TemporaryFile() as stdin:
         stdin.write(given)
         stdin.seek(0)
         process = await asyncio.create_subprocess_exec(
@@ -54,26 +54,26 @@ async def run_child(path: Path, *, given: bytes, environment: Mapping[str, str],
                     exit_code = await process.wait()
         finally:
             await _end(process)
-        return Ended(exit_code=exit_code, last_line=output.last_line())
+        return ChildEnd(exit_code=exit_code, last_line=output.last_line())
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kills what is left of the process and its group, and sees it off."""
-    with suppress(ProcessLookupError, PermissionError):  # the latter where all that is left belongs to other users
+    """Kills the rest of the process and its group, and reaps the process."""
+    with suppress(ProcessLookupError, PermissionError):  # PermissionError if all that is left belongs to other users
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(TimeoutError):
         async with asyncio.timeout(_UNTIL_KILLED_S):
             await process.wait()
 
 
-class _Output:
-    """A pipe that is read as it fills, and the end of what came through it; a context manager."""
+class _OutputPipe:
+    """A pipe that is read as it fills and keeps the end of the output; a context manager."""
 
     def __init__(self) -> None:
         self._outlet, self.inlet = os.pipe()
         self._kept = b""
 
-    def __enter__(self) -> "_Output":
+    def __enter__(self) -> "_OutputPipe":
         os.set_blocking(self._outlet, False)
         asyncio.get_running_loop().add_reader(self._outlet, self._read)
         return self
@@ -84,7 +84,7 @@ class _Output:
         os.close(self.inlet)
 
     def last_line(self) -> str:
-        """The last line that has something on it, without what a terminal would take for a command."""
+        """The last line that is not empty, without control characters."""
         self._read()
         lines = (line.strip() for line in reversed(self._kept.decode(errors="replace").splitlines()))
         line = next(filter(None, lines), "")

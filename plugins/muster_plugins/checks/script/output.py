@@ -1,12 +1,12 @@
-"""What a script says on stdout: a JSON object of our own form, or the text and performance data of a Nagios plugin.
+"""Parses a script's stdout: a JSON object of muster's form, or the text and performance data of a Nagios plugin.
 
     {"metrics": {"<name>": <number or list with one per device>},
      "findings": [{"code": "<what>", "summary": "<a sentence>", "severity": "WARNING", "device": 0,
                    "action": "RESET_GPU", "evidence": {}}]}
 
-Both keys may be missing, others are passed over; of a finding, only code, summary and severity must be given. The
-object begins a line and may span several; text may stand before it. The text of a Nagios plugin is
-`<summary> | <label>=<value>[<unit>];<warn>;<crit>;<min>;<max> …`.
+Both keys are optional, and others are ignored. A finding needs only code, summary and severity. The object begins on a
+new line and may span several; text may precede it. The text of a Nagios plugin is `<summary> |
+<label>=<value>[<unit>];<warn>;<crit>;<min>;<max> …`.
 """
 
 import re
@@ -26,12 +26,12 @@ _MOST_CHARACTERS = 500
 _MOST_EVIDENCE_BYTES = 8192
 
 
-class Garbage(Exception):
-    """The output has a JSON object that cannot be read or is not of the form."""
+class UnreadableOutput(Exception):
+    """The output has a JSON object that is unreadable or not of the form."""
 
 
-class Output(NamedTuple):
-    """What a script said. `units` holds, by metric, the units of performance data."""
+class ScriptOutput(NamedTuple):
+    """A script's parsed output. `units` holds the units of performance data by metric."""
 
     summary: str
     metrics: dict[str, Metric]
@@ -50,7 +50,7 @@ def _bounded(evidence: Json) -> Json:
 
 
 class ReportedFinding(Data):
-    """A finding as a script reports it; its code is still without the name of the check."""
+    """A finding as a script reports it. Its code is without the name of the check."""
 
     code: str = Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")
     summary: str = Field(min_length=1, max_length=_MOST_CHARACTERS)
@@ -60,35 +60,35 @@ class ReportedFinding(Data):
     evidence: Annotated[Json, AfterValidator(_bounded)] = {}
 
     def of(self, check: str) -> Finding:
-        """The finding of the check of that name."""
+        """The finding of the check `check`."""
         return Finding(**self.model_dump() | {"code": f"{check}.{self.code}"})
 
 
-class _Report(Data):
+class _ScriptReport(Data):
     metrics: dict[Annotated[str, Field(min_length=1, max_length=128)], Metric] = Field({}, max_length=MOST_METRICS)
     findings: tuple[ReportedFinding, ...] = Field((), max_length=_MOST_FINDINGS)
 
 
-def read_output(stdout: str, *, performance_data: bool) -> Output:
-    """What `stdout` says, with a JSON object or without; Garbage when there is one that cannot be read."""
+def read_output(stdout: str, *, performance_data: bool) -> ScriptOutput:
+    """Parses `stdout` with or without a JSON object. Raises UnreadableOutput if the object cannot be read."""
     if begin := _OBJECT.search(stdout):
         report = _read_object(stdout[begin.end() - 1 :])
-        return Output(_first_line(stdout[: begin.start()]), report.metrics, report.findings, {})
+        return ScriptOutput(_first_line(stdout[: begin.start()]), report.metrics, report.findings, {})
     if performance_data:
         return _read_performance_data(stdout)
-    return Output(_first_line(stdout), {}, (), {})
+    return ScriptOutput(_first_line(stdout), {}, (), {})
 
 
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
-def _read_object(text: str) -> _Report:
+def _read_object(text: str) -> _ScriptReport:
     try:
-        return _Report.model_validate(json_in(text))
+        return _ScriptReport.model_validate(json_in(text))
     except ValidationError as error:
-        raise Garbage("; ".join(explain(_Report, error, what="key")[:3])) from None
+        raise UnreadableOutput("; ".join(explain(_ScriptReport, error, what="key")[:3])) from None
     except ValueError as error:
-        raise Garbage(f"is not JSON: {error}") from None
+        raise UnreadableOutput(f"is not JSON: {error}") from None
 
 
 def _first_line(text: str) -> str:
@@ -102,7 +102,7 @@ _DATUM = re.compile(
 )
 
 
-def _read_performance_data(stdout: str) -> Output:
+def _read_performance_data(stdout: str) -> ScriptOutput:
     first, _, rest = stdout.lstrip().partition("\n")
     summary, _, data = first.partition("|")
     data += "\n" + rest.partition("|")[2]
@@ -115,4 +115,4 @@ def _read_performance_data(stdout: str) -> Output:
         metrics[label] = float(found["value"])
         if found["unit"]:
             units[label] = found["unit"]
-    return Output(summary.strip()[:_MOST_CHARACTERS], metrics, (), units)
+    return ScriptOutput(summary.strip()[:_MOST_CHARACTERS], metrics, (), units)

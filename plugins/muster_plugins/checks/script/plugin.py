@@ -1,4 +1,4 @@
-"""The plugin `script`: what it brings stands in the settings and nowhere else; nothing that is run can be sent."""
+"""The plugin `script`. Only the settings define what it runs; nothing sent over the network can."""
 
 from typing import Annotated
 

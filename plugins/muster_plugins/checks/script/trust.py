@@ -1,4 +1,4 @@
-"""Which executables of the operator may be run: none that somebody else could have replaced."""
+"""Checks whether an executable of the operator may run: no other user may be able to replace it."""
 
 import errno
 import os
@@ -10,10 +10,10 @@ _MOST_LINKS = 40  # MAXSYMLINKS in linux/namei.h
 
 
 def distrust(path: Path) -> str | None:
-    """Why the executable at `path` is not to be run, with what would be right; None when it may be.
+    """Why the executable at `path` must not run and how to mend that; None if it may.
 
-    Everything on the way to it counts as well, also through symbolic links: who can write a directory can put another
-    file in its place. In a sticky directory, such as /tmp, only owners can.
+    Every directory on the way counts too, also through symbolic links: a user who can write a directory can replace the
+    files in it. In a sticky directory, such as /tmp, only owners can.
     """
     if not path.is_absolute():
         return "must be an absolute path"
@@ -30,7 +30,7 @@ def distrust(path: Path) -> str | None:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """Every directory that the kernel goes through on the way to the file at `path`, and at last the file."""
+    """Every directory that the kernel passes on the way to the file at `path`, and then the file."""
     here, ahead, links = Path(path.anchor), [*reversed(path.parts[1:])], 0
     yield here
     while ahead:
@@ -39,7 +39,7 @@ def _way(path: Path) -> Iterator[Path]:
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            step = here / step.readlink()  # which is where the link leads to, if it is absolute
+            step = here / step.readlink()  # an absolute link replaces the directory
             ahead += reversed(step.parts[1:])
             here = Path(step.anchor)
         else:

@@ -1,1 +1,1 @@
-"""Simulated devices and the faults that can be put under them."""
+"""Simulated devices, with faults on request."""

@@ -1,7 +1,7 @@
 """Simulated devices, for the demo and for tests. Never active unless `[plugins.simulated] enabled` says so.
 
-Everything simulated says that it is: devices, their model, and the facts of each measurement. The check `simulated`
-reads the simulated devices as `nvml` reads real ones and is judged in the same way, under codes of its own name.
+All simulated data is marked as simulated: the devices, their model and the facts of each measurement. The check
+`simulated` reads simulated devices as `nvml` reads real ones, and judges in the same way under codes of its own name.
 """
 
 from collections.abc import Iterable
@@ -105,7 +105,7 @@ def probe(busy_file: Path, own: frozenset[int]) -> Idleness:
 
 
 def measure(settings: SimulatedSettings, params: NoParams, context: Context) -> Measurement:
-    """A reading of every simulated device; a missing one is still seen on the simulated PCI bus."""
+    """A reading of every simulated device. A missing device is still on the simulated PCI bus."""
     expected = settings.devices if context.expected_gpus is None else context.expected_gpus
     return NodeReading(
         devices=tuple(_read(settings, index) for index in _present(settings)),

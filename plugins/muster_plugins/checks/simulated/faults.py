@@ -1,7 +1,7 @@
-"""Faults that can be put under the checks of a simulated node.
+"""Injects faults below the checks of a simulated node.
 
-They are put below the checks, into torch itself, in the child process of the run: the checks hold no trace of them and
-find them as they would find the real ones.
+The faults change torch itself, in the child process of the run. The checks do not know of them and find them as they
+would find real ones.
 """
 
 import itertools
@@ -21,10 +21,11 @@ from muster_plugins.shared.torch_device import working_device
 class Fault(Section):
     """One entry of `faults` in `[plugins.simulated]`.
 
-    `ecc`, `hot` and `missing` show when devices are read, `corrupt` in what a device computes, stores and sends, `lost`
-    when it is given work. The slow ones show when this node exchanges messages: `slow_link` in both directions,
-    `slow_send` where it sends, `slow_rail` in both directions where it is the named device that does. `hang` and
-    `crash` hit the run of the check that is named.
+    - `ecc`, `hot` and `missing` show when devices are read.
+    - `corrupt` shows in what a device computes, stores and sends; `lost` when the device gets work.
+    - `slow_link` slows messages in both directions, `slow_send` only those that this node sends, `slow_rail` only those
+      of the named device.
+    - `hang` and `crash` hit the run of the named check.
     """
 
     kind: Literal["ecc", "hot", "missing", "corrupt", "lost", "slow_link", "slow_rail", "slow_send", "hang", "crash"]
@@ -35,18 +36,18 @@ class Fault(Section):
 
 
 Faulty = Callable[[Fault], Callable[..., Any]]
-"""How a call of torch goes wrong: it is given the real function and the arguments of the call."""
+"""A faulty call of torch. It gets the real function and the arguments of the call."""
 
 Wrap = Callable[[Callable[..., Any]], None]
-"""Has a function of torch go wrong so."""
+"""Replaces a function of torch by a faulty one."""
 
 _HEALTHY_S_PER_BYTE = 1e-9
-"""What a message takes from one process to another on the same host over gloo, more or less. Measuring it would not do:
-a small message is sent when it is in the kernel's buffers."""
+"""About the time of a message between two processes on the same host over gloo. It cannot be measured: a small message
+counts as sent when it is in the kernel's buffers."""
 
 
 def inject(fault: Fault, check: str) -> None:
-    """Puts `fault` under a run of `check` in this process, if it concerns that check."""
+    """Injects `fault` into a run of `check` in this process, if it concerns that check."""
     if fault.kind in _PROCESS_FAULTS and fault.check in (None, check):
         _PROCESS_FAULTS[fault.kind]()
     for wrap, faulty in _WRAPPED.get((fault.kind, check), ()):
@@ -104,7 +105,7 @@ def _wrap(module: Any, name: str, around: Callable[..., Any]) -> None:
 
 
 def _on_device(faulty: Faulty) -> Faulty:
-    """The fault hits only what the faulty device does."""
+    """Limits a fault to the work of the faulty device."""
 
     def on_device(fault: Fault) -> Callable[..., Any]:
         hit = faulty(fault)
@@ -118,7 +119,7 @@ def _on_device(faulty: Faulty) -> Faulty:
 
 
 def _flipping(fault: Fault) -> Callable[..., Any]:
-    """One element of a result is wrong; all_reduce leaves its result in its argument."""
+    """Makes one element of a result wrong. all_reduce has its result in its argument."""
     calls = itertools.count(1)
 
     def around(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +132,7 @@ def _flipping(fault: Fault) -> Callable[..., Any]:
 
 
 def _losing(fault: Fault) -> Callable[..., Any]:
-    """The device answers as one that has fallen off the bus does."""
+    """Answers like a device that has fallen off the bus."""
 
     def around(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("CUDA error: unspecified launch failure")
@@ -140,9 +141,9 @@ def _losing(fault: Fault) -> Callable[..., Any]:
 
 
 class _Late:
-    """Starts late, and so slows everybody who waits for this node, as a slow link does.
+    """Starts late and thereby slows every rank that waits for this node, like a slow link.
 
-    The first call tells how long a healthy one takes; a quicker one later corrects that.
+    The first call shows how long a healthy one takes; a quicker one later corrects that.
     """
 
     def __init__(self, factor: float) -> None:
@@ -164,7 +165,7 @@ def _late(fault: Fault) -> Callable[..., Any]:
 
 
 def _late_messages(fault: Fault) -> Callable[..., Any]:
-    """Every message of this rank is late, for as long as it would take to send it so many times."""
+    """Delays every message of this rank by `factor` times its healthy duration."""
 
     def around(real: Callable[..., Any], operations: Any) -> Any:
         size_bytes = sum(operation.tensor.nbytes for operation in operations)
@@ -175,7 +176,7 @@ def _late_messages(fault: Fault) -> Callable[..., Any]:
 
 
 def _late_sends(fault: Fault) -> Callable[..., Any]:
-    """Messages are late where this rank sends; what it only receives comes in time."""
+    """Delays messages that this rank sends, but not those that it only receives."""
     import torch.distributed as dist  # noqa: PLC0415  the check that runs in this process is about to import it anyway
 
     late = _late_messages(fault)
@@ -203,4 +204,4 @@ _WRAPPED: dict[tuple[str, str], tuple[tuple[Wrap, Faulty], ...]] = {
     ("lost", "training"): ((_wrap_linear, _on_device(_losing)),),
     ("corrupt", "training_ddp"): ((_wrap_linear, _on_device(_flipping)),),
 }
-"""By kind of fault and check, which calls of torch go wrong, and how."""
+"""The faulty calls of torch by kind of fault and check."""

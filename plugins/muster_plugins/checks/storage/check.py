@@ -1,7 +1,7 @@
 """The check `storage`: how fast a directory can be written and read, as fio measures it.
 
-The scratch file has no name: it is unlinked while it is open, and fio reaches it through this process. So the kernel
-frees its space in every case, also when the run is killed.
+The scratch file has no name: it is unlinked while open, and fio opens it through this process. The kernel therefore
+always frees its space, also if the run is killed.
 """
 
 import errno
@@ -65,10 +65,10 @@ JUDGED = (
 )
 
 _OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno.ETIMEDOUT, errno.ENOLINK}
-"""What Linux reports when the device, its medium or the way to it fails: `blk_errors` in block/blk-core.c."""
+"""Errors of Linux for a failing device, medium or path: `blk_errors` in block/blk-core.c."""
 
 _SPARE = 2
-"""The scratch file takes at most one part in this many of the free space, as others write there as well."""
+"""The scratch file takes at most one part in so many of the free space, because others write there too."""
 
 
 class StorageSettings(Section):
@@ -86,7 +86,7 @@ class StorageSettings(Section):
 
 
 class StorageParams(Params):
-    """What the jobs do. The first writes the whole file, each of the others takes `runtime_s`."""
+    """The parameters of the jobs. The first job writes the whole file, each of the others takes `runtime_s`."""
 
     size_mib: int = Field(4096, ge=1, le=1 << 20, description="Size of the scratch file in MiB")
     runtime_s: float = Field(10.0, ge=0.1, le=3600, description="Seconds of each timed job")
@@ -105,7 +105,7 @@ class StorageParams(Params):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A failing device convicts the node; speed is judged where somebody has set a reference."""
+    """A failing device is an ERROR. Speed is judged only against references that the operator has set."""
     if finding := unmeasured_finding(NAME, measurement):
         return [finding]
     findings = []
@@ -126,7 +126,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 
 def _failed(failed: Json) -> Finding:
-    """Some errors are evidence against the device; others, such as a full file system, are none."""
+    """The finding for a failed job. Some errors are evidence against the device, others are not."""
     summary = f"fio's job {failed['job']} failed: {failed['message']}"
     if failed["errno"] in _OF_THE_DEVICE:
         return Finding(
@@ -167,7 +167,7 @@ def muster_checks(config: Config) -> list[Check[StorageParams]]:
 
 
 def measure(settings: StorageSettings, params: StorageParams, context: Context) -> Measurement:
-    """Bandwidth in GB/s, operations per second and 99th percentile of the latency in seconds, of each job."""
+    """Bandwidth in GB/s, operations per second and 99th percentile of the latency in seconds for each job."""
     if settings.directory is None:
         raise Skip("no directory to measure: set plugins.storage.directory")
     facts: Json = {"directory": str(settings.directory), **params.model_dump()}
@@ -182,7 +182,7 @@ def measure(settings: StorageSettings, params: StorageParams, context: Context) 
 
 
 def _scratch_file(directory: Path, size_bytes: int) -> IO[bytes]:
-    """A file without a name that has its space already; Unmeasured as `no_space` or `directory_unusable`."""
+    """An unlinked file with its space allocated. Raises Unmeasured as `no_space` or `directory_unusable`."""
     try:
         free = shutil.disk_usage(directory).free
         if size_bytes > free // _SPARE:
@@ -213,7 +213,7 @@ def _no_space(directory: Path, size_bytes: int, free: int) -> Unmeasured:
 def _measured(program: Path, file: IO[bytes], params: StorageParams, context: Context, facts: Json) -> Measurement:
     path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
     direct = _supports_direct(path)
-    plan = fio.Plan(
+    plan = fio.FioPlan(
         file=path,
         size_bytes=params.size_mib << 20,
         runtime_s=params.runtime_s,
@@ -228,7 +228,7 @@ def _measured(program: Path, file: IO[bytes], params: StorageParams, context: Co
     facts = facts | {"direct": direct}
     try:
         found = fio.speeds(done)
-    except fio.Failed as error:
+    except fio.FioJobFailed as error:
         failed: Json = {"job": error.job, "errno": error.errno, "message": os.strerror(error.errno)}
         return Measurement(facts=facts | {"failed": failed})
     metrics = {f"{job}_{unit}": value for job, speed in found.items() for unit, value in speed._asdict().items()}
@@ -236,7 +236,7 @@ def _measured(program: Path, file: IO[bytes], params: StorageParams, context: Co
 
 
 def _supports_direct(path: str) -> bool:
-    """Whether the file system of the file at `path` takes O_DIRECT; older ones in memory do not."""
+    """Whether the file system at `path` supports O_DIRECT; tmpfs of older kernels does not."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_DIRECT))
     except OSError as error:

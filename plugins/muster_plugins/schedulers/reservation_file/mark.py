@@ -1,7 +1,7 @@
-"""A file that says in JSON who has taken something, why, and since when.
+"""A file that says in JSON who has reserved a node, why, and since when.
 
-It appears as a whole or not at all, and never in the place of another. Programs can share a path in this way: who finds
-a file that is not his own leaves it alone.
+It appears as a whole or not at all, and never replaces another program's file. Several programs can share a path: each
+leaves a file alone that is not its own.
 """
 
 import json
@@ -15,12 +15,12 @@ _MOST_BYTES = 1 << 16
 _MOST_CHARACTERS = 100
 
 
-class Taken(Exception):
-    """The file is somebody else's; the text says whose, as far as that can be told."""
+class FileTaken(Exception):
+    """The file belongs to another program; the text names it, if known."""
 
 
 class _Holder(BaseModel):
-    """What is of interest in the file; another program may write more, or less."""
+    """The part of the file that matters. Another program may write more or less."""
 
     who: str
     why: str = "no reason given"
@@ -33,7 +33,7 @@ _UNREADABLE = _Holder(who="somebody", why="it does not say in JSON who")
 _HIDDEN = _Holder(who="somebody", why="it cannot be read")
 
 
-class Mark:
+class ReservationMark:
     """The file at `path`, as made by `who`. Used by one process at a time."""
 
     def __init__(self, path: Path, who: str) -> None:
@@ -41,19 +41,19 @@ class Mark:
         self._who = who
 
     def make(self, why: str) -> None:
-        """Makes the file, in place of an older one of our own; Taken when it is another's, OSError when it fails."""
+        """Makes or replaces our file. Raises FileTaken if it is another program's, OSError if it fails."""
         draft = self._path.with_name(f".draft.{self._path.name}")
         draft.unlink(missing_ok=True)
         with draft.open("x", encoding="utf-8") as file:
             file.write(self._content(why))
             file.flush()
-            os.fchmod(file.fileno(), 0o644)  # whatever the umask says: others are to read it
-            os.fsync(file.fileno())  # a host that crashes under its test must not come back with an empty file
+            os.fchmod(file.fileno(), 0o644)  # despite the umask, because others must read it
+            os.fsync(file.fileno())  # a host that crashes during its test must not come back with an empty file
         try:
-            os.link(draft, self._path)  # which fails where a file is, unlike a rename
+            os.link(draft, self._path)  # link fails if the file exists; rename would replace it
         except FileExistsError:
             if not self._is_ours(holder := self._holder() or _HIDDEN):
-                raise Taken(f"{self._path} is held by {holder}") from None
+                raise FileTaken(f"{self._path} is held by {holder}") from None
             draft.replace(self._path)
         finally:
             draft.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ class Mark:
             self._path.unlink(missing_ok=True)
 
     def is_anothers(self) -> bool:
-        """Whether there is a file that is not ours."""
+        """Whether another program's file is there."""
         holder = self._holder()
         return holder is not None and not self._is_ours(holder)
 
@@ -76,7 +76,7 @@ class Mark:
         return holder is not None and holder.who == self._who
 
     def _holder(self) -> _Holder | None:
-        """Who says in the file that it is his; None when there is no file."""
+        """The program that the file names; None if there is no file."""
         try:
             with open(self._path, "rb", opener=_at_once) as file:
                 return _Holder.model_validate_json(file.read(_MOST_BYTES))
@@ -89,5 +89,5 @@ class Mark:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Opens a file, and so that a pipe keeps nobody waiting."""
+    """Opens a file without blocking, even if it is a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)

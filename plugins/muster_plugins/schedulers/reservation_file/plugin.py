@@ -1,7 +1,7 @@
-"""The plugin `reservation_file`: for schedulers that a prolog or a script keeps off a node while a file is there.
+"""The plugin `reservation_file`, for schedulers whose prolog or script keeps work off a node while a file exists.
 
-A file of somebody else keeps muster off in turn. Runs that reserve the node are told whose it is; for all others, which
-are background runs, there is the idle probe.
+Another program's file keeps muster off in turn. Runs that reserve the node are refused with its name; for background
+runs, which do not reserve, there is the idle probe.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from muster import Config, Idleness, IdleProbe, Reservation, Section, hookimpl
 from muster.home_path import HomePath
-from muster_plugins.schedulers.reservation_file.mark import Mark
+from muster_plugins.schedulers.reservation_file.mark import ReservationMark
 
 NAME = "reservation_file"
 
@@ -39,13 +39,13 @@ def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
     return [IdleProbe(name=NAME, probe=partial(probe, mark)) for mark in _marks(config)]
 
 
-def probe(mark: Mark, _own: frozenset[int]) -> Idleness:
-    """BUSY while somebody else has the file."""
+def probe(mark: ReservationMark, _own: frozenset[int]) -> Idleness:
+    """BUSY while another program has the file."""
     return Idleness.BUSY if mark.is_anothers() else Idleness.IDLE
 
 
-def _marks(config: Config) -> list[Mark]:
-    """The file, if there is to be one."""
+def _marks(config: Config) -> list[ReservationMark]:
+    """The file, if the settings name one."""
     path = config.plugin(NAME, ReservationFileSettings).path
     who = f"muster on node {config.settings.node} of fleet {config.settings.fleet}"
-    return [] if path is None else [Mark(path, who)]
+    return [] if path is None else [ReservationMark(path, who)]

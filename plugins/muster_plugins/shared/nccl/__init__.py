@@ -1,1 +1,1 @@
-"""What is told to NCCL and what it tells, for the checks `collective` and `nccl_tests`."""
+"""NCCL's environment and its log, for the checks `collective` and `nccl_tests`."""

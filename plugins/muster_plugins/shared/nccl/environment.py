@@ -1,4 +1,4 @@
-"""The environment that NCCL is run with: a profile by name, what the image ships, what the operator sets.
+"""The environment for NCCL: a named profile, the values that the image ships, and the operator's settings.
 
 Profiles are data, in `environment.toml`. Parameters, which may come over the network, only choose a profile;
 values come from there, from a file of the image that is read and never executed, and from the settings.
@@ -37,7 +37,7 @@ _MOST_SCRIPT_BYTES = 1 << 16
 
 
 class Profile(Data):
-    """One profile. `transport` is what NCCL should report, None where nothing is expected."""
+    """One profile. `transport` is what NCCL should report; None if nothing is expected."""
 
     summary: str
     source: str
@@ -46,7 +46,7 @@ class Profile(Data):
 
 
 class NcclSettings(Section):
-    """What an operator says about NCCL; the checks that use it have it in their table of the settings."""
+    """The settings about NCCL, which each check that uses it has in its own table."""
 
     profile: ProfileName = Field("custom", description="The environment profile, unless the run's parameters name one")
     environment: dict[_Variable, str] = Field({}, description="Variables that replace those of the profile")
@@ -66,7 +66,7 @@ def profiles() -> Mapping[str, Profile]:
 
 
 def environment_for(name: ProfileName, settings: NcclSettings, interface: str | None) -> dict[str, str]:
-    """The variables to set for a profile; `interface` is the one that leads to the other nodes, None where unknown."""
+    """The variables of a profile. `interface` leads to the other nodes; None if unknown."""
     interface = settings.interface or interface
     values = {
         variable: value.replace("{interface}", interface or "")
@@ -79,7 +79,7 @@ def environment_for(name: ProfileName, settings: NcclSettings, interface: str | 
 
 
 def shown(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of an environment concerns NCCL, without secrets."""
+    """The variables that concern NCCL, without secrets."""
     return {
         name: REMOVED if _SECRET.search(name) else value
         for name, value in sorted(environment.items())
@@ -88,7 +88,7 @@ def shown(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of_image(script: Path) -> dict[str, str]:
-    """The values that an image ships; none where it ships no such file."""
+    """The values that an image ships; empty without such a file."""
     try:
         with script.open("rb") as file:
             text = file.read(_MOST_SCRIPT_BYTES).decode(errors="replace")
@@ -98,7 +98,7 @@ def _of_image(script: Path) -> dict[str, str]:
 
 
 def plain_exports(script: str) -> Iterator[tuple[str, str]]:
-    """NCCL's variables that a shell script exports whatever happens.
+    """NCCL's variables that a shell script always exports.
 
     Exports within a condition, a loop or a function, and values that a shell would have to work out, are left out: to
     know them the script would have to be executed.
@@ -114,7 +114,7 @@ def plain_exports(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str | None:
-    """The value of an assignment, None where it is not a plain one."""
+    """The value of an assignment; None if it is not plain."""
     try:
         words = shlex.split(text, comments=True)
     except ValueError:  # a quotation mark that is not closed

@@ -1,4 +1,4 @@
-"""What NCCL says about the paths that its data takes, out of the lines that it logs with NCCL_DEBUG=INFO.
+"""Finds the transports of NCCL's connections in the lines that it logs with NCCL_DEBUG=INFO.
 
 A connection is logged as `Channel 00/0 : 3[3] -> 8[0] [send] via NET/IB/0/GDRDMA`, within a node as `via P2P/CUMEM` or
 `via SHM/direct/direct`. Names here are the first part, with the network's name behind NET: `P2P`, `SHM`, `NET/IB`,
@@ -22,22 +22,22 @@ FINDS = {
     "wrong_transport": "NCCL used another way than the expected one: something else was measured",
     "transport_unknown": "NCCL does not say that it used the expected way",
 }
-"""What the findings mean, by the part of their code behind the check's name."""
+"""The meaning of the findings, by their code without the check's name."""
 
 PATTERN = r"^(P2P|SHM|NVLS|NET|NET/[A-Za-z0-9_ ]+)$"
-"""What can be expected; NET alone means any network, also within a node."""
+"""The transports that can be expected. NET alone means any network, also within a node."""
 
 _CONNECTION = re.compile(r"NCCL INFO Channel .* via ([A-Za-z0-9]+)(?:/([A-Za-z_][\w ]*))?")
 
 _NVLS = re.compile(r"NCCL INFO NVLS comm ")
 
 _MOST_LINES = 1_000_000
-"""More than a rank of a thousand nodes logs."""
+"""More than a rank in a thousand nodes logs."""
 
 _LONGEST_LINE = 4096
 
 _DIRECT = {"P2P": ("P2P", "NVLS")}
-"""Sums within NVSwitch go over NVLink, as peer access does."""
+"""Sums within NVSwitch go over NVLink, like peer access."""
 
 
 def logging_to(directory: Path) -> dict[str, str]:
@@ -55,7 +55,7 @@ def connections(directory: Path) -> Counter[Transport]:
 
 
 def count(lines: Iterable[str]) -> Counter[Transport]:
-    """How many connections the lines tell of, by transport; lines about something else, or cut off, count nothing."""
+    """The number of connections in the lines by transport. Other lines and incomplete ones do not count."""
     seen: Counter[Transport] = Counter()
     for line in islice(lines, _MOST_LINES):
         if _NVLS.search(line):
@@ -67,9 +67,9 @@ def count(lines: Iterable[str]) -> Counter[Transport]:
 
 
 def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[Transport]) -> Json:
-    """What is judged: the expected transport, this node's connections and what anybody in the group used.
+    """The facts to judge: the expected transport, this node's connections, and the transports used in the group.
 
-    `fabric` is the network that connects the nodes, such as `gIB`; None when there is none, or more than one.
+    `fabric` is the network between the nodes, such as `gIB`; None if there is none or more than one.
     """
     networks = {used.removeprefix("NET/") for used in group if used.startswith("NET/")}
     return {
@@ -81,9 +81,9 @@ def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[T
 
 
 def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]:
-    """Whether data went the way that was expected: what this rank used, and whether anybody in the group did at all.
+    """Judges whether data took the expected transport, on this rank and in the group.
 
-    A network is compared with networks, what is expected within a node with what was used there.
+    An expected network is compared with networks, a transport within nodes with those within nodes.
     """
     expected, own, group = facts.get("expected_transport"), facts.get("transports"), facts.get("group_transports")
     if not isinstance(expected, str) or not _can_show(expected, facts):
@@ -101,7 +101,7 @@ def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]
 
 
 def _can_show(expected: Transport, facts: Mapping[str, JsonValue]) -> bool:
-    """Nothing does alone, a network by name only between nodes, and anything but networks only within one."""
+    """Whether the group can show it: a rank alone cannot; a named network needs several nodes, all else one node."""
     nodes, ranks = facts["nodes"], facts["world_size"]
     assert isinstance(nodes, int) and isinstance(ranks, int)
     if expected.startswith("NET"):

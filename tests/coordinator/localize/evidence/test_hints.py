@@ -1,7 +1,7 @@
 """Hints at whom to try first."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
 from muster_coordinator.localize.planning.follow_up import follow_up
 from muster_coordinator.localize.wording.sentences import hint_words
@@ -46,6 +46,6 @@ def test_whoever_came_last_is_first_to_get_a_partner() -> None:
             GroupRun(group=f"{n}", members=("a", "b"), outcome=RunOutcome.BAD, latest={last: 1.0}, crashed=frozenset())
             for n in range(9)
         ]
-        diagnosis = Diagnosis(Evidence(sites, (*bad, good)), CheckAbilities(alone=False, by_rail=False))
+        diagnosis = Diagnosis(GroupEvidence(sites, (*bad, good)), CheckAbilities(alone=False, by_rail=False))
         assert diagnosis.culprits == ()
         assert first in follow_up(diagnosis, frozenset("c"), seed="s", passes=1)[0].members

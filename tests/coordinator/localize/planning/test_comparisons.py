@@ -1,13 +1,13 @@
 """Groups without which there would be nothing to compare."""
 
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import comparisons
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
 
 
 def asked(sites: dict[str, Site], *runs: str, absent: str = "") -> list[str]:
     done = tuple(GroupRun(group=run, members=tuple(run), outcome=RunOutcome.GOOD, objective=1.0) for run in runs)
-    return ["".join(probe.members) for probe in comparisons(Evidence(sites, done), frozenset(absent))]
+    return ["".join(probe.members) for probe in comparisons(GroupEvidence(sites, done), frozenset(absent))]
 
 
 LEAVES = {node: Site(node, leaf="x" if node in "abc" else "y") for node in "abcdef"}

@@ -6,13 +6,13 @@ import math
 import pytest
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import follow_up
 from muster_coordinator.localize.rules.accusers import accusers, accusers_missing, may_be_all_liars
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.significance import FALSE_NODES, controls_needed, liars_may_explain
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
-from muster_coordinator.normal.liars import liars_among
+from muster_coordinator.normal.normality import liars_among
 
 _numbers = itertools.count()
 
@@ -41,7 +41,7 @@ def fleet(count: int, *, leaf_of: int = 0, places_itself: bool = True) -> dict[s
 
 
 def judged(sites: dict[str, Site], *runs: GroupRun, alone: bool = False) -> Diagnosis:
-    return Diagnosis(Evidence(sites, runs), CheckAbilities(alone=alone, by_rail=False))
+    return Diagnosis(GroupEvidence(sites, runs), CheckAbilities(alone=alone, by_rail=False))
 
 
 def well(count: int, first: int = 2) -> list[GroupRun]:
@@ -120,7 +120,7 @@ def test_partners_that_were_not_drawn_at_random_are_no_accusers() -> None:
     among_them = [ran(V, L, at=0.5), ran(V, "n2", at=0.5)]
     passed_since = [ran(L, "n2"), ran("n5", "n6")]
     runs = (*well(16, first=6), *suspects, *among_them, *passed_since)
-    evidence = Evidence(sites, runs)
+    evidence = GroupEvidence(sites, runs)
     assert accusers(evidence, V, runs[-5:]) == [("n5",)]
     assert accusers_missing(evidence, V, runs[-5:]) == 1
 
@@ -132,14 +132,14 @@ def test_several_partners_from_one_leaf_count_less(gathered: int, missing: int) 
     near, far = [f"n{number}" for number in (2, 4, 6, 8)], [f"n{number}" for number in (40, 60, 80, 100)]
     partners = [near[0], *far[:3]] if not gathered else near
     runs = (*well(256), *(ran(V, partner, at=0.5) for partner in partners))
-    assert accusers_missing(Evidence(sites, runs), V, runs[-4:]) == missing
+    assert accusers_missing(GroupEvidence(sites, runs), V, runs[-4:]) == missing
 
 
 def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
     """A liar that runs alone claims an impossible bandwidth, beside a suspect and two randomly drawn nodes."""
     suspects = [ran(V, L, at=0.5), *well(16)]
     alone = [ran(V), ran(L, at=1e300), ran("n2"), ran("n4")]
-    evidence = Evidence(fleet(16), (*suspects, *alone))
+    evidence = GroupEvidence(fleet(16), (*suspects, *alone))
     assert evidence.thresholds.alone is not None
     assert evidence.thresholds.alone.typical == 1.5
     assert judged(fleet(16), *suspects, *alone, alone=True).culprits == ()
@@ -196,7 +196,7 @@ def test_a_path_that_cannot_be_convicted_is_not_tested_further(*, places_itself:
 )
 def test_a_leaf_that_may_consist_of_liars(nodes: int, places_itself: bool, expected: bool) -> None:
     """It has no more nodes than may lie, and only they claim it."""
-    evidence = Evidence(fleet(nodes, leaf_of=4, places_itself=places_itself), ())
+    evidence = GroupEvidence(fleet(nodes, leaf_of=4, places_itself=places_itself), ())
     assert may_be_all_liars(evidence, "leaf0") is expected
 
 
@@ -215,6 +215,6 @@ def test_a_node_that_is_bad_with_several_good_nodes_is_not_cleared() -> None:
 def test_a_liar_cannot_claim_a_shared_host_for_another_node() -> None:
     """Nodes on one host may be slower. That is no excuse for a node that shares no host with its other partners."""
     shared = GroupRun(group="s", members=(V, L), outcome=RunOutcome.GOOD, objective=1.5, on_one_host=True)
-    evidence = Evidence(fleet(16), (shared, *well(16), ran(V, "n2"), ran(V, "n4"), ran("n2"), ran("n4")))
+    evidence = GroupEvidence(fleet(16), (shared, *well(16), ran(V, "n2"), ran(V, "n4"), ran("n2"), ran("n4")))
     assert evidence.thresholds.is_slow(ran(V, at=0.9))
     assert not evidence.thresholds.is_slow(ran(L, at=0.9)), "which meets nobody else"

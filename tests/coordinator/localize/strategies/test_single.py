@@ -1,7 +1,7 @@
 """Each node by itself."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.single import Single
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
@@ -26,7 +26,7 @@ def asked(*runs: GroupRun, absent: frozenset[str] = NOBODY, passes: int = 1) -> 
 
 
 def judged(*runs: GroupRun) -> Diagnosis:
-    return Diagnosis(Evidence(SITES, runs), CheckAbilities())
+    return Diagnosis(GroupEvidence(SITES, runs), CheckAbilities())
 
 
 def test_every_node_runs_alone_as_often_as_there_are_passes() -> None:
@@ -75,4 +75,4 @@ def test_a_noisy_fleet_accuses_nobody() -> None:
     """Its own spread counts as soon as there are values enough."""
     sites = {f"n{number}": Site(f"n{number}") for number in range(21)}
     runs = tuple(ran(node, at=1 + 0.02 * (number - 10)) for number, node in enumerate(sites))
-    assert not Diagnosis(Evidence(sites, runs), CheckAbilities()).evidence.histories["n0"].bad
+    assert not Diagnosis(GroupEvidence(sites, runs), CheckAbilities()).evidence.histories["n0"].bad

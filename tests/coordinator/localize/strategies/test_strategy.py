@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import RoundPlanner, Strategy, planner_of
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
@@ -39,7 +39,7 @@ def policy(way: tuple[Strategy, Pairing], sites: dict[str, Site], **more: object
 
 
 def judged(sites: dict[str, Site], runs: list[GroupRun], can: CheckAbilities) -> Diagnosis:
-    return Diagnosis(Evidence(sites, tuple(runs)), can)
+    return Diagnosis(GroupEvidence(sites, tuple(runs)), can)
 
 
 def play(

@@ -1,7 +1,7 @@
 """All nodes in one group."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.whole import Whole
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
@@ -13,7 +13,7 @@ def ran(outcome: RunOutcome, *, crashed: str = "", number: int = 1) -> GroupRun:
 
 
 def judged(*runs: GroupRun) -> Diagnosis:
-    return Diagnosis(Evidence(SITES, runs), CheckAbilities())
+    return Diagnosis(GroupEvidence(SITES, runs), CheckAbilities())
 
 
 def test_all_that_are_there_run_together_once_in_each_pass() -> None:

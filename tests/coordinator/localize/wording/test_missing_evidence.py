@@ -1,7 +1,7 @@
 """What would settle the nodes that are left open."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.wording.missing_evidence import missing_evidence
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
@@ -18,7 +18,7 @@ def bad(*members: str, crashed: str = "") -> GroupRun:
 
 
 def missing(*runs: GroupRun, sites: dict[str, Site] = NOWHERE) -> dict[str, str]:
-    return dict(missing_evidence(Diagnosis(Evidence(sites, runs), CheckAbilities(alone=False, by_rail=False))))
+    return dict(missing_evidence(Diagnosis(GroupEvidence(sites, runs), CheckAbilities(alone=False, by_rail=False))))
 
 
 WELL = (run("c", "d"), run("e", "f"), run("g", "h"))

@@ -1,7 +1,7 @@
 """What the record of an adaptive sweep tells."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.evidence import Evidence
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
@@ -18,7 +18,7 @@ def ran(*members: str, at: float = 1.5, rails: tuple[float, ...] = ()) -> GroupR
 
 
 def ruling(*runs: GroupRun, sites: dict[str, Site] = SITES) -> DiagnosisReport:
-    return report_of(Diagnosis(Evidence(sites, runs), CheckAbilities()), "collective", "busbw_gbps")
+    return report_of(Diagnosis(GroupEvidence(sites, runs), CheckAbilities()), "collective", "busbw_gbps")
 
 
 def test_a_slow_node_is_told_with_the_numbers() -> None:

@@ -144,7 +144,7 @@ def test_a_wrong_file_of_slurm_is_refused(text, reason):
         ('[[leaf]]\nname = "a"\nnodes = ["n["]', "field 'nodes': 'n[' is neither a name nor names with ranges"),
         ('[[leaf]]\nname = "a,b"\nnodes = ["n"]', "field 'name': must be one name (got 'a,b')"),
         ('[[leaf]]\nname = "a"\nrak = "r"\nnodes = ["n"]', "unknown field 'rak'; did you mean 'rack'?"),
-        ('[[leaf]]\nname = "a"\nleaf = "b"\nnodes = ["n"]', "field 'leaf': the name says it already"),
+        ('[[leaf]]\nname = "a"\nleaf = "b"\nnodes = ["n"]', "field 'leaf': the name of the table already says it"),
         (
             '[[leaf]]\nname = "a"\nnodes = ["n"]\n[[leaf]]\nname = "a"\nnodes = ["m"]',
             "[[leaf]] number 2: a is [[leaf]] number 1 already",
@@ -169,7 +169,7 @@ def test_all_that_is_wrong_is_told_at_once_and_no_more_than_a_person_reads():
         parse_topology("\n".join(f"SwitchName=s{number}" for number in range(500)), Path("topology.conf"))
     lines = str(refused.value).splitlines()
     assert len(lines) == 21
-    assert lines[-1] == "and 480 more of the kind"
+    assert lines[-1] == "and 480 more problems"
 
 
 def test_a_file_is_read_by_its_ending(tmp_path):

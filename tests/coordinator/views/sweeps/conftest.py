@@ -83,7 +83,7 @@ def bad_link(group, sweep):
     lost = {"verdict": Verdict.UNKNOWN, "ending": Ending.ABORTED, "blamed": (gone,)}
     record = sweep(
         [group("n1", "n2", at=1.0, **slow), group("n3", "n4", at=10.0), group("n5", "n6", **lost)],
-        [group("n1", at=90.0), group("n4", at=91.0), group("n2", "n5", at=10.2)],
+        [group("n1", at=90.0), group("n4", at=91.0), group("n2", "n5", at=10.2), group("n3", at=91.0)],
         [group("n1", "n3", at=1.1, **slow)],
         [group("n1", "n5", at=1.2, **slow)],
         failed_nodes=(

@@ -9,7 +9,7 @@ def test_single_nodes_are_compared_with_single_nodes(bad_link):
     amounts = amounts_of(bad_link)
     first, second, *_ = bad_link.rounds
     assert amounts.words(amounts.typical(first.groups[0])) == "10.1 GB/s"
-    assert amounts.words(amounts.typical(second.groups[0])) == "90.8 GB/s"
+    assert amounts.words(amounts.typical(second.groups[0])) == "91 GB/s"
 
 
 def test_groups_that_failed_do_not_say_what_is_typical(group, sweep):
@@ -26,6 +26,22 @@ def test_who_is_slow_and_tried_often_does_not_say_what_is_typical(group, sweep):
     slow = [group("n1", f"n{number}", at=1.0 + number / 100) for number in range(2, 8)]
     well = [group("n2", "n3", at=10.0), group("n4", "n5", at=10.0), group("n6", "n7", at=10.0)]
     assert amounts_of(sweep(well, *([it] for it in slow))).together == 10.0
+
+
+@pytest.mark.parametrize(("controls", "typical"), [(1, None), (2, None), (3, 90.0)])
+def test_nodes_alone_are_compared_only_when_the_sweep_compares_them(group, sweep, controls, typical):
+    """Of 40 nodes two may lie: the sweep judges runs alone by three controls, and so does its explanation."""
+    nodes = [f"n{number:02}" for number in range(40)]
+    well = [group(one, other, at=10.0) for one, other in zip(nodes[2::2], nodes[3::2], strict=True)]
+    suspects = [group("n00", "n01", at=1.0)]
+    alone = [group("n00", at=50.0), *(group(node, at=90.0) for node in nodes[2 : 2 + controls])]
+    assert amounts_of(sweep([*suspects, *well], alone)).alone == typical
+
+
+def test_groups_that_were_formed_again_say_nothing(group, sweep):
+    """Another group stands in for each, and the sweep judges by that one alone."""
+    again = group("n1", "n2", at=100.0, formed_again=True)
+    assert amounts_of(sweep([again, group("n3", "n4", at=10.0), group("n5", "n6", at=10.0)])).together == 10.0
 
 
 @pytest.mark.parametrize("metric", [None, "points"])

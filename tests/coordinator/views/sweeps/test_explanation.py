@@ -3,16 +3,16 @@ import pytest
 from muster.errors import Refused
 from muster.model import Finding, Severity, Topology, Verdict
 from muster_coordinator.model.sweep_records import Blame, Ending, FailedLink, FailedNode, GroupState
-from muster_coordinator.views.sweeps.explained import Explanation, Standing
+from muster_coordinator.views.sweeps.explained import Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
 from muster_coordinator.views.sweeps.matrix.pairs import pairs
 
 CONCLUSIONS = {
-    "n1": (Standing.CONVICTED, "n1, its link when it sends, is at fault (collective.slow, confidence 0.88)"),
-    "n2": (Standing.CLEARED, "n2 is cleared: it passed with n5 at 10.2 GB/s in round 2"),
-    "n4": (Standing.CLEARED, "n4 is cleared: it passed with n3 at 10 GB/s in round 1"),
-    "n6": (Standing.INCONCLUSIVE, "nothing could be settled about n6: lost: its agent has vanished"),
+    "n1": (SweepStanding.CONVICTED, "n1, its link when it sends, is at fault (collective.slow, confidence 0.88)"),
+    "n2": (SweepStanding.CLEARED, "n2 is cleared: it passed with n5 at 10.2 GB/s in round 2"),
+    "n4": (SweepStanding.CLEARED, "n4 is cleared: it passed with n3 at 10 GB/s in round 1"),
+    "n6": (SweepStanding.INCONCLUSIVE, "nothing could be settled about n6: lost: its agent has vanished"),
 }
 
 
@@ -138,7 +138,7 @@ def test_every_group_is_told_in_order(bad_link):
         "n1 measured algbw_gbps 0.8, busbw_gbps 1, wrong_elements 0",
     )
     assert first.learned == ("cleared: n3, n4", "suspected: n1, n2")
-    assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 90.8 GB/s"
+    assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 91 GB/s"
 
 
 def test_rounds_without_the_node_are_there_too(bad_link):
@@ -149,7 +149,7 @@ def test_rounds_without_the_node_are_there_too(bad_link):
 
 def test_a_group_that_did_not_run_says_why(group, sweep):
     """Who kept it from forming, and that it was formed again."""
-    silent = Blame(node="n1", reason="silent", detail="said nothing while FORMING")
+    silent = Blame(node="n1", reason="silent", detail="sent nothing while FORMING")
     broken = {"verdict": Verdict.UNKNOWN, "ending": Ending.NOT_FORMED, "blamed": (silent,), "formed_again": True}
     going = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
     record = sweep([group("n1", "n2", places=(), **broken), group("n3", "n2", **going)], ended_at=None)
@@ -158,7 +158,7 @@ def test_a_group_that_did_not_run_says_why(group, sweep):
         "with n1",
         "formed because: every node once",
         "the group could not be formed, and was formed again",
-        "n1: silent (said nothing while FORMING)",
+        "n1: silent (sent nothing while FORMING)",
         "verdict UNKNOWN",
     )
     assert after.told[-1] == "it is RUNNING now"
@@ -178,7 +178,7 @@ def test_findings_of_the_nodes_own_ranks_are_counted(group, sweep):
 def test_a_node_behind_its_leaf(bad_leaf, places):
     """What speaks against the leaf is told; whoever met the node is not blamed."""
     it = explain(bad_leaf, "n3", places)
-    assert it.standing is Standing.BEHIND
+    assert it.standing is SweepStanding.BEHIND
     assert it.conclusion == "nothing can be said about n3 itself; leaf l2, where it stands, is at fault"
     assert it.against == ("none passes",)
     assert it.notes == bad_leaf.notes
@@ -190,7 +190,7 @@ def test_a_node_behind_its_leaf(bad_leaf, places):
 def test_without_places_the_notes_have_to_do(bad_leaf):
     """Nobody knows any more where the node stood."""
     it = explain(bad_leaf, "n3", {})
-    assert it.standing is Standing.INCONCLUSIVE
+    assert it.standing is SweepStanding.INCONCLUSIVE
     assert it.notes == bad_leaf.notes
 
 
@@ -204,10 +204,10 @@ def test_a_link_of_a_cleared_node(group, sweep):
         cleared_nodes=("n1", "n2", "n3", "n4"),
     )
     it = explain(record, "n2", {})
-    assert it.standing is Standing.CLEARED
+    assert it.standing is SweepStanding.CLEARED
     assert it.conclusion.endswith("; its link to n1 is at fault")
     assert it.against == ("bad four times",)
-    assert "\nwhat speaks against what connects it\n  bad four times\n" in explanation_text(it)
+    assert "\nevidence against what connects it\n  bad four times\n" in explanation_text(it)
     assert it.excluded == ("the bad run with n1 at 1 GB/s in round 1 is explained by link n1 - n2",)
 
 
@@ -219,9 +219,9 @@ def test_while_the_sweep_runs(group, sweep):
 
 
 def test_a_cleared_node_that_has_left(bad_link):
-    """Why it was not to be had from then on stands in the notes, once."""
+    """Why it took no part from then on stands in the notes, once."""
     left = bad_link.model_copy(update={"absent": {"n4": "busy: another run", "n6": "lost: its agent has vanished"}})
-    assert explain(left, "n4", {}).notes[-1] == "n4 was not to be had: busy: another run"
+    assert explain(left, "n4", {}).notes[-1] == "n4 took no part: busy: another run"
     assert explain(left, "n6", {}).notes == ("n6: lost: its agent has vanished",)
 
 
@@ -240,10 +240,10 @@ def test_notes_about_others_are_left_out(group, sweep):
 def test_of_whom_the_same_is_said_share_a_line(group, sweep):
     """However large the group was."""
     nodes = [f"n{number}" for number in range(512)]
-    silent = tuple(Blame(node=node, reason="silent", detail="said nothing\nwhile FORMING") for node in nodes[1:])
+    silent = tuple(Blame(node=node, reason="silent", detail="sent nothing\nwhile FORMING") for node in nodes[1:])
     lost = {"ending": Ending.NOT_FORMED, "verdict": Verdict.UNKNOWN, "blamed": silent}
     told = explain(sweep([group(*nodes, **lost)]), "n0", {}).rounds[0].groups[0].told
-    assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (said nothing while FORMING)"
+    assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (sent nothing while FORMING)"
 
 
 def test_hundreds_of_members_are_counted(group, sweep):
@@ -258,7 +258,7 @@ def test_hundreds_of_members_are_counted(group, sweep):
     it = explain(record, "n0", {})
     assert it.rounds[0].groups[0].told[0].startswith("with n1, n2, n3, n4, n5, n6, n7, n8 and 503 others; n0 had ranks")
     assert len(it.excluded) == 9
-    assert it.excluded[-1] == "nor are 503 others, which passed without it too"
+    assert it.excluded[-1] == "503 other partners are not to blame either: they passed without it"
 
 
 def test_a_node_of_another_sweep_is_refused(bad_link):
@@ -273,6 +273,6 @@ def test_the_text_begins_with_the_conclusion(bad_link):
     lines = explanation_text(it).splitlines()
     assert lines[0] == it.conclusion
     titles = [line for line in lines[1:] if line and not line.startswith(" ")]
-    assert titles == ["what speaks against it", "what is excluded", "round 1", "round 2", "round 3", "round 4"]
-    assert "  judged after it, suspected: n1, n2" in lines
+    assert titles == ["evidence against it", "ruled out", "round 1", "round 2", "round 3", "round 4"]
+    assert "  after this round, suspected: n1, n2" in lines
     assert Explanation.model_validate_json(it.model_dump_json()) == it

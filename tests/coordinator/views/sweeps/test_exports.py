@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from muster_coordinator.model.sweep_records import MemberRecord, SweepRecord
-from muster_coordinator.views.sweeps.exports import FORMS, Format
+from muster_coordinator.views.sweeps.exports import FORMS, ExportFormat
 from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
 from muster_coordinator.views.sweeps.rank_table import rank_table
 
 
 def test_every_format_has_a_form():
     """Each is made of any record, even of one without rounds."""
-    assert set(FORMS) == set(Format)
+    assert set(FORMS) == set(ExportFormat)
 
 
 def test_json_is_the_complete_record(bad_link):
     """Nothing is lost on the way."""
-    assert SweepRecord.model_validate_json(FORMS[Format.JSON].made(bad_link, {})) == bad_link
+    assert SweepRecord.model_validate_json(FORMS[ExportFormat.JSON].made(bad_link, {})) == bad_link
 
 
 def rows(record):
@@ -27,7 +27,7 @@ def rows(record):
 def test_every_rank_has_a_line(bad_link):
     """With what it measured; who reported nothing has one without a rank."""
     table = rows(bad_link)
-    assert len(table) == 2 * 2 + 2 * 2 + 2 + 2 + 2 + 2 * 2 + 2 * 2 + 2 * 2
+    assert len(table) == 2 * 2 + 2 * 2 + 2 + 2 + 2 + 2 * 2 + 2 + 2 * 2 + 2 * 2
     assert table[3] == {
         "sweep": "s",
         "round": "1",

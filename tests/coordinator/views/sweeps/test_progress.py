@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import Verdict
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, RoundRecord
-from muster_coordinator.views.sweeps.progress import News, Progress, round_line
+from muster_coordinator.views.sweeps.progress import News, SweepProgress, round_line
 
 FORMING = {"state": GroupState.FORMING, "ending": None, "verdict": None}
 RUNNING = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
@@ -72,7 +72,7 @@ def test_hundreds_of_groups_make_few_lines(group, sweep):
 def test_a_file_gets_whole_lines(stages):
     """Without anything that only a terminal understands."""
     out = io.StringIO()
-    progress = Progress(out)
+    progress = SweepProgress(out)
     for stage in stages:
         progress.show(stage)
     progress.leave()
@@ -86,7 +86,7 @@ def test_a_file_gets_whole_lines(stages):
 def test_on_a_terminal_the_line_changes_in_its_place(stages):
     """Only lines that stay end with a line feed."""
     out = Terminal()
-    progress = Progress(out)
+    progress = SweepProgress(out)
     for stage in stages:
         progress.show(stage)
     kept = [line.rsplit("\r\x1b[K", 1)[-1] for line in out.getvalue().split("\n")[:-1]]
@@ -109,7 +109,7 @@ def test_a_line_is_cut_where_the_terminal_that_shows_it_ends(stages):
     try:
         termios.tcsetwinsize(theirs, (24, 20))
         out = Pty(theirs)
-        Progress(out).show(stages[3])
+        SweepProgress(out).show(stages[3])
     finally:
         os.close(ours)
         os.close(theirs)
@@ -120,14 +120,14 @@ def test_what_nodes_report_does_not_command_the_terminal(group, sweep):
     """Their programs may print colours."""
     blame = Blame(node="n1", reason="run.exited", detail="\x1b[31mfailed")
     for out in (Terminal(), io.StringIO()):
-        Progress(out).show(sweep([group("n1", "n2", verdict=Verdict.UNKNOWN, blamed=(blame,))]))
+        SweepProgress(out).show(sweep([group("n1", "n2", verdict=Verdict.UNKNOWN, blamed=(blame,))]))
         assert "(\ufffd[31mfailed)" in out.getvalue()
 
 
 def test_a_finished_round_keeps_its_line(group, sweep):
     """And the next one begins below it."""
     out = Terminal()
-    progress = Progress(out)
+    progress = SweepProgress(out)
     first = [group("n1", "n2", at=1.0)]
     progress.show(sweep([group("n1", "n2", **RUNNING)], ended_at=None))
     progress.show(sweep(first, [group("n3", "n4", **RUNNING)], ended_at=None))
@@ -139,5 +139,5 @@ def test_a_finished_round_keeps_its_line(group, sweep):
 def test_a_sweep_without_rounds_shows_nothing(sweep):
     """It still waits for its nodes."""
     out = Terminal()
-    Progress(out).show(sweep(ended_at=None))
+    SweepProgress(out).show(sweep(ended_at=None))
     assert out.getvalue() == ""

@@ -1,0 +1,179 @@
+"""The API as an OpenAPI 3.1 document, made from the route table and from the models of requests and answers.
+
+The document depends on nothing but the code, so every coordinator of a version serves the same one. What depends on
+settings is described as it may be: reading may need the token (`http.token_file`), changing needs it unless loopback is
+trusted.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from muster import __version__
+from muster_coordinator.web.api_schemas import Model, Schema, Schemas, schemas_of
+from muster_coordinator.web.guard import Right
+from muster_coordinator.web.problems import CONTENT_TYPE, ProblemDetails
+from muster_coordinator.web.requests import NoQuery
+from muster_coordinator.web.route import EVENTS, JSON, Route
+
+INTRODUCTION = (
+    "Times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the last page and the "
+    "value of `cursor` for the next page otherwise. Unknown query parameters and fields are errors. Every error is a "
+    "problem (RFC 9457): its `detail` says what is wrong and what would be right. Only requests that are not valid "
+    "HTTP get plain text, and clients get an empty 503 while all connections are in use. HEAD works wherever GET does, "
+    "except for events."
+)
+
+TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The token in the file that `http.token_file` names. Without this setting, the coordinator listens "
+    "on loopback and writes a token to the file `api_token` in `data_dir` at each start.",
+}
+
+SECURITY: dict[Right, list[dict[str, list[str]]]] = {
+    Right.PROBE: [],
+    Right.READ: [{}, {"token": []}],  # without a token as long as `http.token_file` is not set
+    Right.CHANGE: [{"token": []}],
+}
+
+PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
+    HTTPStatus.BAD_REQUEST: ("BadRequest", "A query parameter, the path or the body cannot be read or is unknown"),
+    HTTPStatus.UNAUTHORIZED: ("Unauthorized", "The token is missing or wrong, and http.token_file is set"),
+    HTTPStatus.FORBIDDEN: ("Forbidden", "The token is missing or wrong, or the name in Host is not loopback"),
+    HTTPStatus.NOT_FOUND: ("NotFound", "What the path or a parameter names does not exist"),
+    HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeout", "The body did not arrive in time"),
+    HTTPStatus.CONFLICT: ("Conflict", "The request does not fit the present state"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("BodyTooLarge", "The body is larger than 1 MiB"),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ("UnsupportedMediaType", "The body is not application/json"),
+    HTTPStatus.UNPROCESSABLE_ENTITY: ("Refused", "The request can be read, and a value in it is not valid"),
+    HTTPStatus.INTERNAL_SERVER_ERROR: ("InternalError", "The coordinator made a mistake; its log has the details"),
+    HTTPStatus.SERVICE_UNAVAILABLE: ("Unavailable", "The database or the broker does not work at present"),
+}
+"""By status, the name of the error in the document, and what it means. Python's own phrases differ by version."""
+
+PATH_PARAMETERS = {
+    "node": "The name of a node",
+    "run": "The id of a run",
+    "sweep": "The id of a sweep",
+    "baseline": "The id of a baseline",
+}
+
+
+def openapi_document(routes: Sequence[Route[Any]]) -> str:
+    """The document as JSON, the same text for the same code."""
+    schemas = _schemas(routes)
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "muster coordinator",
+            "version": __version__,
+            "description": INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": _paths(routes, schemas),
+        "components": {
+            "schemas": schemas.components,
+            "responses": _problems(routes, schemas),
+            "securitySchemes": {"token": TOKEN},
+        },
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _schemas(routes: Sequence[Route[Any]]) -> Schemas:
+    answered = {model for route in routes for model in route.media.values() if model is not None}
+    taken = {route.body for route in routes if route.body is not None}
+    return schemas_of({*answered, ProblemDetails}, taken, {route.query or NoQuery for route in routes})
+
+
+def _paths(routes: Sequence[Route[Any]], schemas: Schemas) -> dict[str, Schema]:
+    """What each path can do, in the order of the table."""
+    paths: dict[str, Schema] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
+    return paths
+
+
+def _operation(route: Route[Any], schemas: Schemas) -> Schema:
+    operation: Schema = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(schemas.queries[route.query or NoQuery]),
+            *_header_parameters(route),
+        ],
+        "responses": _responses(route, schemas),
+        "security": SECURITY[route.right],
+    }
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schemas.bodies[route.body]}}}
+    return operation
+
+
+def _path_parameters(route: Route[Any]) -> Iterator[Schema]:
+    for name in route.path_parameters:
+        schema = {"type": "string", "minLength": 1}
+        yield {"name": name, "in": "path", "required": True, "description": PATH_PARAMETERS[name], "schema": schema}
+
+
+def _query_parameters(query: Schema) -> Iterator[Schema]:
+    """The fields of a query as parameters. A parameter is left out where its field is null."""
+    for name, field in query.get("properties", {}).items():
+        (schema,) = (choice for choice in field.get("anyOf", [field]) if choice != {"type": "null"})
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in query.get("required", ()),
+            "description": field.get("description", ""),
+            **_written(schema),
+        }
+
+
+def _written(schema: Schema) -> Schema:
+    """How a value of this schema is written in a query: a text that holds JSON is described by what it holds."""
+    if "contentSchema" in schema:
+        return {"content": {schema["contentMediaType"]: {"schema": schema["contentSchema"]}}}
+    return {"schema": {key: value for key, value in schema.items() if key != "description"}}
+
+
+def _header_parameters(route: Route[Any]) -> Iterator[Schema]:
+    for name, text in route.reads.items():
+        yield {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
+
+
+def _responses(route: Route[Any], schemas: Schemas) -> Schema:
+    content = {kind: _media(kind, model, schemas) for kind, model in route.media.items()}
+    success: Schema = {"description": route.status.phrase, "content": content}
+    if route.sends:
+        success["headers"] = {name: _header(text) for name, text in route.sends.items()}
+    errors = {str(status.value): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in route.problems}
+    return {str(route.status.value): success, **errors}
+
+
+def _media(kind: str, model: Model | None, schemas: Schemas) -> Schema:
+    """What an answer of this content type is like. OpenAPI 3.1 cannot describe the events of a stream."""
+    if kind == EVENTS:
+        return {}
+    return {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}
+
+
+def _problems(routes: Sequence[Route[Any]], schemas: Schemas) -> Schema:
+    """The errors of all routes, by name."""
+    statuses = sorted({status for route in routes for status in route.problems})
+    return {PROBLEMS[status][0]: _problem(status, schemas) for status in statuses}
+
+
+def _problem(status: HTTPStatus, schemas: Schemas) -> Schema:
+    content = {CONTENT_TYPE: {"schema": schemas.answers[ProblemDetails]}}
+    problem: Schema = {"description": PROBLEMS[status][1], "content": content}
+    if status is HTTPStatus.UNAUTHORIZED:
+        problem["headers"] = {"WWW-Authenticate": _header("Always `Bearer`")}
+    return problem
+
+
+def _header(text: str) -> Schema:
+    return {"description": text, "required": True, "schema": {"type": "string"}}

@@ -1,0 +1,312 @@
+"""What lines of the kernel's log mean.
+
+The lines were printed by real machines: they come from public bug reports, from commit messages of the kernel and from
+the tests of gpud and NVSentinel. Those under SYNTHETIC were written after the format strings in the source of the
+kernel and of the drivers.
+"""
+
+from typing import Any
+
+import pytest
+
+from muster import Action
+from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.rules import EventEnd, normal_address, recognise, rules
+
+REAL = [
+    ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
+    ("NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120", "xid INFO CHECK_APPLICATION 0000:01:00.0"),
+    (
+        "NVRM: Xid (PCI:0000:b5:00): 13, pid='<unknown>', name=<unknown>, Graphics SM Warp Exception on (GPC 1, TPC 3)",
+        "xid INFO CHECK_APPLICATION 0000:b5:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:0f:00 GPU-I:05): 31, pid=2511, name=python, Ch 00000008",
+        "xid INFO CHECK_APPLICATION 0000:0f:00.0",
+    ),
+    ("NVRM: Xid (PCI:0000:3b:00): 43, pid=1234, name=python, Ch 00000002", "xid INFO CHECK_APPLICATION 0000:3b:00.0"),
+    ("NVRM: Xid (PCI:0000:3b:00): 45, pid=1234, Ch 00000002", "xid INFO CHECK_APPLICATION 0000:3b:00.0"),
+    (
+        "NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, Ch 00000001 caused by previous Xid 149",
+        "xid INFO NONE 0000:dc:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:cb:00): 109, pid=1797828, name=pt_main_thread, Ch 00000008, errorString CTX SWITCH "
+        "TIMEOUT, Info 0x58005",
+        "xid WARNING RESET_GPU 0000:cb:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2 0x00000008 0x00000001)",
+        "xid WARNING NONE 0018:01:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000 0x00000000)",
+        "xid ERROR RESET_GPU 0019:01:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:10:1c): 63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate.",
+        "xid WARNING RESET_GPU 0000:10:1c.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0003:00:00): 74, pid='<unknown>', NVLink: fatal error detected on link 14(0x0, 0x0, 0x10000)",
+        "xid ERROR INSPECT_HARDWARE 0003:00:00.0",
+    ),
+    ("NVRM: Xid (PCI:000f:01:00): 119, Timeout after 6s of waiting for RPC", "xid ERROR RESET_GPU 000f:01:00.0"),
+    (
+        "NVRM: Xid (PCI:0018:01:00): 149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226 0x00000001)",
+        "xid WARNING NONE 0018:01:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 0x00000000)",
+        "xid ERROR RESET_GPU 0018:01:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+        "xid ERROR RESET_GPU 0008:01:00.0",
+    ),
+    ("NVRM: Xid (PCI:0000:01:00): 154 (", "xid INFO NONE 0000:01:00.0"),
+    ("NVRM: Xid (PCI:0000:66:00): 999, pid=1234, name=test", "xid WARNING NONE 0000:66:00.0"),
+    (
+        "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+        "sxid ERROR RESET_GPU 0000:a9:00.0",
+    ),
+    (
+        "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
+        "sxid WARNING REBOOT_NODE 0000:05:00.0",
+    ),
+    (
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 28006, Non-fatal, Link 29 MC TS crumbstore MCTO",
+        "sxid WARNING NONE 0000:c3:00.0",
+    ),
+    (
+        "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion Link DLREQ interrupt",
+        "sxid INFO NONE 0000:04:00.0",
+    ),
+    (
+        "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+        "NVRM: fallen off the bus and is not responding to commands.",
+        "off_the_bus ERROR REBOOT_NODE 0000:b3:00.0",
+    ),
+    ("NVRM: GPU 0000:91:00.0: GPU has fallen off the bus.", "off_the_bus ERROR REBOOT_NODE 0000:91:00.0"),
+    ("NVRM: GPU at PCI:0000:91:00 has fallen off the bus.", "off_the_bus ERROR REBOOT_NODE 0000:91:00.0"),
+    (
+        "NVRM: GPU 0000:04:00.0: RmInitAdapter failed! (0x62:0x40:2192)",
+        "gpu_not_initialised ERROR REBOOT_NODE 0000:04:00.0",
+    ),
+    ("RIP: 0010:mlx5e_poll_ico_cq+0x8b/0x1a0 [mlx5_core]", "driver_fault WARNING REBOOT_NODE None"),
+    ("watchdog: BUG: soft lockup - CPU#94 stuck for 226906s! [swapper/94:0]", "cpu_locked_up WARNING REBOOT_NODE None"),
+    ("INFO: task kworker/13:2:4055883 blocked for more than 120 seconds.", "task_hung WARNING NONE None"),
+    (
+        "pcieport 0000:07:04.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)",
+        "pcie_corrected INFO INSPECT_HARDWARE 0000:07:04.0",
+    ),
+    (
+        "pcieport 0000:00:1c.0: AER: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Transmitter ID)",
+        "pcie_corrected INFO INSPECT_HARDWARE 0000:00:1c.0",
+    ),
+    (
+        "pcieport 0000:00:03.1: PCIe Bus Error: severity=Correctable, type=Data Link Layer, (Transmitter ID)",
+        "pcie_corrected INFO INSPECT_HARDWARE 0000:00:03.1",
+    ),
+    (
+        "pcieport 0000:00:03.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Requester ID)",
+        "pcie_uncorrected ERROR INSPECT_HARDWARE 0000:00:03.0",
+    ),
+    (
+        "pcieport 0000:80:1b.4: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer, (Receiver "
+        "ID)",
+        "pcie_transaction_failed WARNING INSPECT_HARDWARE 0000:80:1b.4",
+    ),
+    ("pcieport 0000:00:03.0: AER: device recovery failed", "pcie_link_failed ERROR INSPECT_HARDWARE 0000:00:03.0"),
+    (
+        "pcieport 0000:00:1c.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected",
+        "pcie_link_failed ERROR INSPECT_HARDWARE 0000:00:1c.0",
+    ),
+    (
+        "mlx5_core 0000:0d:00.0: poll_health:801:(pid 0): device's health compromised - reached miss count",
+        "nic_health ERROR REBOOT_NODE 0000:0d:00.0",
+    ),
+    (
+        "mlx5_core 0000:06:00.0: wait_func_handle_exec_timeout:1128:(pid 185911): cmd[-22]: CREATE_UCTX(0xa04) "
+        "No done completion",
+        "nic_command_timeout WARNING INSPECT_HARDWARE 0000:06:00.0",
+    ),
+    (
+        "mlx5_core 0000:03:00.0: wait_func:964:(pid 112): ENABLE_HCA(0x104) timeout. Will cause a leak of a command "
+        "resource",
+        "nic_command_timeout WARNING INSPECT_HARDWARE 0000:03:00.0",
+    ),
+    (
+        "mlx5_core 0000:5c:00.0: mlx5_pcie_event:299:(pid 268269): Detected insufficient power on the PCIe slot (27W).",
+        "nic_power WARNING INSPECT_HARDWARE 0000:5c:00.0",
+    ),
+    (
+        "mlx5_core 0000:5c:00.0: Port module event[error]: module 0, Cable error, High Temperature",
+        "nic_module WARNING INSPECT_HARDWARE 0000:5c:00.0",
+    ),
+    ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link down", "nic_link_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
+    ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link DOWN", "nic_port_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
+    (
+        "mlx5_core 0000:65:00.0 ens15np0: TX timeout detected",
+        "nic_queue_timeout WARNING INSPECT_HARDWARE 0000:65:00.0",
+    ),
+    (
+        "pt_main_thread[2536443]: segfault at 7f797fe00000 ip 00007f7c7ac69996 sp 00007f7c12fd7c30 error 4 in "
+        "libnccl.so.2[7f7c7ac00000+d3d3000]",
+        "nccl_segfault INFO CHECK_APPLICATION None",
+    ),
+    ("mce: [Hardware Error]: Machine check events logged", "machine_check_corrected INFO INSPECT_HARDWARE None"),
+    ("[Hardware Error]: Deferred error, no action required.", "machine_check_uncorrected ERROR INSPECT_HARDWARE None"),
+    (
+        "{1}[Hardware Error]: event severity: recoverable",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0 page:0xb757589 "
+        "offset:0x140 grain:32 -  OVERFLOW err_code:0101:0092 socket:1 imc:1 rank:0 bg:3 ba:0 row:1a1e8 col:180)",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0 offset:0x0 grain:8 syndrome:0x0)",
+        "machine_check_corrected INFO INSPECT_HARDWARE None",
+    ),
+    (
+        "blk_update_request: I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    ("nvme nvme1: I/O 832 (I/O Cmd) QID 1 timeout, aborting", "disk_error WARNING INSPECT_HARDWARE None"),
+]
+
+SYNTHETIC = [
+    (
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 99999, Fatal, Link 3 something new",
+        "sxid ERROR REBOOT_NODE 0000:c3:00.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+        "xid ERROR REBOOT_NODE 0008:01:00.0",
+    ),
+    ("INFO: task nvidia-smi:8123 blocked for more than 122 seconds.", "driver_hung WARNING REBOOT_NODE None"),
+    ("RIP: 0010:_nv041234rm+0x1b/0x40 [nvidia]", "driver_fault WARNING REBOOT_NODE None"),
+    ("mlx5_core 0000:5c:00.0: Port module event: module 1, Cable unplugged", "nic_unplugged INFO NONE 0000:5c:00.0"),
+    (
+        "mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "Memory cgroup out of memory: Killed process 4711 (python) total-vm:81234kB, anon-rss:71234kB",
+        "container_out_of_memory INFO CHECK_APPLICATION None",
+    ),
+    (
+        "Out of memory: Killed process 4711 (python) total-vm:81234kB, anon-rss:71234kB",
+        "out_of_memory WARNING CHECK_APPLICATION None",
+    ),
+    (
+        "EXT4-fs (nvme0n1p1): Remounting filesystem read-only",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "XFS (nvme1n1): Filesystem has been shut down due to log error (0x2).",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+]
+
+HARMLESS = [
+    "",
+    "Linux version 6.1.0-18-amd64",
+    "NVRM: GPU at PCI:0000:66:00: GPU-12345678-1234-5678-9abc-def012345678",
+    "NVRM: GPU 0000:09:00.0: GPU is on Board .",
+    "NVRM: GPU1 kbifCacheVFInfo_GB100: Unable to read NV_PF0_INITIAL_AND_TOTAL_VFS",
+    "NVRM: The NVIDIA probe routine failed for 1 device(s).",
+    "NVRM: A GPU crash dump has been created. If possible, please run\nNVRM: nvidia-bug-report.sh as root",
+    "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
+    "mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link INIT",
+    "workqueue: ib_cache_event_task [ib_core] hogged CPU for >10000us 4 times, consider switching to WQ_UNBOUND",
+    "NVRM: Xid : 32, pid=2280636",
+    "NVRM: Xid (PCI:0000:66:00): abc, pid=2280636",
+    "nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Data {0x50610002, 0x10100030}",
+    "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 60 Sub-engine instance 00",
+    "pcieport 0000:00:1d.0: AER: Corrected error received: 0000:07:04.0",
+    "pcieport 0000:00:03.0:    [14] CmpltTO                (First)",
+    "nvidia 0000:03:00.0: AER: can't recover (no error_detected callback)",
+    "pcieport 0000:00:03.0: AER: Root Port link has been reset (0)",
+    "nvme nvme1: Abort status: 0x0",
+    "EDAC skx MC3: HANDLING MCE MEMORY ERROR",
+    "[Hardware Error]: Corrected error, no action required.",
+    "python[312]: segfault at 0 ip 000055d0 sp 00007ffd error 4 in python3.11[55d0+1000]",
+    "I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+    "virtio-pci 0000:00:01.0: enabling device (0000 -> 0002)",
+]
+
+
+def told_by(line, device=None) -> Any:
+    return recognise(Record(1, 1.0, line, device))
+
+
+@pytest.mark.parametrize(("line", "expected"), REAL + SYNTHETIC)
+def test_a_line_is_recognised(line, expected):
+    """Code, severity, action and address of each."""
+    event = told_by(line)
+    assert f"{event.code} {event.severity} {event.action} {event.address}" == expected
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_other_lines_mean_nothing(line):
+    """That holds as well for those that only repeat or detail what another line has told."""
+    assert told_by(line) is None
+
+
+def test_every_rule_has_a_line_that_it_recognises():
+    """A rule that nothing shows to work is none. Each has a code of its own."""
+    recognised = {told_by(line).code for line, _ in REAL + SYNTHETIC}
+    assert sorted(recognised) == sorted(rule.code for rule in rules().rule)
+
+
+@pytest.mark.parametrize(
+    ("line", "address"),
+    [
+        (
+            "NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+            "0008:01:00.0",
+        ),
+        ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15  Fri Jan 10", None),
+        ("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build", None),
+    ],
+)
+def test_a_reset_ends_what_asked_for_it(line, address):
+    """The driver says when a GPU needs no recovery any more, and when it was loaded anew."""
+    assert told_by(line) == EventEnd(("xid",), Action.RESET_GPU, address)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_down"),
+        ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link ACTIVE", "nic_port_down"),
+    ],
+)
+def test_a_link_that_comes_up_is_no_longer_down(line, code):
+    """Every link does so when its driver starts; of flaps `fabric` tells."""
+    assert told_by(line) == EventEnd((code,), Action.INSPECT_HARDWARE, "0000:53:00.0")
+
+
+def test_the_kernels_own_word_names_the_device_that_a_line_does_not():
+    """Records about a device carry its address beside the text."""
+    line = "mlx5_core: Port module event[error]: module 0, Cable error, High Temperature"
+    assert told_by(line, device="0000:5c:00.0").address == "0000:5c:00.0"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("0000:B3:00", "0000:b3:00.0"),
+        ("00000000:17:00.0", "0000:17:00.0"),
+        ("0000:5c:00.1", "0000:5c:00.1"),
+        ("17:00.0", None),
+        ("mlx5_0", None),
+        ("", None),
+    ],
+)
+def test_addresses_are_written_as_in_sysfs(address, expected):
+    """Whoever wrote them in whichever form."""
+    assert normal_address(address) == expected
