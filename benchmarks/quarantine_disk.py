@@ -8,8 +8,7 @@ Disk: on each simulated day so many nodes in a hundred lose a GPU, are cordoned,
 in again, with the default settings for that. What grows is divided by the days and by each thousand nodes; on a quiet
 day nothing happens at all. Runs are not counted, which depend on the checks, nor the nodes themselves.
 
-Restart: the processor time until a coordinator that starts with that database can decide, and what of that its log's
-beginning takes; and for how long it does nothing else when its log begins anew, which is once a day.
+Restart: the processor time until a coordinator that starts with that database can decide.
 
 Limits: texts are as short as those of the built-in checks and of one actor. SQLite gives space back to itself, not to
 the file system.
@@ -29,7 +28,6 @@ from muster.config import Settings
 from muster_coordinator.store.store import Store
 
 TABLES = {
-    "log of decisions": "quarantine_log",
     "transitions": "actions",
     "stories": "story",
 }
@@ -75,13 +73,11 @@ async def sizes(store: Store) -> dict[str, int]:
 
 
 async def restart(fleet: SimulatedFleet) -> list[Figure]:
-    """How long it takes to go on, and to begin the log anew."""
-    figures = []
-    for what, work in (("until a restarted coordinator decides", fleet.begin), ("to begin the log anew", fleet.renew)):
-        begun = time.process_time()
-        await work()
-        figures.append(Figure(what=f"{what}, {len(fleet.names)} nodes", unit="s", value=time.process_time() - begun))
-    return figures
+    """How long it takes until a coordinator that starts decides."""
+    begun = time.process_time()
+    await fleet.begin()
+    took_s = time.process_time() - begun
+    return [Figure(what=f"until a restarted coordinator decides, {len(fleet.names)} nodes", unit="s", value=took_s)]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, NodeSurveyed
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
@@ -60,11 +60,6 @@ class SimulatedFleet:
             await self._feed(InventorySeen(report), self._survey(name, Mark.NONE))
             await self._run(name)
 
-    async def renew(self) -> None:
-        """The log begins anew."""
-        self._now += DAY_S
-        await self._feed(Ticked())
-
     async def live_for_a_day(self, faults: int) -> None:
         """So many nodes break, one every two minutes, and each is repaired an hour later."""
         ends = self._now + DAY_S
@@ -77,7 +72,7 @@ class SimulatedFleet:
         for name in broken * 2:  # once is not enough to take back what was found
             await self._run(name)
         await self._wait(ends)
-        assert {case.state for case in self._fleet.cases()} == {ServiceState.IN_SERVICE}
+        assert {record.state for record in self._fleet.quarantine_records()} == {ServiceState.IN_SERVICE}
 
     async def _wait(self, until: float) -> None:
         while self._now < until:
@@ -113,11 +108,11 @@ class SimulatedFleet:
             match command:
                 case SendCommand(node, RunCheck(run=run)):
                     await self._run(node, run=run)
-                case Act():
+                case DispatchTransition():
                     await self._act(command)
 
-    async def _act(self, act: Act) -> None:
-        transition = act.action.transition
+    async def _act(self, act: DispatchTransition) -> None:
+        transition = act.record.transition
         node, told = transition.node, transition.id
         detail = "cordoned and tainted" if transition.is_out else "uncordoned, and the taint taken away"
         mark = Mark.OURS if transition.is_out else Mark.NONE

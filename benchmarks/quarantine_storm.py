@@ -24,10 +24,12 @@ LEAST_PER_S = PER_MINUTE / 60
 POLL_S = 0.02
 DONE_WITHIN_S = 300.0
 
-ACCEPTED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.state') = 'IN_SERVICE'"
-SURVEYED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.views.kubernetes') IS NOT NULL"
-CORDONED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.state') = 'CORDONED'"
-DECIDED = "SELECT count(*) FROM cases WHERE node <= ? AND json_extract(body, '$.state') IN ('CORDONED', 'HELD')"
+ACCEPTED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.decision.state') = 'IN_SERVICE'"
+SURVEYED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.actors.observed.kubernetes') IS NOT NULL"
+CORDONED = "SELECT count(*) FROM cases WHERE json_extract(body, '$.decision.state') = 'CORDONED'"
+DECIDED = (
+    "SELECT count(*) FROM cases WHERE node <= ? AND json_extract(body, '$.decision.state') IN ('CORDONED', 'HELD')"
+)
 """Only of the nodes up to a name: to read all would keep a core busy."""
 
 

@@ -25,7 +25,7 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import Act, Alarm
+from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.broker import embedded_broker
@@ -224,7 +224,7 @@ class Shell:
                     self.notifier.tell(payload)
                 elif isinstance(payload, NodeView):
                     self.health.note(payload)
-            case Act():
+            case DispatchTransition():
                 self.dispatcher.act(command)
             case Alarm(text=text):
                 log.error("quarantine_alarm", text=text)

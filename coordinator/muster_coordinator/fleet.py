@@ -12,45 +12,30 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import InventoryReport, Presence
+from muster.wire.messages import Presence
+from muster_coordinator.evidence.decided_states import DecidedStates
+from muster_coordinator.evidence.inventory_intake import InventoryIntake
 from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
-from muster_coordinator.evidence.tally import Tally, tally
+from muster_coordinator.evidence.tally import Tally, fleet_view, tally
+from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
-from muster_coordinator.model.actions import Action
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
-from muster_coordinator.model.case import Case
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import (
-    AgentMisbehaved,
-    BaselineReset,
-    Command,
-    Event,
-    GroupReplySeen,
-    InventorySeen,
-    LabelsSeen,
-    PresenceSeen,
-    ReferenceRemoved,
-    ReferenceSet,
-    ReportSeen,
-    Request,
-    RetentionEnded,
-    RunRequested,
-    SweepAbortRequested,
-    SweepRequested,
-    Ticked,
-)
-from muster_coordinator.model.nodes import FleetView, Misconduct, NodeView
+from muster_coordinator.model.events import Command, Event, Request
+from muster_coordinator.model.nodes import FleetView, NodeView
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
-from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.quarantine.membership import has_left_in_service, listed_by_actor, past_retention
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.service_states import Commanded, ServiceStates
+from muster_coordinator.quarantine.reconciler import Reconciler
 from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.sweeps.node_tests import NodeTests
@@ -91,12 +76,12 @@ class Fleet:
             after_restart=after_restart,
             timetable=timetable or Timetable(),
         )
-        machine = Quarantine(rules, policy, epoch)
-        self._service = ServiceStates(machine, self._registry, self._orders)
+        self._quarantine = Reconciler(rules, policy, epoch)
+        self._states = DecidedStates(self._registry)
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
-        self._inventories: dict[str, InventoryReport] = {}  # that were not taken yet: the latest of each node
-        self._reports = ReportIntake(self._registry, self._service.awaits, self._orders, self.counts, self._quotas)
+        self._inventories = InventoryIntake(self._registry, self._quotas, self._orders)
+        self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
@@ -107,32 +92,32 @@ class Fleet:
         commands += self._references.restore(saved.references, now)
         commands += self._sweeps.restore(saved.sweeps, past, now)
         commands += self._tests.restore(now)
-        return [*commands, *self._start_tests(self._service.restore(saved.cases, saved.actions, now), now)]
+        return commands + self._restore_decisions(saved, now)
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         match event:
-            case ReportSeen(message):
+            case events.ReportSeen(message):
                 commands = [*self._hear(message.node, message.id, now), *self._reports.take(message, now)]
-            case PresenceSeen(message):
+            case events.PresenceSeen(message):
                 commands = self._note_presence(message, now)
-            case GroupReplySeen(message):
+            case events.GroupReplySeen(message):
                 commands = [*self._hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
-            case InventorySeen() | LabelsSeen() | AgentMisbehaved():
+            case events.InventorySeen() | events.LabelsSeen() | events.AgentMisbehaved():
                 commands = self._learn(event, now)
-            case Ticked():
+            case events.Ticked():
                 commands = self._tick(event, now)
-            case RetentionEnded():
+            case events.RetentionEnded():
                 commands = self._erase(event, now)
             case quarantine.NodeForgotten():
                 commands = self._forget(event, now)
             case _ if isinstance(event, quarantine.Event):
-                commands = self._start_tests(self._service.handle(event, now), now)
+                commands = self._decide(event, now)
             case _:
                 commands = self._grant(event, now)
         self._tests.note_ended_sweeps()
-        commands += self._start_tests(self._service.settle(now), now)
-        if self._sweeps.has_freed_nodes or isinstance(event, Ticked | SweepRequested):
+        commands += self._pass_on_news(now)
+        if self._sweeps.has_freed_nodes or isinstance(event, events.Ticked | events.SweepRequested):
             commands += self._sweeps.form_groups(now)
         return commands
 
@@ -140,6 +125,10 @@ class Fleet:
     def names(self) -> list[str]:
         """Every node that was heard of and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
+
+    def select(self, selection: str) -> list[str]:
+        """The nodes that a selection such as `rack=r1 health=FAILED` means, by name; none where none fits."""
+        return self._sweeps.select(selection)
 
     @property
     def present(self) -> frozenset[str]:
@@ -168,38 +157,34 @@ class Fleet:
         """The sweeps that run, as they stand."""
         return [sweep.record() for sweep in self._sweeps.running.values()]
 
-    def sweep(self, id: str) -> SweepRecord | None:
-        """A sweep that runs, with all its groups, or one that has ended lately, without them."""
-        return self._sweeps.record(id)
-
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
         return self._sweeps.forecast(request)
 
     def quarantine_view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
-        return self._service.view()
+        return self._quarantine.fleet_view()
 
-    def cases(self) -> list[Case]:
+    def quarantine_records(self) -> list[QuarantineRecord]:
         """What is decided about every node, and from what, by node."""
-        return [case for node, case in sorted(self._service.cases.items()) if node in self._registry.nodes]
+        return [record for node, record in sorted(self._quarantine.records.items()) if node in self._registry.nodes]
 
     def case(self, node: str) -> CaseView | None:
-        """The same for one node, as people see it; None as for `node`."""
-        return self._service.case_view(node) if node in self._registry.nodes else None
+        """What is decided about one node, as people see it; None as for `node`."""
+        return self._quarantine.case_view(node) if node in self._registry.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
         """By actor, the nodes that its scheduler had when it was asked last."""
-        return self._service.listed()
+        return listed_by_actor(self._quarantine.records.values())
 
-    def last_action(self, node: str) -> Action | None:
+    def latest_transition(self, node: str) -> TransitionRecord | None:
         """The last transition of a node, with what came of it at each actor; None when there was none."""
-        return self._service.last_action(node)
+        return self._quarantine.latest_transition(node)
 
     @property
     def service_changes(self) -> Mapping[ServiceState, int]:
         """How often a node has come to each service state since the start."""
-        return self._service.changes
+        return self._states.changes
 
     def references(self) -> tuple[ReferenceRecord, ...]:
         """The operator's references, by number."""
@@ -221,26 +206,48 @@ class Fleet:
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""
-        counted = self.tally(now)
-        return FleetView(
-            name=self.name,
-            nodes=len(self._registry.nodes),
-            health=counted.health,
-            service=counted.service,
-            lost=counted.lost,
-            findings=self.findings,
-        )
+        return fleet_view(self.name, self._registry, now)
 
     def tally(self, now: float) -> Tally:
         """Its nodes in numbers."""
         return tally(self._registry, now)
 
-    def _start_tests(self, decided: Iterable[Commanded], now: float) -> list[Command]:
-        """The commands, with each test that the quarantine asks for replaced by what starts it."""
+    def _restore_decisions(self, saved: Saved, now: float) -> list[Command]:
+        records = self._states.adopt(saved.quarantine)
+        restored = quarantine.Restored(records=records, transitions=saved.transitions, fleet=saved.fleet_state)
+        commands = self._decide(restored, now)
+        self._registry.report_all(without={record.node for record in records if has_left_in_service(record)})
+        return commands + self._pass_on_news(now)
+
+    def _pass_on_news(self, now: float) -> list[Command]:
+        """Has the quarantine decide about what became known of nodes since it was asked last."""
+        return [command for event in self._registry.take_news() for command in self._decide(event, now)]
+
+    def _decide(self, event: quarantine.Event, now: float) -> list[Command]:
+        """Has the quarantine decide, shows that on nodes and in stories, and starts the tests it asks for."""
         commands: list[Command] = []
-        for command in decided:
-            commands += self._tests.start(command, now) if isinstance(command, quarantine.StartTest) else [command]
-        return commands
+        changed: dict[str, None] = {}
+        for command in self._quarantine.handle(event, now):
+            match command:
+                case quarantine.SaveRecord(record=record):
+                    changed[record.node] = None
+                    commands += [command, *self._states.show(record, now)]
+                case quarantine.SaveTransition(record=transition):
+                    changed[transition.transition.node] = None
+                    commands.append(command)
+                case quarantine.Note():
+                    commands.append(self._registry.story.append(command, now))
+                case quarantine.StartTest():
+                    commands += self._tests.start(command, now)
+                case _:
+                    commands.append(command)
+        cases = (self._quarantine.case_view(node) for node in changed if node in self._quarantine.records)
+        return [*commands, *(events.Announce("case", case) for case in cases)]
+
+    def _awaits(self, node: str, run: str) -> bool:
+        """Whether the run is the test that the quarantine asked the node for."""
+        record = self._quarantine.records.get(node)
+        return record is not None and record.awaits(run)
 
     def _note_presence(self, message: Presence, now: float) -> list[Command]:
         if message.online:
@@ -254,40 +261,32 @@ class Fleet:
         self._quotas.charge_changes(node, 2 * len(commands))  # it will come back
         return commands
 
-    def _learn(self, event: InventorySeen | LabelsSeen | AgentMisbehaved, now: float) -> list[Command]:
+    def _learn(
+        self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved, now: float
+    ) -> list[Command]:
         """Takes what becomes known about a node apart from its runs."""
         match event:
-            case InventorySeen():
+            case events.InventorySeen():
                 return self._note_inventory(event, now)
-            case LabelsSeen():
+            case events.LabelsSeen():
                 return self._registry.label(event, now)
-            case AgentMisbehaved(node, kind, detail):
+            case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
 
-    def _note_inventory(self, event: InventorySeen, now: float) -> list[Command]:
+    def _note_inventory(self, event: events.InventorySeen, now: float) -> list[Command]:
         """Takes what a node is made of, which is no sign of life when the broker had kept it."""
         message = event.message
-        self._inventories[message.node] = message
+        self._inventories.note(message)
         if not event.kept:
             return self._hear(message.node, message.id, now)
-        return self._equip(message.node, now) if message.node in self._registry.nodes else []
-
-    def _equip(self, name: str, now: float) -> list[Command]:
-        """Takes what a node has said that it is made of, as soon as it may have more stored."""
-        if name not in self._inventories:
-            return []
-        if not self._quotas.has_room(name, now):
-            return self._registry.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
-        message = self._inventories.pop(name)
-        if commands := self._registry.equip(message, now):
-            self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
-            self._quotas.charge_changes(self._registry.nodes[name], len(commands))
-        return commands
+        return self._inventories.take(message.node, now) if message.node in self._registry.nodes else []
 
     def _hear(self, name: str, cause: str, now: float) -> list[Command]:
-        renewed = self._renew(name, cause, now) if self._service.has_left(name) else []
+        record = self._quarantine.records.get(name)
+        has_left = record is not None and has_left_in_service(record)
+        renewed = self._renew(name, cause, now) if has_left else []
         self._sweeps.hear(name, now)
-        heard = [*renewed, *self._registry.hear(name, cause, now), *self._equip(name, now)]
+        heard = [*renewed, *self._registry.hear(name, cause, now), *self._inventories.take(name, now)]
         return [*heard, *self._tests.hear(name, now)]
 
     def _renew(self, name: str, cause: str, now: float) -> list[Command]:
@@ -297,13 +296,13 @@ class Fleet:
         self._sweeps.note_joined(name)
         return self._registry.renew(name, cause, now)
 
-    def _tick(self, event: Ticked, now: float) -> list[Command]:
+    def _tick(self, event: events.Ticked, now: float) -> list[Command]:
         commands: list[Command] = []
         for name in self._registry.heartbeats.overdue(now):
             commands += self._lose(name, "its heartbeat has stopped", None, now)
         commands += self._registry.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeps.tick(event, now)
-        return [*commands, *self._start_tests(self._service.tick(now), now)]
+        return [*commands, *self._decide(quarantine.TimePassed(), now)]
 
     def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         self._tests.lose(name)
@@ -314,16 +313,17 @@ class Fleet:
         if event.node not in self._registry.nodes:
             raise Refused(unknown("node", event.node, self.names))
         self._sweeps.require_no_part(event.node)
-        commands = self._start_tests(self._service.handle(event, now), now)
+        commands = self._decide(event, now)
         self._sweeps.forget(event.node)
         return [*commands, *self._registry.forget(event.node, now)]
 
-    def _erase(self, event: RetentionEnded, now: float) -> list[Command]:
+    def _erase(self, event: events.RetentionEnded, now: float) -> list[Command]:
         """Does without the nodes that need be remembered no more."""
         commands: list[Command] = []
-        gone = self._service.long_gone(event) - self._sweeps.nodes()
+        records = self._quarantine.records.values()
+        gone = past_retention(records, event.before, event.left_before) - self._sweeps.nodes()
         for node in sorted(gone):
-            commands += self._start_tests(self._service.handle(quarantine.NodeLongGone(node=node), now), now)
+            commands += self._decide(quarantine.NodeErased(node=node), now)
             self._sweeps.forget(node)
             commands += self._registry.erase(node)
             self._reports.forget(node)
@@ -333,18 +333,18 @@ class Fleet:
     def _grant(self, request: Request, now: float) -> list[Command]:
         """Does what somebody asks for."""
         match request:
-            case RunRequested(run, node):
+            case events.RunRequested(run, node):
                 commands = order_run(request, self._registry, self._orders, now)
                 self._reports.note_ordered(run, node)
                 return commands
-            case SweepRequested():
+            case events.SweepRequested():
                 return self._sweeps.begin(request, now)
-            case SweepAbortRequested(sweep, reason):
+            case events.SweepAbortRequested(sweep, reason):
                 return self._sweeps.abort(sweep, reason, now)
-            case ReferenceSet(reference):
+            case events.ReferenceSet(reference):
                 require_use(reference, self._registry.nodes)
                 return self._references.set(reference, now)
-            case ReferenceRemoved(key):
+            case events.ReferenceRemoved(key):
                 return self._references.remove(key, now)
-            case BaselineReset(baseline):
+            case events.BaselineReset(baseline):
                 return self._registry.reset_baseline(baseline, self._orders.new_id(), now)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from muster_agent.decide import session
 from muster_coordinator.evidence import health
-from muster_coordinator.quarantine import moves
+from muster_coordinator.quarantine import desired
 from muster_coordinator.sweeps import group
 
 
@@ -25,7 +25,7 @@ def standings() -> str:
 
 def service_states() -> str:
     """What leads from one service state to another."""
-    return _diagram((before, trigger, after) for (before, trigger), after in moves.MOVES.items())
+    return _diagram((before, step, after) for (before, step), after in desired.ARROWS.items())
 
 
 DIAGRAMS: dict[str, Callable[[], str]] = {

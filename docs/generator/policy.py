@@ -3,8 +3,8 @@
 from generator.markdown import NOTE, fields, page, table
 
 from muster_coordinator.model.policy_row import Row
-from muster_coordinator.quarantine import policy_text
 from muster_coordinator.runtime.settings import policy_file
+from muster_coordinator.views import policy_text
 
 
 def policy() -> str:

@@ -12,13 +12,12 @@ from muster_coordinator.model.events import (
     InventorySeen,
     PresenceSeen,
     ReportSeen,
-    SaveStep,
     SendCommand,
     SweepRequested,
     Tell,
 )
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import SaveAction, SaveCase
+from muster_coordinator.model.quarantine_events import SaveRecord, SaveTransition
 from muster_coordinator.model.sweep_records import SweepRequest
 
 
@@ -95,7 +94,7 @@ def kinds(commands: list[Command]) -> list[str]:
     words = []
     for command in commands:
         match command:
-            case SaveCase() | SaveAction() | SaveStep() | Announce("case"):
+            case SaveRecord() | SaveTransition() | Announce("case"):
                 pass
             case Tell(entry):
                 words.append(f"tell {entry.kind}")

@@ -7,7 +7,7 @@ from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, SendAck, StoreRuns, Tell, Ticked
-from muster_coordinator.model.quarantine_events import SaveAction
+from muster_coordinator.model.quarantine_events import SaveTransition
 
 
 def test_a_new_node_joins() -> None:
@@ -67,7 +67,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     ]
     assert commands[0] == StoreRuns("a", "s", 1, (run(1),), at=1.0)
     told = [command.entry for command in commands if isinstance(command, Tell)]
-    (action,) = (command.action for command in commands if isinstance(command, SaveAction))
+    (action,) = (command.record for command in commands if isinstance(command, SaveTransition))
     assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")
     assert [(entry.cause, entry.text) for entry in told] == [
         ("r1", "UNKNOWN to HEALTHY: everything passes"),

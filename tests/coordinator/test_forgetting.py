@@ -21,7 +21,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveCase
+from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.new_nodes import NewNodes
@@ -101,12 +101,12 @@ class Story:
     def restart(self) -> None:
         """The next coordinator begins with what was stored."""
         nodes = {it.record.name: it.record for it in self.commands if isinstance(it, SaveNode)}
-        cases = {it.case.node: it.case for it in self.commands if isinstance(it, SaveCase)}
+        records = {it.record.node: it.record for it in self.commands if isinstance(it, SaveRecord)}
         levels = {(it.record.baseline, it.record.node): it.record for it in self.commands if isinstance(it, SaveLevels)}
         saved = Saved(
             nodes=tuple(nodes.values()),
             runs=tuple(self.runs),
-            cases=tuple(cases.values()),
+            quarantine=tuple(records.values()),
             levels=tuple(levels.values()),
         )
         self.fleet = Fleet(name="test", epoch=self.fleet.epoch + 1)
@@ -128,7 +128,7 @@ def test_it_is_in_no_list(story: Story, restarts: bool) -> None:
     if restarts:
         story.restart()
     others = [node for node in NODES if node != "n1"]
-    assert story.fleet.names == [case.node for case in story.fleet.cases()] == others
+    assert story.fleet.names == [record.node for record in story.fleet.quarantine_records()] == others
     assert (story.fleet.node("n1", story.now), story.fleet.case("n1")) == (None, None)
     assert story.fleet.view(story.now).lost == ()
     (baseline,) = story.fleet.baselines()

@@ -32,7 +32,7 @@ from muster_coordinator.model.events import (
     SweepRequested,
     Ticked,
 )
-from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveCase
+from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRequest, SweepState
 from muster_coordinator.quarantine.policy import Policy
@@ -72,7 +72,7 @@ class Members:
         self.busy: set[str] = set()
         self.stuck = False
         self.orders: list[SendCommand] = []
-        self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveCase: {}, SaveSweep: {}}
+        self.stored: dict[type, dict[str, Any]] = {SaveNode: {}, SaveRecord: {}, SaveSweep: {}}
         self._groups: dict[str, set[str]] = {}
         self._ranks: dict[str, int] = {}
         self.fleet = Fleet(
@@ -98,10 +98,12 @@ class Members:
 
     def restarted(self, silent: str | None = None) -> "Members":
         """The next leadership over what was stored, which does not hear of one node for now."""
-        nodes, cases, sweeps = (tuple(kept.values()) for kept in self.stored.values())
+        nodes, records, sweeps = (tuple(kept.values()) for kept in self.stored.values())
         unfinished = tuple(sweep for sweep in sweeps if sweep.ended_at is None)
         return Members(
-            Saved(nodes=nodes, runs=(), streams={}, cases=cases, sweeps=unfinished), self.epoch + 1, silent=silent
+            Saved(nodes=nodes, runs=(), streams={}, quarantine=records, sweeps=unfinished),
+            self.epoch + 1,
+            silent=silent,
         )
 
     def feed(self, event: Any) -> None:
@@ -143,8 +145,8 @@ class Members:
             match command:
                 case SaveNode(record):
                     self.stored[SaveNode][record.name] = record
-                case SaveCase(case=case):
-                    self.stored[SaveCase][case.node] = case
+                case SaveRecord(record=record):
+                    self.stored[SaveRecord][record.node] = record
                 case SaveSweep(record):
                     self.stored[SaveSweep][record.id] = record
         self.orders += [command for command in commands if isinstance(command, SendCommand)]

@@ -14,7 +14,6 @@ from muster_coordinator.model.events import (
     PresenceSeen,
     ReportSeen,
     SaveNode,
-    SaveStep,
     SendCommand,
     StoreRuns,
     SweepAbortRequested,
@@ -22,10 +21,15 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeRecord
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold, SaveAction, SaveCase, Step
+from muster_coordinator.model.quarantine_events import (
+    ActionEnded,
+    AllTold,
+    DispatchTransition,
+    SaveRecord,
+    SaveTransition,
+)
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.replay import first_difference
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
 START = 1_800_000_000.0
@@ -56,35 +60,30 @@ class Stored:
     """What a store would hold of the commands so far."""
 
     def __init__(self):
-        self.nodes, self.cases, self.actions, self.streams = {}, {}, {}, {}
-        self.runs, self.steps = [], []
+        self.nodes, self.records, self.transitions, self.streams = {}, {}, {}, {}
+        self.runs = []
 
     def write(self, command):
         match command:
             case SaveNode(record):
                 self.nodes[record.name] = record
-            case SaveCase(case=case):
-                self.cases[case.node] = case
-            case SaveAction(action=action):
-                self.actions[action.transition.id] = action
+            case SaveRecord(record=record):
+                self.records[record.node] = record
+            case SaveTransition(record=transition):
+                self.transitions[transition.transition.id] = transition
             case StoreRuns(node, stream, through, runs, behind_s):
                 self.streams[node, stream] = through
                 self.runs += runs
                 self.behind_s = behind_s
-            case SaveStep(epoch, step):
-                self.steps.append((epoch, step.model_dump_json()))
 
     def saved(self):
         return Saved(
             nodes=tuple(self.nodes.values()),
             runs=tuple(self.runs),
             streams=self.streams,
-            cases=tuple(self.cases.values()),
-            actions=tuple(self.actions.values()),
+            quarantine=tuple(self.records.values()),
+            transitions=tuple(self.transitions.values()),
         )
-
-    def log(self, epoch):
-        return [Step.model_validate_json(body) for written, body in self.steps if written == epoch]
 
 
 class Drill:
@@ -147,7 +146,7 @@ class Drill:
         self.report(node, *codes, run=order.run, verdict=verdict)
 
     def state(self, node="n1"):
-        return self.stored.cases[node].state
+        return self.stored.records[node].state
 
     def kinds(self, node="n1"):
         return [entry.kind for entry in self.story if entry.node == node]
@@ -161,13 +160,13 @@ class Drill:
                 case SendCommand(node, RunCheck() as order):
                     self.ordered.append((node, order))
         for command in commands:
-            if isinstance(command, Act):
-                self.acts.append(command.action.transition)
+            if isinstance(command, DispatchTransition):
+                self.acts.append(command.record.transition)
                 if not self.mute:
                     self._answer(command)
 
     def _answer(self, act):
-        about = {"node": act.action.transition.node, "transition": act.action.transition.id}
+        about = {"node": act.record.transition.node, "transition": act.record.transition.id}
         self.feed(ActionEnded(**about, actor="slurm", effect=Effect.DONE, detail="done"))
         if not act.actors:
             self.feed(AllTold(**about))
@@ -267,7 +266,7 @@ def test_after_a_restart_nothing_is_told_that_was_done():
     again.pass_time(2)
     assert (again.state("n1"), again.state("n2")) == (ServiceState.CORDONED, ServiceState.IN_SERVICE)
     assert again.fleet.node("n1", again.now).service is ServiceState.CORDONED
-    assert again.fleet.last_action("n1").outcomes["slurm"].effect is Effect.DONE
+    assert again.fleet.latest_transition("n1").outcomes["slurm"].effect is Effect.DONE
     assert again.acts == []
 
 
@@ -278,7 +277,7 @@ def test_after_a_restart_what_was_not_answered_is_told_again():
     drill.report("n1", LOST)
     again = drill.restarted()
     assert [it.id for it in again.acts] == [drill.acts[-1].id]
-    assert again.fleet.last_action("n1").told
+    assert again.fleet.latest_transition("n1").told
 
 
 def test_a_dry_run_is_shown_as_one_also_after_a_restart():
@@ -306,36 +305,8 @@ def test_an_old_database_knows_the_service_states_only():
     stored = Stored()
     stored.nodes = {record.name: record for record in records}
     drill = Drill(rules(), stored=stored)
-    assert {case.node: case.state for case in drill.fleet.cases()} == states
+    assert {record.node: record.state for record in drill.fleet.quarantine_records()} == states
     assert drill.acts == []
-
-
-def test_a_log_that_was_stored_leads_to_the_same_decisions():
-    """Byte for byte, also that of a leadership that began with what another one had left."""
-    drill = Drill(rules()).start(*NODES)
-    drill.report("n1", SLOW)
-    drill.answer_order(SLOW)
-    again = drill.restarted()
-    again.report("n1")
-    again.report("n1")
-    again.pass_time(2)
-    again.answer_order()
-    for epoch in (drill.epoch, again.epoch):
-        log = drill.stored.log(epoch)
-        assert len(log) > 3
-        assert first_difference(log, epoch) is None
-
-
-def test_the_log_tells_when_nodes_were_looked_at_in_vain():
-    """Before the next decision, which may be another without that: what was looked at is not looked at again."""
-    drill = Drill(rules()).start(*NODES)
-    again = drill.restarted()
-    again.pass_time(3)
-    begun = len(again.stored.log(again.epoch))
-    again.report("n1", SLOW)
-    looked, decided, *_ = again.stored.log(again.epoch)[begun:]
-    assert (looked.event.kind, looked.decisions) == ("time_passed", ())
-    assert decided.event.kind == "evidence_changed"
 
 
 # Evidence of nodes whose clocks are off

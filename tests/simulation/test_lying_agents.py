@@ -162,5 +162,5 @@ def test_no_healthy_node_goes_out_of_service(seed: int) -> None:
         assert all(liar in link.between for link in record.failed_links)
         named = {*record.inconclusive, *(failed.node for failed in record.failed_nodes)}
         assert liar in named or not named
-        cases = {case.node: case.state for case in world.coordinator.fleet.cases()}
+        cases = {record.node: record.state for record in world.coordinator.fleet.quarantine_records()}
         assert {cases[node] for node in honest} <= {ServiceState.IN_SERVICE, ServiceState.ACCEPTING}

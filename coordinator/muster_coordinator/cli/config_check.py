@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from muster.check import AnyCheck
 from muster.config import Config, Settings
 from muster.errors import MusterError, Unavailable
-from muster_coordinator.quarantine.contradictions import doubtful_rows
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_text import policy_lines, rehearsal_lines
 from muster_coordinator.runtime.settings.acceptance import require_tests
+from muster_coordinator.runtime.settings.contradictions import doubtful_rows
 from muster_coordinator.runtime.settings.policy import policy_of, shadowed, takes_nothing_out
+from muster_coordinator.views.policy_text import policy_lines, rehearsal_lines
 
 DAYS = 30.0
 """How far back a rehearsal looks, where all runs are kept for as long."""

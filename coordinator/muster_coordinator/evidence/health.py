@@ -30,9 +30,10 @@ from enum import StrEnum
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
-from muster_coordinator.model.charge import NUMBERS, Charge, Key, number_in
 from muster_coordinator.model.finding_size import first_within, size_of
+from muster_coordinator.model.findings import NUMBERS, FindingKey, StandingFinding, number_in
 from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.state_table import parse_state_table
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
@@ -70,16 +71,7 @@ FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
 """
 
 
-def _parse(table: str) -> dict[tuple[CheckStanding, HealthOutcome], CheckStanding]:
-    head, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (CheckStanding(before), HealthOutcome(outcome)): CheckStanding(after)
-        for before, *cells in rows
-        for outcome, after in zip(head, cells, strict=True)
-    }
-
-
-MOVES = _parse(_TABLE)
+MOVES = parse_state_table(_TABLE, CheckStanding, HealthOutcome)
 
 HEALTH: dict[CheckStanding, Health] = {
     CheckStanding.UNSURE: Health.UNKNOWN,
@@ -191,7 +183,7 @@ class Evidence:
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
-    def date_as(self, charges: Iterable[Charge]) -> None:
+    def date_as(self, charges: Iterable[StandingFinding]) -> None:
         """Takes over when findings were found, as it was known before a restart.
 
         The stored runs do not reach back to the first one, and their times are by the node's clock.
@@ -295,11 +287,13 @@ def _what(finding: Finding) -> tuple[str, int | None, str]:
     return finding.code, finding.device, number_in(finding.evidence)
 
 
-def _dated_as(known: Mapping[Key, Charge], findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+def _dated_as(
+    known: Mapping[FindingKey, StandingFinding], findings: tuple[NodeFinding, ...]
+) -> tuple[NodeFinding, ...]:
     return tuple(_as_known(finding, known.get((finding.check, *_what(finding)))) for finding in findings)
 
 
-def _as_known(finding: NodeFinding, charge: Charge | None) -> NodeFinding:
+def _as_known(finding: NodeFinding, charge: StandingFinding | None) -> NodeFinding:
     if charge is None:
         return finding
     seen = charge.seen if charge.run == finding.run else finding.seen

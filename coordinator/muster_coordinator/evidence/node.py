@@ -11,6 +11,7 @@ from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
+from muster_coordinator.topology.term import Candidate
 
 NOWHERE = Topology()
 
@@ -75,6 +76,19 @@ class Node:
         return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
 
     @property
+    def candidate(self) -> Candidate:
+        """What a selection of nodes looks at."""
+        return Candidate(
+            name=self.name,
+            topology=self.topology,
+            labels=self.labels,
+            health=self.health,
+            service=self.service,
+            machine_type=self.inventory.machine_type,
+            gpu_models=frozenset(device.model for device in self.inventory.devices),
+        )
+
+    @property
     def inventory_bytes(self) -> int:
         """Size of its inventory and plugins as JSON, in bytes."""
         if self._inventory_bytes is None:
@@ -115,7 +129,7 @@ class Node:
         return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
-    def patience_s(self) -> dict[str, float]:
+    def silent_after_s(self) -> dict[str, float]:
         """By check that it runs alone, how long a run that is ordered may say nothing."""
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}

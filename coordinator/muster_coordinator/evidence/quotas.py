@@ -2,8 +2,8 @@
 
 The coordinator takes a run while the node has anything left, even if the run is larger than what is left. It does not
 acknowledge a run that it does not take. An honest agent keeps that run and sends it again later. A run that changes a
-node's evidence is also written into the node's story, its case and the log of decisions, with all findings that stand
-against the node; the node is charged for these bytes too. It is also charged for its other changes: that it goes and
+node's evidence is also written into the node's story and its quarantine record, with all findings that stand against
+the node; the node is charged for these bytes too. It is also charged for its other changes: that it goes and
 comes back, what it is made of, what its clock says.
 
 Both quotas refill at a constant rate. Example: with 128 MB a day, an empty quota has room again after one second, and

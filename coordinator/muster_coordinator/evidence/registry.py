@@ -9,13 +9,13 @@ from collections.abc import Container, Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
-from muster_coordinator.evidence.charges import charges_of
 from muster_coordinator.evidence.conduct import Conduct, finding_of
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.health import Held, conviction, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
+from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.evidence.story import Story
 from muster_coordinator.model.events import Announce, Command, LabelsSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
@@ -332,17 +332,17 @@ class NodeRegistry:
         return []
 
     def _described(self, node: Node) -> NodeDescribed:
-        place = getattr(node.topology, self._domain)
+        domain = getattr(node.topology, self._domain)
         return NodeDescribed(
             node=node.name,
-            place=place,
+            domain=domain,
             own_checks=node.own_checks,
             usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
-            patience_s=node.patience_s,
+            silent_after_s=node.silent_after_s,
         )
 
     def _evidence(self, node: Node) -> EvidenceChanged:
-        return EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit)
+        return EvidenceChanged(node=node.name, findings=standing_findings_of(node.evidence), is_fit=node.is_fit)
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]

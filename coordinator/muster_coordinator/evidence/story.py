@@ -6,6 +6,7 @@ from muster.model import Json
 from muster_coordinator.model.events import Command, Tell
 from muster_coordinator.model.nodes import NodeFinding, StoryEntry
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine_events import Note
 
 
 class Story:
@@ -22,6 +23,10 @@ class Story:
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
         return Tell(entry)
+
+    def append(self, note: Note, now: float) -> Command:
+        """The entry that the quarantine asks for."""
+        return self.tell(note.node, note.about, note.text, note.cause, now, data=note.data)
 
     def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:
         """The entry for a finding, with its evidence."""

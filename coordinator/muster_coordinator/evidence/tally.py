@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from muster.model import Health, ServiceState
 from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.model.nodes import FleetView
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +34,17 @@ def tally(registry: NodeRegistry, now: float) -> Tally:
             sorted(node.name for node in nodes if not node.left and registry.heartbeats.is_lost(node.name, now))
         ),
         compared=Counter(finding.code for finding in compared),
+    )
+
+
+def fleet_view(name: str, registry: NodeRegistry, now: float) -> FleetView:
+    """The fleet `name` as a whole."""
+    counted = tally(registry, now)
+    return FleetView(
+        name=name,
+        nodes=len(registry.nodes),
+        health=counted.health,
+        service=counted.service,
+        lost=counted.lost,
+        findings=registry.baselines.findings(),
     )

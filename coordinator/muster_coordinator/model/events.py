@@ -267,14 +267,6 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveStep:
-    """Append to the log of what the quarantine has decided under the leadership that `epoch` numbers."""
-
-    epoch: int
-    step: quarantine.Step
-
-
-@dataclass(frozen=True, slots=True)
 class LogNotBegun:
     """Log that a due sweep did not begin, and why."""
 
@@ -299,11 +291,11 @@ Command = (
     | PublishReferences
     | Announce
     | LogNotBegun
-    | SaveStep
-    | quarantine.SaveCase
+    | quarantine.SaveRecord
+    | quarantine.SaveFleetState
     | quarantine.EraseNode
-    | quarantine.SaveAction
+    | quarantine.SaveTransition
     | quarantine.SaveRequest
-    | quarantine.Act
+    | quarantine.DispatchTransition
     | quarantine.Alarm
 )

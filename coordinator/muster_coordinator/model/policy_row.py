@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from muster.conditions import Condition, is_met
 from muster.model import Action, Data, Name, ServiceState, Severity
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 
 MATCHED_BY_SEVERITY: Mapping[str, frozenset[Severity]] = {
     Severity.WARNING: frozenset({Severity.WARNING, Severity.ERROR}),
@@ -85,7 +85,7 @@ class Row(Data, extra="forbid"):
         """Whether it is about findings with this code of this check."""
         return _is_any(code, self.codes) and _is_any(check, self.checks)
 
-    def matches(self, charge: Charge) -> bool:
+    def matches(self, charge: StandingFinding) -> bool:
         """Whether it decides about the charge, unless a row before it does."""
         return (
             charge.severity in MATCHED_BY_SEVERITY[self.severity]

@@ -1,77 +1,41 @@
-"""What the quarantine is told (events, past tense) and what it wants done (commands, imperative).
+"""What the quarantine is told (events, past tense) and what it wants done (commands, imperative)."""
 
-All of it is data that is written down as it comes, so that a stored log can be gone through again.
-"""
-
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
 from muster.model import Data, Instant, Json, Name, Seconds, Verdict
-from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect, SchedulerNode, Text
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.charge import Charge
-from muster_coordinator.model.policy_row import Row
+from muster_coordinator.model.findings import StandingFinding
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
+from muster_coordinator.model.transitions import TransitionRecord
 
 LEAST_PARTNERS = 3
 """What is slow shows in comparison only: beside a node and its partner, another pair must take part in a sweep."""
 
 
-class MassEvent(Data):
-    """A cause that many nodes share: a finding's code, how many have it, and since when that is too many."""
-
-    cause: str
-    nodes: int
-    since: Instant
-
-
 class Restored(Data):
-    """The quarantine begins, by these settings and rows of the policy, with what is stored.
-
-    `actions` are the latest transition of each node. It is the first entry of the log of each leadership.
-    """
+    """The coordinator starts with what is stored; `transitions` are the latest of each node."""
 
     kind: Literal["restored"] = "restored"
-    settings: QuarantineSettings
-    rows: tuple[Row, ...]
-    cases: tuple[Case, ...]
-    actions: tuple[Action, ...]
-
-
-class Renewed(Data):
-    """The log begins anew in the middle of a leadership, with everything that is known, so that what is older can go.
-
-    `earlier` are the transitions before the latest of which actors are still being told; `frozen` are the mass events
-    that stand, and `let_pass` the causes of those that a person has lifted. So many `ids` were given so far.
-    """
-
-    kind: Literal["renewed"] = "renewed"
-    settings: QuarantineSettings
-    rows: tuple[Row, ...]
-    cases: tuple[Case, ...]
-    actions: tuple[Action, ...]
-    earlier: tuple[Action, ...]
-    frozen: tuple[MassEvent, ...]
-    let_pass: tuple[str, ...]
-    ids: int
+    records: tuple[QuarantineRecord, ...]
+    transitions: tuple[TransitionRecord, ...]
+    fleet: FleetState = FleetState()
 
 
 class NodeDescribed(Data):
-    """A node has been heard of: where it stands, and which checks it runs by itself.
+    """A node's failure domain or the checks that it runs by itself became known or changed.
 
-    `usual_checks` are the checks that most nodes run by themselves. `patience_s` is, for each check that the node can
-    run, how long an ordered run may say nothing.
+    `usual_checks` are the checks that most nodes run by themselves. `silent_after_s` is, for each check that the node
+    can run, how long an ordered run may say nothing.
     """
 
     kind: Literal["node_described"] = "node_described"
     node: Name
-    place: str | None
+    domain: str | None
     own_checks: tuple[Name, ...]
     usual_checks: tuple[Name, ...] = ()
-    patience_s: dict[Name, Seconds] = {}
+    silent_after_s: dict[Name, Seconds] = {}
 
 
 class NodeHeard(Data):
@@ -89,12 +53,12 @@ class NodeLost(Data):
 
 
 class EvidenceChanged(Data):
-    """What stands against a node is something else now; `fit` says that it has been examined and is healthy."""
+    """All that stands against a node now; `is_fit` says that it is examined and healthy."""
 
     kind: Literal["evidence_changed"] = "evidence_changed"
     node: Name
-    charges: tuple[Charge, ...]
-    fit: bool
+    findings: tuple[StandingFinding, ...]
+    is_fit: bool
 
 
 class NodeSurveyed(Data):
@@ -181,7 +145,7 @@ class NodeForgotten(Data):
     reason: str
 
 
-class NodeLongGone(Data):
+class NodeErased(Data):
     """A node was away for so long that it need be remembered no more."""
 
     kind: Literal["node_long_gone"] = "node_long_gone"
@@ -194,17 +158,23 @@ class TimePassed(Data):
     kind: Literal["time_passed"] = "time_passed"
 
 
-Answer = NodeSurveyed | NodeNotListed | ActionEnded | AllTold
-
 Request = HoldRequested | ReleaseRequested | FreezeLifted | NodeForgotten
 
-Beginning = Restored | Renewed
-
-Happening = NodeDescribed | NodeHeard | NodeLost | EvidenceChanged | TestEnded | NodeLongGone | TimePassed
-
-Event = Beginning | Happening | Answer | Request
-
-AnyEvent = Annotated[Event, Field(discriminator="kind")]
+Event = (
+    Restored
+    | NodeDescribed
+    | NodeHeard
+    | NodeLost
+    | EvidenceChanged
+    | TestEnded
+    | NodeSurveyed
+    | NodeNotListed
+    | ActionEnded
+    | AllTold
+    | NodeErased
+    | TimePassed
+    | Request
+)
 
 
 class Asked(Data):
@@ -220,50 +190,57 @@ class Asked(Data):
         return None if isinstance(self.request, FreezeLifted) else self.request.node
 
 
-Decided = Action | Asked
+Decided = TransitionRecord | Asked
 """One entry of the history: a transition with what came of it, or what a person has asked for."""
 
 DECIDED: TypeAdapter[Decided] = TypeAdapter(Decided)
 
 
-class SaveCase(Data):
-    """Write a case over the one that is stored."""
+class SaveRecord(Data):
+    """Write a node's record over the one that is stored."""
 
-    kind: Literal["save_case"] = "save_case"
-    case: Case
+    kind: Literal["save_record"] = "save_record"
+    record: QuarantineRecord
+
+
+class SaveFleetState(Data):
+    """Write the fleet's state over the one that is stored."""
+
+    kind: Literal["save_fleet_state"] = "save_fleet_state"
+    state: FleetState
 
 
 class EraseNode(Data):
-    """Remove what is stored of a node; its story and its transitions go when they are old."""
+    """Delete what is stored of a node; its story and its transitions go when they are old."""
 
     kind: Literal["erase_node"] = "erase_node"
     node: Name
 
 
-class SaveAction(Data):
+class SaveTransition(Data):
     """Write a transition with its outcomes over what is stored of it."""
 
-    kind: Literal["save_action"] = "save_action"
-    action: Action
+    kind: Literal["save_transition"] = "save_transition"
+    record: TransitionRecord
 
 
 class SaveRequest(Data):
-    """Write down what a person has asked for."""
+    """Write down what a person asked for."""
 
     kind: Literal["save_request"] = "save_request"
     asked: Asked
 
 
-class Act(Data):
+class DispatchTransition(Data):
     """Tell actors about a transition: those that are named, or all."""
 
-    kind: Literal["act"] = "act"
-    action: Action
+    kind: Literal["dispatch_transition"] = "dispatch_transition"
+    record: TransitionRecord
     actors: tuple[Name, ...] = ()
 
 
 class StartTest(Data):
-    """Have a node tested under this id: alone, or in a sweep with healthy partners when the check is one of groups."""
+    """Test a node under this id: alone, or in a sweep with healthy partners when the check is one of groups."""
 
     kind: Literal["start_test"] = "start_test"
     node: Name
@@ -291,21 +268,14 @@ class Alarm(Data):
     text: str
 
 
-Decision = EraseNode | SaveAction | SaveRequest | Act | StartTest | Note | Alarm
-
-Command = SaveCase | Decision
-
-AnyDecision = Annotated[Decision, Field(discriminator="kind")]
-
-
-class Step(Data):
-    """One entry of the log: what was told at which time, and what was decided. How the cases were follows from that."""
-
-    at: Instant
-    event: AnyEvent
-    decisions: tuple[AnyDecision, ...]
-
-
-def step_of(event: Event, said: Iterable[Command], at: float) -> Step:
-    """The entry about an event that has led to all this."""
-    return Step(at=at, event=event, decisions=tuple(it for it in said if not isinstance(it, SaveCase)))
+Command = (
+    SaveRecord
+    | SaveFleetState
+    | EraseNode
+    | SaveTransition
+    | SaveRequest
+    | DispatchTransition
+    | StartTest
+    | Note
+    | Alarm
+)

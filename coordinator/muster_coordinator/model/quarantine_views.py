@@ -2,11 +2,20 @@
 
 from typing import Literal
 
-from muster.model import Data, Instant, Name
-from muster.transition import Text
-from muster_coordinator.model.actions import Outcome
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.quarantine_events import MassEvent
+from muster.model import Data, Instant, Name, Seconds, ServiceState
+from muster.transition import SchedulerNode, Text
+from muster_coordinator.model.findings import StandingFinding
+from muster_coordinator.model.quarantine import (
+    FindingTimes,
+    Hold,
+    MassEvent,
+    Probation,
+    Requirement,
+    SecondOpinion,
+    UpcomingRequirement,
+    hands_off,
+)
+from muster_coordinator.model.transitions import ActorOutcome
 
 
 class ActorView(Data):
@@ -18,20 +27,77 @@ class ActorView(Data):
     problem: Text | None = None
 
 
-class CaseView(Case):
-    """A node's case, what came of its last transition at each actor, and what must be before it is back.
+class CaseView(Data):
+    """A node's case, as people and programs read it.
 
-    - `rounds`: so many rounds of tests it must pass in a row
-    - `back_at`: a node that is CORDONED is not tested before; None where it is in another state
-    - `spared`: which errors take it not out, and why
-    - `needs_person`: why it comes back only when somebody releases it; empty when it comes back by itself
+    - `state` and `since`: its service state, and since when; in a `dry_run` it was only pretended
+    - `place`: its failure domain; `lost_at`: since when it is silent; `listed`: some scheduler had it once; `gone`: it
+      left the fleet
+    - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy requires,
+      `accused_at` since when, and `cause_since` with its present cause; `prospect`: what it will require in time;
+      findings seen before `absolved_at` count for nothing, as a person released the node untested
+    - `fit`: examined and healthy; `own_checks`: the checks that it runs by itself; `patience_s`: by check, how long an
+      ordered run may say nothing
+    - `hold`: a person's word that muster leaves it as it is; `views`: how schedulers have it, by actor
+    - `asked`: by check, the second opinion that it was asked for
+    - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
+    - `taken_out`: when it was cordoned so far; `accusers`: the checks that found why, the last time
+    - `may_return`: why it may be tested again; `trial`: how far the tests are
+    - `held_because`: why it is not cordoned although it should be
+    - `transition`: the last one, and `outcomes` what came of it at each actor
+    - `kept_out`: actors keep it out until it is accepted; `closed_as`: the state in which actors were told to keep it
+      out, until all have uncordoned it; `announced`: actors show that it is HELD
+    - `rounds`: so many rounds of tests it must pass in a row; `back_at`: when a CORDONED node is tested at the earliest
+    - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
     """
 
-    outcomes: dict[Name, Outcome] = {}
+    node: Name
+    state: ServiceState = ServiceState.ACCEPTING
+    since: Instant
+    dry_run: bool = False
+    place: str | None = None
+    lost_at: Instant | None = None
+    listed: bool = False
+    gone: bool = False
+    charges: tuple[StandingFinding, ...] = ()
+    sightings: tuple[FindingTimes, ...] = ()
+    demand: Requirement | None = None
+    prospect: UpcomingRequirement | None = None
+    accused_at: Instant | None = None
+    cause_since: Instant | None = None
+    absolved_at: Instant = 0.0
+    fit: bool = False
+    own_checks: tuple[Name, ...] = ()
+    patience_s: dict[Name, Seconds] = {}
+    hold: Hold | None = None
+    views: dict[Name, SchedulerNode] = {}
+    asked: dict[Name, SecondOpinion] = {}
+    frozen_by: str | None = None
+    let_pass: str | None = None
+    taken_out: tuple[Instant, ...] = ()
+    accusers: tuple[Name, ...] = ()
+    may_return: str | None = None
+    trial: Probation | None = None
+    held_because: str = ""
+    transition: Name | None = None
+    kept_out: bool = False
+    closed_as: ServiceState | None = None
+    announced: bool = False
+    outcomes: dict[Name, ActorOutcome] = {}
     rounds: int
     back_at: Instant | None = None
     spared: tuple[str, ...] = ()
     needs_person: str = ""
+
+    @property
+    def hands_off(self) -> str | None:
+        """Why muster may do nothing about it; None when it may."""
+        return hands_off(self.hold, self.views)
+
+    @property
+    def leaving(self) -> str | None:
+        """Why it goes away as planned; None when it stays."""
+        return next((view.leaving for view in self.views.values() if view.leaving is not None), None)
 
 
 class DomainView(Data):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muster.model import Run
-from muster_coordinator.model.actions import Action
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
-from muster_coordinator.model.case import Case
 from muster_coordinator.model.nodes import NodeRecord
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.model.transitions import TransitionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Saved:
 
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
     (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
-    are all, by number, and so are `baselines` and the `levels` of devices. `cases` are those of the quarantine, and
+    are all, by number, and so are `baselines` and the `levels` of devices. `quarantine` are its records, and
     `actions` the latest transition of each node.
     """
 
@@ -29,5 +29,6 @@ class Saved:
     references: tuple[ReferenceRecord, ...] = ()
     baselines: tuple[BaselineRecord, ...] = ()
     levels: tuple[LevelsRecord, ...] = ()
-    cases: tuple[Case, ...] = ()
-    actions: tuple[Action, ...] = ()
+    quarantine: tuple[QuarantineRecord, ...] = ()
+    transitions: tuple[TransitionRecord, ...] = ()
+    fleet_state: FleetState = FleetState()  # noqa: RUF009 (it is frozen)

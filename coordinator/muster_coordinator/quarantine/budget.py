@@ -1,31 +1,47 @@
-"""How many nodes may be out of service at once, and how quickly they may go.
+"""The budget: how many nodes may be away, in the fleet and in each failure domain, and how quickly they may go."""
 
-Whatever keeps a node away counts, also what we have not done: the budget protects the capacity that is left.
-"""
+from collections import Counter, deque
 
 from muster.quarantine_settings import BudgetSettings
-from muster_coordinator.model.case import Case
-from muster_coordinator.quarantine.census import Census
-
-SECONDS_OF_BURST = 1.0
-"""After a quiet time so many seconds' worth of nodes may go at once, at least one."""
+from muster_coordinator.model.quarantine import QuarantineRecord, Wait
 
 
 def share_of(share: str, whole: int) -> int:
-    """So many percent of a number, rounded down."""
+    """Percentage of `whole`, rounded down."""
     return int(float(share.removesuffix("%")) * whole / 100 + 1e-9)
 
 
-class Budget:
-    """The limits that the settings give."""
+class Census:
+    """How many nodes count as capacity and how many of them are away, in the fleet and by failure domain.
+
+    ACCEPTING nodes and those that have left are no members. `kept_out` counts new nodes that actors keep out.
+    """
+
+    def __init__(self) -> None:
+        self.members = 0
+        self.away = 0
+        self.kept_out = 0
+        self.members_of: Counter[str] = Counter()
+        self.away_of: Counter[str] = Counter()
+
+    def count(self, record: QuarantineRecord, by: int) -> None:
+        """Counts a record in (1) or out (-1)."""
+        self.kept_out += by * record.is_kept_out
+        if not record.is_member:
+            return
+        is_away = record.is_away
+        self.members += by
+        self.away += by * is_away
+        if (domain := record.evidence.domain) is not None:
+            self.members_of[domain] += by
+            self.away_of[domain] += by * is_away
+
+
+class Limits:
+    """How many nodes may be away. Whatever keeps a node away counts: the budget protects the capacity that is left."""
 
     def __init__(self, settings: BudgetSettings) -> None:
-        self.per_minute = settings.per_minute
         self._settings = settings
-        self._per_second = settings.per_minute / 60
-        self._burst = max(1.0, self._per_second * SECONDS_OF_BURST)
-        self._tokens = self._burst
-        self._counted_at = 0.0
 
     def limit(self, members: int) -> int:
         """How many of so many nodes may be away; never all of them."""
@@ -38,37 +54,45 @@ class Budget:
         """How many of so many nodes of one failure domain may be away."""
         return max(1, share_of(self._settings.domain_share, members))
 
-    def refusal_of_room(self, census: Census, case: Case) -> str | None:
-        """Why there is no room for a node to go; None when there is. One that is away anyway takes no more by that."""
-        place, itself = case.place, int(case.is_member and case.is_away)
+    def no_room(self, record: QuarantineRecord, census: Census) -> Wait | None:
+        """Why there is no room to cordon a node; None when there is. A node that is away anyway needs none."""
+        itself = int(record.is_member and record.is_away)
         limit = self.limit(census.members)
         if not limit:
-            return "it would be the last node that goes"
+            return Wait.LAST_NODE
         if census.away - itself >= limit:
-            return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
-        if place is not None:
-            members = census.members_of[place]
-            limit = self.domain_limit(members)
-            if census.away_of[place] - itself >= limit:
-                domain = f"{self._settings.domain} {place}"
-                return f"the budget of {domain} is used up: at most {limit} of its {members} nodes may be away"
+            return Wait.BUDGET
+        domain = record.evidence.domain
+        if domain is not None and census.away_of[domain] - itself >= self.domain_limit(census.members_of[domain]):
+            return Wait.DOMAIN_BUDGET
         return None
-
-    def refusal_of_rate(self, now: float) -> str | None:
-        """Why no node may go right now, room or not; None when one may."""
-        return f"at most {self.per_minute:g} nodes are taken out in a minute" if self._tokens_at(now) < 1 else None
 
     def lets_keep_out(self, census: Census) -> bool:
         """Whether one more new node may be kept out: never while a fleet is new, as then it would be all of it."""
         return census.away + census.kept_out < self.limit(census.members)
 
-    def spend(self, now: float) -> None:
-        """Counts a node that is taken out."""
-        self._tokens = max(0.0, self._tokens_at(now) - 1)
-        self._counted_at = now
 
-    def _tokens_at(self, now: float) -> float:
-        passed_s = abs(
-            now - self._counted_at
-        )  # a clock that was set back must not stop everything until it is there again
-        return min(self._burst, self._tokens + passed_s * self._per_second)
+class RateWindow:
+    """How quickly nodes may be cordoned: `per_minute = 6` is six in any minute, at once or one after the other.
+
+    The window is as long as that many nodes take, so `per_minute = 0.5` is one in two minutes. Example: with 6,
+    six nodes that fail at once are cordoned at once, and the seventh when the first is a minute ago. A bucket of six
+    tokens that refills would let nearly twelve go in the first minute.
+
+    The times are those of the records, so a restart gives no new allowance. A time that lies ahead counts as long ago:
+    a clock that was set back must not stop everything.
+    """
+
+    def __init__(self, per_minute: float) -> None:
+        self.per_minute = per_minute
+        most = max(1, int(per_minute))
+        self._window_s = 60 * most / per_minute
+        self._last: deque[float] = deque(maxlen=most)
+
+    def has_room(self, now: float) -> bool:
+        is_full = len(self._last) == self._last.maxlen
+        return not (is_full and 0 <= now - self._last[0] < self._window_s)
+
+    def note(self, now: float) -> None:
+        """Counts a node that is cordoned."""
+        self._last.append(now)

@@ -1,6 +1,6 @@
 """Which findings take a node out of service: the policy as data, and what it asks for.
 
-A policy is a list of rows. For every charge against a node, the first row that matches it decides, and what no row
+A policy is a list of rows. For every finding against a node, the first row that matches it decides, and what no row
 matches takes no node out. A row matches by the code of the finding, by the check that found it, by conditions on its
 evidence, by its severity and by the kind of its proof:
 
@@ -9,50 +9,64 @@ evidence, by its severity and by the kind of its proof:
 - comparisons with the fleet and with the node's past alone, with proof COMPARED
 
 A row that matches still asks for nothing before the finding has stood for `after_s` and was found `repeats` times
-within `within_s`. From then on it asks for the node to go, and that is proven when the charge is as well founded as
+within `within_s`. From then on it asks for the node to go, and that is proven when the finding is as well founded as
 the row wants it and was found within the last `fresh_s`; until then the check must find it once more.
 
 What could not be found out (UNKNOWN) and what was found in a group without a conviction never take a node out: no row
-matches the one, and the other is no charge.
+matches the one, and the other is no finding that stands against a node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from muster.model import Action, Severity
-from muster_coordinator.model.charge import Charge, Key, Proof
-from muster_coordinator.model.demand import Demand, Prospect
-from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, Row
+from muster_coordinator.model.findings import FindingKey, Proof, StandingFinding
+from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MOST_REPEATS, Row
+from muster_coordinator.model.quarantine import FindingTimes, QuarantineRecord, Requirement, UpcomingRequirement
+
+LOST = "node.lost"
+"""The finding that stands against a silent node; the coordinator finds it itself, so its check is `node`."""
+
+MOST_TIMES = 512
+"""Findings of one node whose times are kept. A node that finds ever new things loses the oldest."""
 
 _PROVEN_BY = {**MATCHED_BY_PROOF, Proof.TWICE: frozenset({Proof.TWICE, Proof.LOCALISED})}
-
 
 _ACTIONS = tuple(Action)
 
 _NEVER = float("inf")
 
-Sightings = Mapping[Key, Sequence[float]]
-"""By charge, when runs have found it, the earliest first; the last MOST_REPEATS of them are enough."""
+Times = Mapping[FindingKey, Sequence[float]]
+"""By finding, when runs found it, the earliest first; the last MOST_REPEATS of them are enough."""
+
+
+class PolicyResult(NamedTuple):
+    """What the policy requires of a node now, what it will require in time, and when time alone changes either."""
+
+    requirement: Requirement | None = None
+    upcoming: UpcomingRequirement | None = None
+    next_change: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """What a row makes of a charge: between which times it asks for the node, and until when that is proven."""
+class _Match:
+    """What a row makes of a finding: it requires draining between two times, and is proven until a third."""
 
     row: Row
-    charge: Charge
+    finding: StandingFinding
     begins_at: float
     ends_at: float
     lapses_at: float
 
-    def asks(self, now: float) -> bool:
+    def counts(self, now: float) -> bool:
         return self.begins_at <= now < self.ends_at
 
     def is_proven(self, now: float) -> bool:
-        return self.charge.proof in _PROVEN_BY[self.row.proof] and now < self.lapses_at
+        return self.finding.proof in _PROVEN_BY[self.row.proof] and now < self.lapses_at
 
     def changes_at(self, now: float) -> float | None:
-        """When time alone changes what it asks for."""
+        """When time alone changes what it requires."""
         if self.ends_at <= max(now, self.begins_at):
             return None
         if now < self.begins_at:
@@ -62,79 +76,153 @@ class _Claim:
 
     @property
     def action(self) -> Action:
-        return self.charge.action if self.row.action is None else self.row.action
+        return self.finding.action if self.row.action is None else self.row.action
 
     @property
     def rank(self) -> tuple[int, str, str, str, int]:
-        """What claims are ordered by, the one that weighs most first."""
-        device = -1 if self.charge.device is None else self.charge.device
-        return -self.row.urgency, self.charge.cause, self.row.name, self.charge.check, device
+        """Sorts the one that weighs most first."""
+        device = -1 if self.finding.device is None else self.finding.device
+        return -self.row.urgency, self.finding.cause, self.row.name, self.finding.check, device
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rows, in the order in which they are asked: the operator's first, then those that come with muster."""
+    """The rows in the order in which they are asked: the operator's first, then those that come with muster."""
 
     rows: tuple[Row, ...]
 
-    def deciding(self, charge: Charge) -> Row | None:
-        """The row that decides about a charge; None when there is none, and nothing happens."""
-        return next((row for row in self.rows if row.matches(charge)), None)
+    def row_of(self, finding: StandingFinding) -> Row | None:
+        """The row that decides about a finding; None when no row does, and nothing happens."""
+        return next((row for row in self.rows if row.matches(finding)), None)
 
-    def spared(self, charges: Iterable[Charge]) -> tuple[str, ...]:
-        """What of these are errors that take no node out, however well founded, and why; the same only once."""
-        errors = ((it.cause, self.deciding(it)) for it in charges if it.severity is Severity.ERROR)
+    def not_draining(self, findings: Iterable[StandingFinding]) -> tuple[str, ...]:
+        """Which errors among these never drain a node, however well founded, and why; the same only once."""
+        errors = ((it.cause, self.row_of(it)) for it in findings if it.severity is Severity.ERROR)
         spared = ((cause, row) for cause, row in errors if row is None or not row.takes_out)
         return tuple(dict.fromkeys(f"{cause} takes no node out: {why_spared(row)}" for cause, row in spared))
 
-    def demand(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> Demand | None:
-        """What the charges against one node ask for; None when it may stay in service.
+    def evaluate(self, findings: Iterable[StandingFinding], times: Times, now: float) -> PolicyResult:
+        """What the findings against one node require; no requirement when it may stay in service.
 
-        The row with the highest urgency counts, and of equal ones the first code. A demand that some charges prove is
-        proven, whatever others ask for besides; what should be done is the most that those ask for which count.
+        The row with the highest urgency counts, and of equal ones the first cause. When one finding proves its row, the
+        requirement is proven, whatever else was found. The action is the most that the rows that count suggest.
         """
-        asking = sorted((each for each in self._claims(charges, sightings) if each.asks(now)), key=lambda it: it.rank)
-        if not asking:
-            return None
-        proven = [each for each in asking if each.is_proven(now)]
-        counting = proven or asking
-        return Demand(
-            row=counting[0].row.name,
-            codes=tuple(dict.fromkeys(each.charge.code for each in [*proven, *asking])),
-            cause=counting[0].charge.cause,
-            action=max((each.action for each in counting), key=_ACTIONS.index),
-            urgency=counting[0].row.urgency,
-            reason=counting[0].row.reason,
-            unproven=() if proven else tuple(sorted({each.charge.check for each in asking})),
-        )
+        matches = list(self._matches(findings, times))
+        changes = (change for match in matches if (change := match.changes_at(now)) is not None)
+        next_change = min(changes, default=None)
+        counting = sorted((match for match in matches if match.counts(now)), key=lambda match: match.rank)
+        if counting:
+            return PolicyResult(_requirement(counting, now), None, next_change)
+        return PolicyResult(None, _upcoming(matches, now), next_change)
 
-    def prospect(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> Prospect | None:
-        """What will be asked for first when time passes and nothing else happens; None when nothing will be."""
-        coming = (each for each in self._claims(charges, sightings) if now < each.begins_at < each.ends_at)
-        first = min(coming, key=lambda it: (it.begins_at, it.rank), default=None)
-        return None if first is None else Prospect(row=first.row.name, code=first.charge.code, at=first.begins_at)
-
-    def next_look(self, charges: Iterable[Charge], sightings: Sightings, now: float) -> float | None:
-        """When `demand` may say something else although nothing has happened; None when it never does."""
-        changes = (each.changes_at(now) for each in self._claims(charges, sightings))
-        return min((at for at in changes if at is not None), default=None)
-
-    def _claims(self, charges: Iterable[Charge], sightings: Sightings) -> Iterator[_Claim]:
-        """What the rows that take nodes out make of the charges, now or in time."""
-        for charge in charges:
-            row = self.deciding(charge)
+    def _matches(self, findings: Iterable[StandingFinding], times: Times) -> Iterator[_Match]:
+        """What the rows that drain make of the findings, now or in time."""
+        for finding in findings:
+            row = self.row_of(finding)
             if row is not None and row.takes_out:
-                yield _claim(row, charge, sightings.get(charge.key, ()))
+                yield _match(row, finding, times.get(finding.key, ()))
+
+
+def evaluate_policy(policy: Policy, record: QuarantineRecord, now: float) -> PolicyResult:
+    """What the policy requires of a node. Of one that leaves as planned, or has left, it requires nothing."""
+    if record.leaving is not None or record.evidence.has_left:
+        return PolicyResult()
+    findings = standing_findings(record, now)
+    if not findings:
+        return PolicyResult()
+    ignored_before = record.decision.ignored_before
+    times = {seen.key: tuple(at for at in seen.times if at > ignored_before) for seen in record.evidence.seen}
+    counting = [
+        _since_released(finding, ignored_before, times.get(finding.key, ()))
+        for finding in findings
+        if finding.seen > ignored_before
+    ]
+    return policy.evaluate(counting, times, now)
+
+
+def _since_released(finding: StandingFinding, ignored_before: float, times: Sequence[float]) -> StandingFinding:
+    """What is left of a finding when nothing counts that was found before a person released the node untested."""
+    if finding.since > ignored_before:
+        return finding
+    is_once = finding.proof is Proof.TWICE and len(times) < 2
+    return finding.model_copy(update={"since": ignored_before, "proof": Proof.ONCE if is_once else finding.proof})
+
+
+def standing_findings(record: QuarantineRecord, now: float) -> tuple[StandingFinding, ...]:
+    """What stands against a node, its silence included.
+
+    A silence that a person ignored is over only when the node is heard.
+    """
+    evidence = record.evidence
+    if evidence.lost_at is None or evidence.lost_at <= record.decision.ignored_before:
+        return evidence.findings
+    lost = StandingFinding(
+        check="node",
+        code=LOST,
+        device=None,
+        severity=Severity.ERROR,
+        action=Action.NONE,
+        summary="its heartbeat has stopped",
+        since=evidence.lost_at,
+        seen=now,
+        run="heartbeat",
+        proof=Proof.ONCE,
+    )
+    return (*evidence.findings, lost)
+
+
+def newly_spared(policy: Policy, before: QuarantineRecord, after: QuarantineRecord, now: float) -> tuple[str, ...]:
+    """Which errors are new among what stands against a node and never drain it, and why."""
+    known = {finding.key for finding in standing_findings(before, now)}
+    return policy.not_draining(it for it in standing_findings(after, now) if it.key not in known)
+
+
+def times_after(before: Iterable[FindingTimes], findings: Iterable[StandingFinding]) -> tuple[FindingTimes, ...]:
+    """The times with those of these findings. The times of a finding that stands no more are kept."""
+    known = {seen.key: seen for seen in before}
+    for finding in findings:
+        old = known.get(finding.key)
+        times = tuple(sorted({finding.seen, *(old.times if old is not None else ())}))[-MOST_REPEATS:]
+        check, code, device, number = finding.key
+        known[finding.key] = FindingTimes(check=check, code=code, device=device, number=number, times=times)
+    if len(known) <= MOST_TIMES:
+        return tuple(known.values())
+    return tuple(sorted(known.values(), key=lambda seen: seen.times[-1])[-MOST_TIMES:])
 
 
 def why_spared(row: Row | None) -> str:
-    """Why what this row decides about takes no node out; None: no row does."""
+    """Why what this row decides about drains no node; None: no row does."""
     return "no row is about it" if row is None else f"row {row.name} keeps nodes in service"
 
 
-def _claim(row: Row, charge: Charge, seen_at: Sequence[float]) -> _Claim:
-    """A claim that ends as it begins where runs have not found the charge as often as the row wants."""
-    begins_at, ends_at = charge.since + row.after_s, _NEVER
+def _requirement(counting: Sequence[_Match], now: float) -> Requirement:
+    """The requirement of the rows that count, the one that weighs most first; proven ones go before the others."""
+    proven = [match for match in counting if match.is_proven(now)]
+    weighing = proven or counting
+    first = weighing[0]
+    return Requirement(
+        row=first.row.name,
+        codes=tuple(dict.fromkeys(match.finding.code for match in [*proven, *counting])),
+        cause=first.finding.cause,
+        action=max((match.action for match in weighing), key=_ACTIONS.index),
+        urgency=first.row.urgency,
+        reason=first.row.reason,
+        unproven=() if proven else tuple(sorted({match.finding.check for match in counting})),
+    )
+
+
+def _upcoming(matches: Iterable[_Match], now: float) -> UpcomingRequirement | None:
+    """What will be required first when time passes and nothing else happens; None when nothing will be."""
+    coming = (match for match in matches if now < match.begins_at < match.ends_at)
+    first = min(coming, key=lambda match: (match.begins_at, match.rank), default=None)
+    if first is None:
+        return None
+    return UpcomingRequirement(row=first.row.name, code=first.finding.code, at=first.begins_at)
+
+
+def _match(row: Row, finding: StandingFinding, found_at: Sequence[float]) -> _Match:
+    """Ends as it begins where runs have not found the finding as often as the row wants."""
+    begins_at, ends_at = finding.since + row.after_s, _NEVER
     if row.within_s is not None:
-        ends_at = seen_at[-row.repeats] + row.within_s if len(seen_at) >= row.repeats else begins_at
-    return _Claim(row=row, charge=charge, begins_at=begins_at, ends_at=ends_at, lapses_at=charge.seen + row.fresh_s)
+        ends_at = found_at[-row.repeats] + row.within_s if len(found_at) >= row.repeats else begins_at
+    return _Match(row, finding, begins_at, ends_at, lapses_at=finding.seen + row.fresh_s)

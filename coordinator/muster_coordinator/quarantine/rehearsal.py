@@ -7,14 +7,12 @@ was silent, and budgets, holds and freezes are not: each of them hangs on other 
 from dataclasses import dataclass, field
 
 from muster.model import Run, Severity
-from muster_coordinator.evidence.charges import charges_of
 from muster_coordinator.evidence.health import Evidence
-from muster_coordinator.model.case import Sighting
-from muster_coordinator.model.charge import Charge
-from muster_coordinator.model.demand import Demand
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.nodes import NodeFinding
-from muster_coordinator.quarantine.accusing import sighted
-from muster_coordinator.quarantine.policy import Policy, why_spared
+from muster_coordinator.model.quarantine import FindingTimes, Requirement
+from muster_coordinator.quarantine.policy import Policy, times_after, why_spared
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class TakenOut:
     """That the node would have gone out of service, when and why."""
 
     at: float
-    demand: Demand
+    demand: Requirement
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class Rehearsal:
     _evidence: Evidence = field(default_factory=Evidence)
     _errors: dict[str, str] = field(default_factory=dict)
     _acted_on: set[str] = field(default_factory=set)
-    _sightings: tuple[Sighting, ...] = ()
+    _sightings: tuple[FindingTimes, ...] = ()
     _is_out: bool = False
     _look_at: float | None = None
 
@@ -72,11 +70,10 @@ class Rehearsal:
         return {code: reason for code, reason in self._errors.items() if code not in self._acted_on}
 
     def _reconsider(self, now: float) -> None:
-        charges = charges_of(self._evidence)
-        self._sightings = sighted(self._sightings, charges)
+        charges = standing_findings_of(self._evidence)
+        self._sightings = times_after(self._sightings, charges)
         times = {sighting.key: sighting.times for sighting in self._sightings}
-        demand = self.policy.demand(charges, times, now)
-        self._look_at = self.policy.next_look(charges, times, now)
+        demand, _, self._look_at = self.policy.evaluate(charges, times, now)
         errors = (charge for charge in charges if charge.severity is Severity.ERROR)
         self._errors.update((charge.code, self._why_not(charge)) for charge in errors)
         if demand is None:
@@ -85,15 +82,15 @@ class Rehearsal:
             self._acted_on.update(demand.codes)
             self._take_out(demand, now)
 
-    def _take_out(self, demand: Demand, now: float) -> None:
+    def _take_out(self, demand: Requirement, now: float) -> None:
         if self._is_out:
             return
         self._is_out = True
         self.first = self.first or TakenOut(now, demand)
         self.times += 1
 
-    def _why_not(self, charge: Charge) -> str:
-        row = self.policy.deciding(charge)
+    def _why_not(self, charge: StandingFinding) -> str:
+        row = self.policy.row_of(charge)
         if row is None or not row.takes_out:
             return why_spared(row)
         return f"row {row.name} had it not often, long or well founded enough"

@@ -1,160 +1,154 @@
-"""Between the quarantine and the rest of the fleet: what happens to nodes it is told, what it decides is carried out.
+"""How a node changes its service state: the record, the transition that actors are told, and the node's story."""
 
-Every event that has led to anything is written into a log together with the decisions, from which they follow again.
-"""
+from collections.abc import Callable, Mapping
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from muster.model import Action, Json, Name, ServiceState, format_instant
+from muster.transition import Transition
+from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine_events import Alarm, Command, Note
+from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
+from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, needs_person, retest_at
+from muster_coordinator.quarantine.records import Records
+from muster_coordinator.quarantine.transitions import Transitions
 
-from muster.model import ServiceState
-from muster_coordinator.evidence.registry import NodeRegistry
-from muster_coordinator.model import events as fleet
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import OUT, Case
-from muster_coordinator.model.events import Announce, SaveNode
-from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.quarantine_events import (
-    Beginning,
-    Command,
-    Event,
-    Note,
-    SaveAction,
-    SaveCase,
-    StartTest,
-    Step,
-    TimePassed,
-    step_of,
-)
-from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
-from muster_coordinator.quarantine.machine import Quarantine
-from muster_coordinator.quarantine.policy import Policy
-
-Commanded = fleet.Command | StartTest
-
-LOG_S = 86_400.0
-"""How long a log goes on before it begins anew: only up to a beginning can it be removed when it is old."""
+NewId = Callable[[str], Name]
+"""Makes an id for what is asked for; its first letter says to people what it is."""
 
 
 class ServiceStates:
-    """Lets `quarantine` decide about the nodes of `registry`, and shows them as decided.
+    """The service states of all nodes, in `records`, with the latest `transitions`."""
 
-    `changes` counts by service state how often a node has come to it since the start.
-    """
-
-    def __init__(self, quarantine: Quarantine, registry: NodeRegistry, orders: Orders) -> None:
-        self.changes: Counter[ServiceState] = Counter()
-        self._quarantine = quarantine
-        self._registry = registry
-        self._orders = orders
-        self._log_begun = 0.0
-        self._looks: list[Step] = []  # of the log, written with the next decision: without one they are of no use
+    def __init__(
+        self, records: Records, transitions: Transitions, admission: Admission, rules: Rules, new_id: NewId
+    ) -> None:
+        self.records = records
+        self.transitions = transitions
+        self._admission = admission
+        self._rules = rules
+        self._new_id = new_id
 
     @property
-    def cases(self) -> Mapping[str, Case]:
-        """The case of every node, by name."""
-        return self._quarantine.cases
+    def by_node(self) -> Mapping[str, QuarantineRecord]:
+        """The record of every node, by name."""
+        return self.records.by_node
 
-    def listed(self) -> dict[str, set[str]]:
-        """By actor, the nodes of which it has said how its scheduler has them."""
-        listed: defaultdict[str, set[str]] = defaultdict(set)
-        for case in self.cases.values():
-            for actor in case.views:
-                listed[actor].add(case.node)
-        return listed
+    def put(self, record: QuarantineRecord) -> QuarantineRecord:
+        """Takes a record. Where no transition counts any more, none is retried."""
+        if record.actors.transition is None:
+            self.transitions.supersede(record.node)
+        return self.records.put(record)
 
-    def has_left(self, node: str) -> bool:
-        """Whether a node has left the fleet while it was not out of service, and nobody has come under its name yet."""
-        case = self.cases.get(node)
-        return case is not None and case.gone and case.state not in OUT
+    def step(
+        self, record: QuarantineRecord, step: Step, reason: str, now: float, by: str | None = None
+    ) -> list[Command]:
+        """Brings a node to the state that the step leads to, and tells whom that concerns."""
+        before = record.state
+        record = self.put(self._stepped(record, step, now))
+        if step is Step.CORDON:
+            self._admission.note_cordon(now)
+        if self._concerns_actors(record, step):
+            commands = self.announce(record, before, reason, now, by=by)
+        else:
+            commands = [self.story(record, before, reason, now)]
+        if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
+            commands += self._call_person(self.by_node[record.node])
+        return commands
 
-    def last_action(self, node: str) -> Action | None:
-        """A node's last transition, with what came of it; None when there was none, or it counts no more."""
-        return self._quarantine.last_action(node)
+    def announce(
+        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
+    ) -> list[Command]:
+        """Stores a transition into the node's present state, and tells the actors where the mode lets it."""
+        commands = self._warn_of_exhaustion(reason) if record.state is ServiceState.HELD else []
+        requirement = record.decision.requirement
+        transition = Transition(
+            id=self._new_id("t"),
+            node=record.node,
+            before=before,
+            after=record.state,
+            reason=reason,
+            at=now,
+            codes=() if requirement is None else requirement.codes,
+            action=Action.NONE if requirement is None else requirement.action,
+            by=by,
+            dry_run=self._rules.is_dry,
+        )
+        is_shut_out = transition.is_out and self._rules.decides and not self._rules.is_dry
+        to_actors = reaches_actors(record, transition, self._rules)
+        shut_out_as = record.state if is_shut_out else record.actors.shut_out_as
+        record = self.put(record.acting(transition=transition.id, shut_out_as=shut_out_as))
+        story = self.story(record, before, reason, now, transition.id)
+        return [*commands, story, *self.transitions.add(transition, to_actors=to_actors)]
 
-    def case_view(self, node: str) -> CaseView:
-        """A node's case as people see it; KeyError when there is none."""
-        return self._quarantine.case_view(node)
+    def story(
+        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, cause: Name | None = None
+    ) -> Note:
+        """What a node's story says of its state."""
+        state, returning = record.state, self._rules.returning
+        change = f"stays {state}" if before is state else f"{before} to {state}"
+        comes_back = state is ServiceState.CORDONED and not needs_person(record.decision.cordoned_at, returning)
+        at = retest_at(record, returning)
+        back = f"; it may be tested from {format_instant(at)} on" if comes_back and at > now else ""
+        return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
 
-    def view(self) -> QuarantineView:
-        """What is decided about the fleet as a whole."""
-        return self._quarantine.view()
+    def alarm(self, text: str) -> Alarm:
+        """An alarm, which says when it belongs to a dry run."""
+        return Alarm(text=f"{text}{self._dry}")
 
-    def long_gone(self, event: fleet.RetentionEnded) -> set[str]:
-        """The nodes that need be remembered no more."""
-        return {case.node for case in self.cases.values() if case.is_long_gone(event.before, event.left_before)}
+    def is_told(self, node: str, state: ServiceState) -> bool:
+        """Whether this state is what actors were told last."""
+        return self.transitions.is_told(node, state)
 
-    def restore(self, cases: Iterable[Case], actions: Iterable[Action], now: float) -> list[Commanded]:
-        """Takes over what is stored; of nodes that have no case yet, the service state is all that is known."""
-        known = {case.node: case for case in cases}
-        for name, node in self._registry.nodes.items():
-            case = known.setdefault(name, Case(node=name, state=node.service, since=node.first_seen))
-            node.dry_run, node.left = case.dry_run, case.gone
-            node.evidence.date_as(case.charges)
-        begun = self._begin_log(self._quarantine.begin(known.values(), actions), now)
-        self._registry.report_all(without={name for name in self._registry.nodes if self.has_left(name)})
-        return [*begun, *self.settle(now)]
+    def look_at_retry(self, node: str) -> None:
+        """Has a node looked at again when an actor is to be told once more."""
+        latest = self.transitions.latest(node)
+        if latest is not None and concerns_mode(self.by_node[node], latest, self._rules):
+            self.records.look_at(node, latest.next_try)
 
-    def awaits(self, node: str, run: str) -> bool:
-        """Whether the run is the test that the coordinator has asked the node for."""
-        case = self.cases.get(node)
-        return case is not None and case.awaits(run)
+    @property
+    def _dry(self) -> str:
+        return " (dry run)" if self._rules.is_dry else ""
 
-    def tick(self, now: float) -> list[Commanded]:
-        """Lets time pass, also when a clock was set back."""
-        begun = self._renew(now) if abs(now - self._log_begun) >= LOG_S else []
-        is_due = self._quarantine.is_due(now)
-        decided = self.handle(TimePassed(), now)
-        if is_due and not decided:
-            self._looks.append(step_of(TimePassed(), (), now))
-        return [*begun, *decided]
+    def _stepped(self, record: QuarantineRecord, step: Step, now: float) -> QuarantineRecord:
+        after = ARROWS[record.state, step]
+        decision = record.decision
+        is_pretended = self._rules.is_dry and record.actors.shut_out_as is not None
+        is_counted = after is ServiceState.CORDONED and not is_pretended
+        return record.deciding(
+            state=after,
+            since=now,
+            dry_run=self._rules.is_dry,
+            waits_for=decision.waits_for if step is Step.WAIT else None,
+            probation=None,
+            retest_because=None,
+            cordoned_at=(*decision.cordoned_at, now) if is_counted else decision.cordoned_at,
+            retest_checks=_checks_that_found(record) if step is Step.CORDON else decision.retest_checks,
+        )
 
-    def settle(self, now: float) -> list[Commanded]:
-        """Lets the quarantine know what has happened since it was told last."""
-        return [command for event in self._registry.take_news() for command in self.handle(event, now)]
+    def _concerns_actors(self, record: QuarantineRecord, step: Step) -> bool:
+        """Whether actors hear of a step: not of a node that waits for its turn only and goes soon."""
+        if step is Step.WAIT:
+            return self._admission.waits_long(record)
+        return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)
 
-    def handle(self, event: Event, now: float) -> list[Commanded]:
-        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
-        said = self._quarantine.handle(event, now)
-        return self._decided(event, said, now) if said else []
+    def _warn_of_exhaustion(self, reason: str) -> list[Command]:
+        """Says that the budget is used up: when the first node has to wait for long, not for each that follows."""
+        is_known = any(self.is_told(it.node, ServiceState.HELD) for it in self.records.in_order())
+        return [] if is_known else [self.alarm(f"nodes that should go stay in service: {reason}")]
 
-    def _renew(self, now: float) -> list[Commanded]:
-        """Has the log begin anew, and another machine with it: just so the log is gone through again."""
-        event = self._quarantine.renewal()
-        self._quarantine = Quarantine(event.settings, Policy(event.rows), self._orders.epoch)
-        return self._begin_log(event, now)
+    def _call_person(self, record: QuarantineRecord) -> list[Command]:
+        text = f"it was out {len(record.decision.cordoned_at)} times: it stays out until somebody releases it"
+        return [note(record, "service", text, record.actors.transition), self.alarm(f"{record.node}: {text}")]
 
-    def _begin_log(self, event: Beginning, now: float) -> list[Commanded]:
-        self._log_begun, self._looks = now, []
-        return self._decided(event, self._quarantine.handle(event, now), now)
 
-    def _decided(self, event: Event, said: list[Command], now: float) -> list[Commanded]:
-        steps, self._looks = [*self._looks, step_of(event, said, now)], []
-        return [*(fleet.SaveStep(self._orders.epoch, step) for step in steps), *self._carry_out(said, now)]
+def note(
+    record: QuarantineRecord, about: str, text: str, cause: str | None = None, *, data: Json | None = None
+) -> Note:
+    """An entry of a node's story."""
+    return Note(node=record.node, about=about, text=text, cause=cause, data=data or {})
 
-    def _carry_out(self, said: Iterable[Command], now: float) -> list[Commanded]:
-        commands: list[Commanded] = []
-        changed: dict[str, None] = {}
-        for command in said:
-            match command:
-                case SaveCase(case=case):
-                    changed[case.node] = None
-                    commands += [command, *self._follow(case, now)]
-                case SaveAction(action=action):
-                    changed[action.transition.node] = None
-                    commands.append(command)
-                case Note(node=node, about=about, text=text, cause=cause, data=data):
-                    commands.append(self._registry.story.tell(node, about, text, cause, now, data=data))
-                case _:
-                    commands.append(command)
-        views = (self._quarantine.case_view(node) for node in changed if node in self.cases)
-        return [*commands, *(Announce("case", view) for view in views)]
 
-    def _follow(self, case: Case, now: float) -> list[fleet.Command]:
-        """Shows a node as was decided; of one that was forgotten there is nothing to show."""
-        node = self._registry.nodes.get(case.node)
-        if node is None or (node.service, node.dry_run, node.left) == (case.state, case.dry_run, case.gone):
-            return []
-        if node.service is not case.state:
-            self.changes[case.state] += 1
-        node.service, node.dry_run, node.left = case.state, case.dry_run, case.gone
-        return [SaveNode(node.record()), Announce("node", self._registry.view(node, now))]
+def _checks_that_found(record: QuarantineRecord) -> tuple[Name, ...]:
+    """The checks that found what the node is cordoned for."""
+    codes = () if record.decision.requirement is None else record.decision.requirement.codes
+    return tuple(dict.fromkeys(finding.check for finding in record.evidence.findings if finding.code in codes))

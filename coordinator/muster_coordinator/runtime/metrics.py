@@ -139,7 +139,7 @@ class CoordinatorMetrics(Collector):
     def _failing(self) -> Metric:
         """An actor that works may still fail for some nodes."""
         fleet = self._pipeline.fleet
-        actions = (action for node in fleet.names if (action := fleet.last_action(node)) is not None)
+        actions = (action for node in fleet.names if (action := fleet.latest_transition(node)) is not None)
         failed = Counter(
             actor for action in actions for actor, outcome in action.outcomes.items() if outcome.effect is Effect.FAILED
         )

@@ -12,7 +12,7 @@ import structlog
 
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import ActionOutcome, Effect, Transition
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
 from muster_coordinator.runtime.transition_queue import TransitionQueue
 
 HOOK = "muster_transition"
@@ -49,11 +49,11 @@ class TransitionDispatcher:
         self._plugins = plugins
         self._deliver = deliver
         self._calm = calm
-        self._waiting: asyncio.Queue[Act] = asyncio.Queue()
+        self._waiting: asyncio.Queue[DispatchTransition] = asyncio.Queue()
         self._agendas: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
         self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
 
-    def act(self, act: Act) -> None:
+    def act(self, act: DispatchTransition) -> None:
         """Queues a transition to be told."""
         self._waiting.put_nowait(act)
 
@@ -64,7 +64,7 @@ class TransitionDispatcher:
                 act = await self._waiting.get()
                 plugins = act.actors or self._plugins.implementing(HOOK)
                 if not act.actors:
-                    self._expect(act.action.transition, len(plugins))
+                    self._expect(act.record.transition, len(plugins))
                 for plugin in plugins:
                     overtaken = self._agendas[plugin].add(act)
                     if overtaken is not None:
@@ -74,15 +74,15 @@ class TransitionDispatcher:
     def _go_on(self, group: asyncio.TaskGroup, plugin: str) -> None:
         """Begins to tell a plugin what it may be told now."""
         while (act := self._agendas[plugin].begin()) is not None:
-            group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.action.transition.id}")
+            group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.record.transition.id}")
 
-    async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: Act) -> None:
+    async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: DispatchTransition) -> None:
         await self._calm(PATIENCE_S)
-        outcome = await self._ask(plugin, act.action.transition)
+        outcome = await self._ask(plugin, act.record.transition)
         if outcome is None and act.actors:
             outcome = NO_ACTOR
         self._conclude(plugin, act, outcome)
-        self._agendas[plugin].end(act.action.transition.node)
+        self._agendas[plugin].end(act.record.transition.node)
         self._go_on(group, plugin)
 
     async def _ask(self, plugin: str, transition: Transition) -> ActionOutcome | None:
@@ -91,12 +91,12 @@ class TransitionDispatcher:
             return None
         return _outcome(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, transition=transition))
 
-    def _conclude(self, plugin: str, act: Act, outcome: ActionOutcome | None) -> None:
+    def _conclude(self, plugin: str, act: DispatchTransition, outcome: ActionOutcome | None) -> None:
         """Says what came of it at a plugin, and of the last one to be told also that all have been."""
         if outcome is not None:
-            self._report(plugin, act.action.transition, outcome)
+            self._report(plugin, act.record.transition, outcome)
         if not act.actors:
-            self._expect(act.action.transition, self._to_tell[act.action.transition.id] - 1)
+            self._expect(act.record.transition, self._to_tell[act.record.transition.id] - 1)
 
     def _expect(self, transition: Transition, plugins: int) -> None:
         """Notes that so many plugins are still to be told."""

@@ -4,7 +4,7 @@ Runs that found something are kept for longer, and the last runs of each check o
 after a restart, as long as the node. A batch is summarised and removed in one transaction, so that a run is never both
 and never lost.
 
-As long as runs that found nothing, the log of decisions is kept, and nodes that have left the fleet. As long as the
+As long as runs that found nothing, nodes that have left the fleet are kept. As long as the
 others, stories are kept, transitions (of each node the latest longer), requests, sweeps that have ended, and nodes that
 somebody holds, that were out of service or that are silent, but have never left.
 """
@@ -25,7 +25,7 @@ from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.store import last_runs
-from muster_coordinator.store.stored_cases import empty_beginnings, old_actions, old_steps
+from muster_coordinator.store.stored_cases import old_transitions
 from muster_coordinator.store.summaries import HOUR_S, Summary, hour_of, summarised
 from muster_coordinator.store.tables import (
     ACTIONS,
@@ -34,7 +34,6 @@ from muster_coordinator.store.tables import (
     NODES,
     REQUESTS,
     RUNS,
-    STEPS,
     STORY,
     STREAMS,
     SUMMARIES,
@@ -114,15 +113,10 @@ class Retention:
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
 
     async def _remove_old(self, now: float) -> None:
-        """Removes what is too old and leaves no summary; first the log, which grows with every restart."""
+        """Removes what is too old and leaves no summary."""
         short, long = now - self._keep.keep_days * DAY_S, now - self._keep.keep_findings_days * DAY_S
-        async with self._database.reading() as connection:
-            empty = await empty_beginnings(connection)
-            old = await old_steps(connection, short)
         ended = SWEEPS.c.created_at < long, SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
-        await self._remove(STEPS, *empty)
-        await self._remove(STEPS, *old)
-        await self._remove(ACTIONS, *old_actions(long))
+        await self._remove(ACTIONS, *old_transitions(long))
         await self._remove(REQUESTS, REQUESTS.c.at < long)
         await self._remove(STORY, STORY.c.at < long)
         await self._remove(GROUPS, GROUPS.c.sweep.in_(select(SWEEPS.c.id).where(*ended)))

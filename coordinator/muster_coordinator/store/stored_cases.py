@@ -1,61 +1,62 @@
-"""How cases, transitions and the log of decisions lie in the database."""
+"""How the quarantine lies in the database: records of nodes, transitions, requests and the state of the fleet."""
 
-import zlib
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.events import Command, SaveStep
-from muster_coordinator.model.quarantine_events import Asked, EraseNode, SaveAction, SaveCase, SaveRequest, Step
-from muster_coordinator.store.rows import read_rows
-from muster_coordinator.store.tables import ACTIONS, CASES, REQUESTS, STEPS
+from muster_coordinator.model.events import Command
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
+from muster_coordinator.model.quarantine_events import (
+    Asked,
+    EraseNode,
+    SaveFleetState,
+    SaveRecord,
+    SaveRequest,
+    SaveTransition,
+)
+from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.tables import ACTIONS, CASES, META, REQUESTS
 
-BEGINNINGS = ("restored", "renewed")
-"""The kinds of step from which on a log can be gone through again."""
+FLEET_STATE = "quarantine"
+"""The key in `meta` under which the state of the fleet lies."""
 
 
 def decision_rows(commands: Iterable[Command]) -> dict[Table, list[dict[str, Any]]]:
     """The rows to write, by table. Of what is written over, only the last state is."""
-    cases: dict[str, Case] = {}
-    actions: dict[str, Action] = {}
-    requests, steps = [], []
+    records: dict[str, QuarantineRecord] = {}
+    transitions: dict[str, TransitionRecord] = {}
+    requests: list[dict[str, Any]] = []
+    fleet: FleetState | None = None
     for command in commands:
         match command:
-            case SaveCase(case=case):
-                cases[case.node] = case
+            case SaveRecord(record=record):
+                records[record.node] = record
             case EraseNode(node=node):
-                cases.pop(node, None)
-            case SaveAction(action=action):
-                actions[action.transition.id] = action
-            case SaveStep(epoch, step):
-                steps.append(_step_row(epoch, step))
+                records.pop(node, None)
+            case SaveTransition(record=transition):
+                transitions[transition.transition.id] = transition
+            case SaveFleetState(state=state):
+                fleet = state
             case SaveRequest(asked=asked):
                 requests.append(_request_row(asked))
     return {
-        CASES: [_case_row(case) for case in cases.values()],
-        ACTIONS: [_action_row(action) for action in actions.values()],
+        CASES: [_record_row(record) for record in records.values()],
+        ACTIONS: [_transition_row(transition) for transition in transitions.values()],
         REQUESTS: requests,
-        STEPS: steps,
+        META: [] if fleet is None else [{"key": FLEET_STATE, "value": fleet.model_dump_json()}],
     }
 
 
-def _case_row(case: Case) -> dict[str, Any]:
-    return {"node": case.node, "transition": case.transition, "body": case.model_dump_json()}
+def _record_row(record: QuarantineRecord) -> dict[str, Any]:
+    return {"node": record.node, "transition": record.actors.transition, "body": record.model_dump_json()}
 
 
-def _step_row(epoch: int, step: Step) -> dict[str, Any]:
-    body = zlib.compress(step.model_dump_json().encode(), 1)
-    return {"epoch": epoch, "kind": step.event.kind, "at": step.at, "body": body}
-
-
-def _action_row(action: Action) -> dict[str, Any]:
-    transition = action.transition
-    return {"id": transition.id, "node": transition.node, "at": transition.at, "body": action.model_dump_json()}
+def _transition_row(record: TransitionRecord) -> dict[str, Any]:
+    transition = record.transition
+    return {"id": transition.id, "node": transition.node, "at": transition.at, "body": record.model_dump_json()}
 
 
 def _request_row(asked: Asked) -> dict[str, Any]:
@@ -73,44 +74,26 @@ def _of(node: str | None, table: Table) -> Select[tuple[float, str, str]]:
     return query if node is None else query.where(table.c.node == node)
 
 
-async def read_cases(connection: AsyncConnection) -> tuple[Case, ...]:
-    """Every case, by node."""
+async def read_records(connection: AsyncConnection) -> tuple[QuarantineRecord, ...]:
+    """Every record, by node."""
     rows = await connection.execute(select(CASES.c.node, CASES.c.body).order_by(CASES.c.node))
-    return read_rows("cases", rows, Case.model_validate_json)
+    return read_rows("cases", rows, QuarantineRecord.model_validate_json)
 
 
-async def read_latest_actions(connection: AsyncConnection) -> tuple[Action, ...]:
-    """The latest transition of each case: the one that it names, as times do not tell when a clock went back."""
+async def read_fleet_state(connection: AsyncConnection) -> FleetState:
+    """What was decided about the fleet as a whole."""
+    stored = await connection.scalar(select(META.c.value).where(META.c.key == FLEET_STATE))
+    return FleetState() if stored is None else read_row("meta", FLEET_STATE, stored, FleetState.model_validate_json)
+
+
+async def read_latest_transitions(connection: AsyncConnection) -> tuple[TransitionRecord, ...]:
+    """The latest transition of each node: the one that its record names. Times do not tell: a clock may go back."""
     latest = CASES.c.transition == ACTIONS.c.id
     rows = await connection.execute(select(ACTIONS.c.id, ACTIONS.c.body).join(CASES, latest).order_by(ACTIONS.c.node))
-    return read_rows("actions", rows, Action.model_validate_json)
+    return read_rows("actions", rows, TransitionRecord.model_validate_json)
 
 
-def old_actions(moment: float) -> tuple[ColumnElement[bool], ...]:
-    """Which transitions are older, and not the latest of a case."""
+def old_transitions(moment: float) -> tuple[ColumnElement[bool], ...]:
+    """Which transitions are older, and not the latest of a node."""
     latest = select(CASES.c.transition).where(CASES.c.transition.is_not(None))
     return ACTIONS.c.at < moment, ACTIONS.c.id.not_in(latest)
-
-
-async def old_steps(connection: AsyncConnection, moment: float) -> tuple[ColumnElement[bool], ...]:
-    """Which steps of the log are older; from the last beginning before `moment` on, all are needed."""
-    older = select(func.max(STEPS.c.number)).where(STEPS.c.kind.in_(BEGINNINGS), STEPS.c.at < moment)
-    return (STEPS.c.number < (await connection.scalar(older) or 0),)
-
-
-async def empty_beginnings(connection: AsyncConnection) -> tuple[ColumnElement[bool], ...]:
-    """Which steps are beginnings with which nothing began, as at once another followed."""
-    query = select(STEPS.c.number).where(STEPS.c.kind.in_(BEGINNINGS)).order_by(STEPS.c.number)
-    numbers = (await connection.scalars(query)).all()
-    return (STEPS.c.number.in_([number for number, later in pairwise(numbers) if later == number + 1]),)
-
-
-async def read_log(connection: AsyncConnection, epoch: int) -> tuple[Step, ...]:
-    """The log of one leadership, from its first beginning that is kept."""
-    wanted = select(STEPS.c.number, STEPS.c.body).where(STEPS.c.epoch == epoch).order_by(STEPS.c.number)
-    rows = await connection.execute(wanted)
-    return read_rows("steps", rows, _step)
-
-
-def _step(body: bytes) -> Step:
-    return Step.model_validate_json(zlib.decompress(body))

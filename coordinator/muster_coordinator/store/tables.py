@@ -1,9 +1,6 @@
-"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON.
+"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON."""
 
-That of the log is compressed: in its beginnings the same is said of every node.
-"""
-
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
 METADATA = MetaData()
 
@@ -130,16 +127,4 @@ REQUESTS = Table(
     Column("body", Text, nullable=False),
     Index("requests_by_time", "at", "id"),
     Index("requests_by_node", "node", "at", "id"),
-)
-
-STEPS = Table(
-    "quarantine_log",
-    METADATA,
-    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("epoch", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Index("quarantine_log_by_epoch", "epoch", "number"),
-    Index("quarantine_log_by_kind", "kind", "number"),
 )

@@ -9,9 +9,9 @@ from muster.model import Name, Verdict
 from muster_coordinator.evidence.definitions import are_alike, different, usual_scope
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.case import OUT
 from muster_coordinator.model.events import Command, RunRequested, SweepRequested
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.quarantine import OUT
 from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, StartTest, TestEnded
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.partners import draw_partners

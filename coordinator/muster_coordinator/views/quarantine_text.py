@@ -7,9 +7,7 @@ from muster.model import ServiceState, format_instant
 from muster.table import table
 from muster.terminal import in_one_line
 from muster.transition import Effect
-from muster_coordinator.model.actions import Outcome
-from muster_coordinator.model.case import OUT, Trial
-from muster_coordinator.model.demand import Demand
+from muster_coordinator.model.quarantine import OUT, Probation, Requirement
 from muster_coordinator.model.quarantine_events import (
     Asked,
     Decided,
@@ -19,6 +17,7 @@ from muster_coordinator.model.quarantine_events import (
     ReleaseRequested,
 )
 from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
+from muster_coordinator.model.transitions import ActorOutcome
 
 DRY_RUN = " (dry run)"
 
@@ -55,7 +54,7 @@ def why(case: CaseView) -> Iterator[str]:
     if case.demand is not None:
         yield _asked(case.demand)
     if case.prospect is not None:
-        yield case.prospect.told
+        yield case.prospect.text
     if case.held_because:
         is_new = case.state is ServiceState.ACCEPTING
         yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
@@ -88,12 +87,12 @@ def _coming_back(case: CaseView, when: str) -> str:
     return f"waits to be tested, from {when} on: {case.may_return or 'nothing stands against it any more'}"
 
 
-def _asked(demand: Demand) -> str:
+def _asked(demand: Requirement) -> str:
     proof = "" if demand.is_proven else f"; not proven before {', '.join(demand.unproven)} has found it once more"
     return f"{', '.join(demand.codes)} (row {demand.row}){proof}"
 
 
-def _progress(trial: Trial, wanted: int) -> str:
+def _progress(trial: Probation, wanted: int) -> str:
     rounds = f"tests: {min(trial.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
     if trial.test is not None:
         check, *later = (test.check for test in trial.waiting)
@@ -114,7 +113,7 @@ def _is_out_in_name_only(case: CaseView) -> bool:
     return case.state in OUT and case.hands_off is None and all(it.effect is Effect.LEFT for it in keepers)
 
 
-def outcome_line(actor: str, outcome: Outcome) -> str:
+def outcome_line(actor: str, outcome: ActorOutcome) -> str:
     """What came of a transition at one actor."""
     tries = f" (tried {outcome.tries} times)" if outcome.tries > 1 else ""
     again = "" if outcome.next_try is None else f"; again at {format_instant(outcome.next_try)}"

@@ -10,8 +10,7 @@ from aiohttp import web
 from muster.errors import unknown
 from muster.model import ServiceState
 from muster.transition import Effect
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
+from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
     HoldRequested,
@@ -20,6 +19,7 @@ from muster_coordinator.model.quarantine_events import (
     Request,
 )
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
@@ -44,7 +44,8 @@ class QuarantineApi:
         """The nodes that are not plainly in service: away, new, asked to go, held, or with an action that failed."""
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
-        found = [case.node for case in fleet.cases() if _is_of_interest(case, fleet.last_action(case.node))]
+        records = fleet.quarantine_records()
+        found = [it.node for it in records if _is_of_interest(it, fleet.latest_transition(it.node))]
         return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
@@ -58,7 +59,7 @@ class QuarantineApi:
         return self._budget()
 
     async def history(self, request: web.Request) -> web.Response:
-        """What people have asked for (`Asked`) and what was decided (`Action`), the latest first."""
+        """What people have asked for (`Asked`) and what was decided (`TransitionRecord`), the latest first."""
         wanted = query(request, TransitionQuery)
         if wanted.node is not None and not self.pipeline.fleet.remembers(wanted.node):
             raise self._unknown(wanted.node)
@@ -118,8 +119,9 @@ class QuarantineApi:
         return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))
 
 
-def _is_of_interest(case: Case, last: Action | None) -> bool:
-    is_asked_for = case.demand is not None or case.prospect is not None
-    is_failed = last is not None and any(outcome.effect is Effect.FAILED for outcome in last.outcomes.values())
-    is_out_of_the_ordinary = case.is_away or case.hands_off is not None or is_asked_for or is_failed
-    return not case.gone and (is_out_of_the_ordinary or case.state is not ServiceState.IN_SERVICE)
+def _is_of_interest(record: QuarantineRecord, latest: TransitionRecord | None) -> bool:
+    is_required = record.decision.requirement is not None or record.decision.upcoming is not None
+    is_failed = latest is not None and any(outcome.effect is Effect.FAILED for outcome in latest.outcomes.values())
+    is_out_of_the_ordinary = record.is_away or record.hands_off is not None or is_required or is_failed
+    has_left = record.evidence.has_left
+    return not has_left and (is_out_of_the_ordinary or record.state is not ServiceState.IN_SERVICE)

@@ -3,9 +3,9 @@
 import pytest
 
 from muster.model import Finding, Run, Severity, Verdict
-from muster_coordinator.evidence.charges import charges_of
 from muster_coordinator.evidence.health import Evidence
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 
 SEVERITIES = {"FAIL": Severity.ERROR, "WARN": Severity.WARNING, "UNKNOWN": Severity.UNKNOWN}
@@ -52,7 +52,7 @@ def test_how_often_runs_must_find_something(words, proofs):
     evidence = Evidence()
     for at, word in enumerate(words.split()):
         evidence.add(run(word, at))
-    assert [charge.proof for charge in charges_of(evidence)] == proofs
+    assert [charge.proof for charge in standing_findings_of(evidence)] == proofs
 
 
 def test_convictions_go_first_and_comparisons_last():
@@ -61,7 +61,7 @@ def test_convictions_go_first_and_comparisons_last():
     evidence.compare("tflops", (stands("baseline.drift"),))
     evidence.add(run("FAIL", 1))
     evidence.convict(stands("gemm.failed", evidence={"confidence": 0.9}))
-    found = charges_of(evidence)
+    found = standing_findings_of(evidence)
     assert [(charge.code, charge.proof) for charge in found] == [
         ("gemm.failed", Proof.LOCALISED),
         ("gemm.slow", Proof.ONCE),
@@ -92,12 +92,12 @@ def test_of_one_code_each_number_must_be_found_by_itself():
     evidence = Evidence()
     evidence.add(xids("FAIL", 1, 31))
     evidence.add(xids("FAIL", 2, 31, 62))
-    assert [(it.cause, it.since, it.proof) for it in charges_of(evidence)] == [
+    assert [(it.cause, it.since, it.proof) for it in standing_findings_of(evidence)] == [
         ("nvml.xid 31", 1.0, Proof.TWICE),
         ("nvml.xid 62", 2.0, Proof.ONCE),
     ]
-    evidence.date_as(charges_of(evidence))
-    assert [it.since for it in charges_of(evidence)] == [1.0, 2.0]
+    evidence.date_as(standing_findings_of(evidence))
+    assert [it.since for it in standing_findings_of(evidence)] == [1.0, 2.0]
 
 
 def test_a_number_that_is_not_found_again_stands_until_the_check_passes():
@@ -105,4 +105,4 @@ def test_a_number_that_is_not_found_again_stands_until_the_check_passes():
     evidence = Evidence()
     evidence.add(xids("FAIL", 1, 62))
     evidence.add(xids("WARN", 2, 31))
-    assert {it.cause for it in charges_of(evidence)} == {"nvml.xid 31", "nvml.xid 62"}
+    assert {it.cause for it in standing_findings_of(evidence)} == {"nvml.xid 31", "nvml.xid 62"}

@@ -9,16 +9,15 @@ from muster.model import Action as Advice
 from muster.model import ServiceState, Severity, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, QuarantineSettings, ReturnSettings
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
-    Act,
     ActionEnded,
     Alarm,
     AllTold,
     Command,
+    DispatchTransition,
     Event,
     EvidenceChanged,
     FreezeLifted,
@@ -30,14 +29,18 @@ from muster_coordinator.model.quarantine_events import (
     NodeSurveyed,
     Note,
     ReleaseRequested,
-    SaveAction,
-    SaveCase,
+    Restored,
+    SaveFleetState,
+    SaveRecord,
+    SaveTransition,
     StartTest,
     TestEnded,
     TimePassed,
 )
-from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.model.quarantine_views import CaseView
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.reconciler import Reconciler
 
 NOW = 1_000_000.0
 
@@ -60,8 +63,9 @@ class Told:
         self.now = NOW
         self.epoch = 0
         self.said: list[Command] = []
-        self.cases: dict[str, Case] = {}
-        self.actions: dict[str, Action] = {}
+        self.records: dict[str, QuarantineRecord] = {}
+        self.transitions: dict[str, TransitionRecord] = {}
+        self.fleet = FleetState()
         self.runs = 0
         self._policy = Policy(tuple(rows))
         self.restart()
@@ -70,25 +74,22 @@ class Told:
         """Ends it and starts another with what was stored, under settings of which these have changed."""
         self.epoch += 1
         self.settings = self.settings.model_copy(update=changed)
-        self.machine = Quarantine(self.settings, self._policy, self.epoch)
-        return self.tell(self.machine.begin(self.cases.values(), self.actions.values()))
-
-    def renew(self) -> list[Command]:
-        """Has the log begin anew."""
-        event = self.machine.renewal()
-        self.machine = Quarantine(self.settings, self._policy, self.epoch)
-        return self.tell(event)
+        self.reconciler = Reconciler(self.settings, self._policy, self.epoch)
+        records, transitions = tuple(self.records.values()), tuple(self.transitions.values())
+        return self.tell(Restored(records=records, transitions=transitions, fleet=self.fleet))
 
     def tell(self, event: Event, after_s: float = 0.0) -> list[Command]:
         """Tells an event, so many seconds after the last; what is to be done about it."""
         self.now += after_s
-        said = self.machine.handle(event, self.now)
+        said = self.reconciler.handle(event, self.now)
         self.said += said
         for command in said:
-            if isinstance(command, SaveCase):
-                self.cases[command.case.node] = command.case
-            elif isinstance(command, SaveAction):
-                self.actions[command.action.transition.id] = command.action
+            if isinstance(command, SaveRecord):
+                self.records[command.record.node] = command.record
+            elif isinstance(command, SaveTransition):
+                self.transitions[command.record.transition.id] = command.record
+            elif isinstance(command, SaveFleetState):
+                self.fleet = command.state
         return said
 
     def wait(self, seconds: float) -> list[Command]:
@@ -100,7 +101,7 @@ class Told:
         for node in nodes:
             self.tell(NodeHeard(node=node))
             self.describe(node, place=place)
-            self.tell(EvidenceChanged(node=node, charges=(), fit=fit))
+            self.tell(EvidenceChanged(node=node, findings=(), is_fit=fit))
             self.tell(AllTold(node=node, transition=self.case(node).transition or "none"))
 
     def describe(
@@ -110,28 +111,32 @@ class Told:
         place: str | None = None,
         usual_checks: tuple[str, ...] = (),
     ) -> None:
-        patience_s = {"gemm": 120.0, "memory": 1000.0, "nvml": 100.0}
+        silent_after_s = {"gemm": 120.0, "memory": 1000.0, "nvml": 100.0}
         self.tell(
             NodeDescribed(
-                node=node, place=place, own_checks=own_checks, usual_checks=usual_checks, patience_s=patience_s
+                node=node,
+                domain=place,
+                own_checks=own_checks,
+                usual_checks=usual_checks,
+                silent_after_s=silent_after_s,
             )
         )
 
-    def charge(self, code: str, proof: Proof = Proof.TWICE, **said: Any) -> Charge:
+    def charge(self, code: str, proof: Proof = Proof.TWICE, **said: Any) -> StandingFinding:
         """A finding of a new run that has found it now."""
         self.runs += 1
         usual = {"device": 0, "severity": Severity.ERROR, "action": Advice.RESET_GPU, "summary": "found"}
         times = {"since": self.now, "seen": self.now, "run": f"run-{self.runs}"}
-        return Charge(check=code.partition(".")[0], code=code, proof=proof, **{**usual, **times, **said})
+        return StandingFinding(check=code.partition(".")[0], code=code, proof=proof, **{**usual, **times, **said})
 
     def accuse(self, node: str, *codes: str, proof: Proof = Proof.TWICE) -> list[Command]:
         """Tells that this stands against a node, and nothing else."""
         charges = tuple(self.charge(code, proof) for code in codes)
-        return self.tell(EvidenceChanged(node=node, charges=charges, fit=False))
+        return self.tell(EvidenceChanged(node=node, findings=charges, is_fit=False))
 
     def absolve(self, node: str) -> list[Command]:
         """Tells that nothing stands against a node."""
-        return self.tell(EvidenceChanged(node=node, charges=(), fit=True))
+        return self.tell(EvidenceChanged(node=node, findings=(), is_fit=True))
 
     def lose(self, node: str) -> list[Command]:
         return self.tell(NodeLost(node=node))
@@ -178,25 +183,28 @@ class Told:
     def lift(self) -> list[Command]:
         return self.tell(FreezeLifted(by="ada", reason="they are bad"))
 
-    def case(self, node: str) -> Case:
-        return self.machine.cases[node]
+    def case(self, node: str) -> CaseView:
+        return self.reconciler.case_view(node)
+
+    def record(self, node: str) -> QuarantineRecord:
+        return self.reconciler.records[node]
 
     def state(self, node: str) -> ServiceState:
         return self.case(node).state
 
     def states(self) -> str:
         """The states of all nodes by name, by their first letters."""
-        return "".join(case.state[0] for _, case in sorted(self.machine.cases.items()))
+        return "".join(record.state[0] for _, record in sorted(self.reconciler.records.items()))
 
     def transition(self, node: str) -> Transition:
         """The last transition of a node."""
-        return self.actions[str(self.case(node).transition)].transition
+        return self.transitions[str(self.case(node).transition)].transition
 
 
 def acts(said: Iterable[Command]) -> list[tuple[str, ServiceState, tuple[str, ...]]]:
     """What actors are told: node, the state that it is to be in, and which actors, none when all."""
-    told = [command for command in said if isinstance(command, Act)]
-    return [(it.action.transition.node, it.action.transition.after, it.actors) for it in told]
+    told = [command for command in said if isinstance(command, DispatchTransition)]
+    return [(it.record.transition.node, it.record.transition.after, it.actors) for it in told]
 
 
 def tests(said: Iterable[Command]) -> list[str]:

@@ -8,11 +8,11 @@ import pytest
 from muster.model import ServiceState, Severity, Verdict, format_instant
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Mark
-from muster_coordinator.model.charge import Proof
-from muster_coordinator.model.demand import Prospect
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import MOST_REPEATS, Row
+from muster_coordinator.model.quarantine import UpcomingRequirement
 from muster_coordinator.model.quarantine_events import EvidenceChanged, Note, TestEnded
-from muster_coordinator.quarantine.accusing import MOST_SIGHTINGS, sighted
+from muster_coordinator.quarantine.policy import MOST_TIMES, times_after
 
 Of = Callable[..., list[Any]]
 
@@ -24,17 +24,17 @@ def test_a_finding_is_seen_once_for_each_run(quarantine: Any) -> None:
     told = quarantine()
     own = told.charge("gemm.slow", seen=10.0)
     swept = told.charge("gemm.slow", Proof.LOCALISED, seen=5.0)
-    seen = sighted(sighted((), (own, swept)), (swept, own))
+    seen = times_after(times_after((), (own, swept)), (swept, own))
     assert [sighting.times for sighting in seen] == [(5.0, 10.0)]
 
 
 def test_what_was_seen_stays_seen(quarantine: Any) -> None:
     """Also when it is not charged any more; each device by itself, and only the latest times."""
     told = quarantine()
-    seen = sighted((), (told.charge("gemm.slow", seen=1.0), told.charge("gemm.slow", seen=2.0, device=1)))
-    seen = sighted(seen, ())
+    seen = times_after((), (told.charge("gemm.slow", seen=1.0), told.charge("gemm.slow", seen=2.0, device=1)))
+    seen = times_after(seen, ())
     for at in range(3, 3 + MOST_REPEATS):
-        seen = sighted(seen, (told.charge("gemm.slow", seen=float(at)),))
+        seen = times_after(seen, (told.charge("gemm.slow", seen=float(at)),))
     assert {sighting.device: sighting.times for sighting in seen} == {
         0: tuple(float(at) for at in range(3, 3 + MOST_REPEATS)),
         1: (2.0,),
@@ -45,18 +45,26 @@ def test_what_was_seen_is_bounded(quarantine: Any) -> None:
     """A node that finds ever new things loses what was seen longest ago."""
     told = quarantine()
     seen: tuple[Any, ...] = ()
-    for at in range(MOST_SIGHTINGS + 100):
-        seen = sighted(seen, (told.charge(f"gemm.c{at}", seen=float(at)), told.charge("gemm.slow", seen=float(at))))
-    assert len(seen) == MOST_SIGHTINGS
+    for at in range(MOST_TIMES + 100):
+        seen = times_after(seen, (told.charge(f"gemm.c{at}", seen=float(at)), told.charge("gemm.slow", seen=float(at))))
+    assert len(seen) == MOST_TIMES
     assert {"gemm.slow", "gemm.c200"} <= {sighting.code for sighting in seen}
     assert min(sighting.times[-1] for sighting in seen) == 101.0
+
+
+def test_what_was_found_within_this_millisecond_counts_at_once(quarantine: Any) -> None:
+    """Times are stored in milliseconds: a finding must not begin after the moment at which it is judged."""
+    told = quarantine(3)
+    told.now += 0.0004
+    told.accuse("a", "nvml.gone")
+    assert told.state("a") is ServiceState.CORDONED
 
 
 def test_each_number_of_a_code_is_seen_by_itself(quarantine: Any) -> None:
     """As two XIDs of one GPU are two findings."""
     told = quarantine()
     xids = [told.charge("nvml.xid", seen=float(at), evidence={"xid": xid}) for at, xid in enumerate((31, 62, 31))]
-    assert [(it.number, it.times) for it in sighted((), xids)] == [("31", (0.0, 2.0)), ("62", (1.0,))]
+    assert [(it.number, it.times) for it in times_after((), xids)] == [("31", (0.0, 2.0)), ("62", (1.0,))]
 
 
 def test_the_third_time_takes_it_out(quarantine: Any) -> None:
@@ -89,10 +97,10 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
     told = quarantine(3, rows=(late,))
     begun, text = told.now, f"row late asks for it from {format_instant(told.now + 300)} on, unless gemm.slow is over"
     for _ in range(2):
-        told.tell(EvidenceChanged(node="a", charges=(told.charge("gemm.slow", since=begun),), fit=False))
+        told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", since=begun),), is_fit=False))
         told.wait(100)
     assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [f"{text} before"]
-    assert told.case("a").prospect == Prospect(row="late", code="gemm.slow", at=begun + 300)
+    assert told.case("a").prospect == UpcomingRequirement(row="late", code="gemm.slow", at=begun + 300)
     told.wait(100)
     assert (told.state("a"), told.case("a").prospect) == (ServiceState.CORDONED, None)
     told.accuse("b", "gemm.slow")
@@ -104,7 +112,7 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
 def test_no_error_is_no_reason(quarantine: Any, said: dict[str, Any]) -> None:
     """What could not be found out, or is only a warning."""
     told = quarantine(3)
-    told.tell(EvidenceChanged(node="a", charges=(told.charge("gemm.slow", **said),), fit=False))
+    told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", **said),), is_fit=False))
     assert told.case("a").demand is None
 
 
@@ -143,7 +151,7 @@ def test_what_a_person_has_let_pass_counts_no_more(quarantine: Any) -> None:
     charges = told.case("a").charges
     told.wait(10)
     told.release("a", untested=True)
-    told.tell(EvidenceChanged(node="a", charges=charges, fit=False))
+    told.tell(EvidenceChanged(node="a", findings=charges, is_fit=False))
     assert told.state("a") is ServiceState.IN_SERVICE
     told.wait(10)
     told.accuse("a", "nvml.gone")
@@ -168,7 +176,7 @@ def test_what_is_found_again_is_counted_anew(quarantine: Any, row: Row, proofs: 
 
     def find(proof: Proof) -> None:
         told.wait(10)
-        told.tell(EvidenceChanged(node="a", charges=(told.charge("ecc.high", proof, since=begun),), fit=False))
+        told.tell(EvidenceChanged(node="a", findings=(told.charge("ecc.high", proof, since=begun),), is_fit=False))
 
     for _ in range(MOST_REPEATS + 1):
         find(Proof.TWICE)
@@ -215,7 +223,7 @@ def test_a_second_opinion_is_asked_for_at_once(doubted: Any, of: Of) -> None:
     charges = doubted.case("a").charges
     for _ in range(3):
         doubted.wait(30)
-        doubted.tell(EvidenceChanged(node="a", charges=charges, fit=False))
+        doubted.tell(EvidenceChanged(node="a", findings=charges, is_fit=False))
     assert of("tests", doubted.said) == ["gemm"]
     doubted.accuse("a", "gemm.slow")
     assert doubted.state("a") is ServiceState.CORDONED

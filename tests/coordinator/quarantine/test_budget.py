@@ -8,8 +8,8 @@ import pytest
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
-from muster_coordinator.quarantine.budget import Budget
+from muster_coordinator.model.findings import Proof
+from muster_coordinator.quarantine.budget import Limits
 
 Of = Callable[..., list[Any]]
 
@@ -26,7 +26,7 @@ Of = Callable[..., list[Any]]
 )
 def test_how_many_may_be_away(settings: dict[str, Any], limits: dict[int, int]) -> None:
     """Of few nodes one may, so that small fleets heal as well, but never the last."""
-    budget = Budget(BudgetSettings(**settings))
+    budget = Limits(BudgetSettings(**settings))
     assert {members: budget.limit(members) for members in limits} == limits
 
 
@@ -106,11 +106,11 @@ def test_a_node_is_away_until_all_have_let_it_in(quarantine: Any) -> None:
     told = quarantine(3, budget=BudgetSettings(domain_share="100%", per_minute=6000))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
-    away = [told.machine.view().away]
+    away = [told.reconciler.fleet_view().away]
     for actor, effect in (("pager", Effect.DONE), ("k8s", Effect.FAILED), ("k8s", Effect.DONE)):
         told.answer("a", effect, actor, all_told=actor == "k8s")
         told.restart()
-        away.append(told.machine.view().away)
+        away.append(told.reconciler.fleet_view().away)
     assert away == [1, 1, 1, 0]
 
 
@@ -127,14 +127,14 @@ def test_a_return_that_fails_for_good_uses_the_budget_up(quarantine: Any) -> Non
 
 def test_a_node_that_comes_back_and_must_wait_is_still_away(quarantine: Any) -> None:
     """What it is HELD for is said in a transition of its own, with which all must have let it in as well."""
-    told = quarantine(4, budget=BudgetSettings(domain_share="100%", per_minute=6))
+    told = quarantine(4, budget=BudgetSettings(domain_share="100%", per_minute=1))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
     told.wait(1)
     told.accuse("a", "gemm.slow")
-    assert (told.state("a"), told.machine.view().away) == (ServiceState.HELD, 1)
+    assert (told.state("a"), told.reconciler.fleet_view().away) == (ServiceState.HELD, 1)
     told.answer("a", Effect.DONE)
-    assert told.machine.view().away == 0
+    assert told.reconciler.fleet_view().away == 0
 
 
 def test_that_the_budget_is_used_up_is_told_once(quarantine: Any, of: Of) -> None:
@@ -168,25 +168,47 @@ def test_new_nodes_are_no_capacity_yet(quarantine: Any) -> None:
 
 
 def test_so_many_go_in_a_minute(quarantine: Any) -> None:
-    """One at once, and another every ten seconds, in the order in which they were accused."""
+    """Six at once, in the order in which they were accused; the seventh when the first is a minute ago."""
     told = quarantine(8, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
     for name in "gfedcba":
         told.wait(0.001)
         told.accuse(name, "gemm.slow")
-    out = [told.states().count("C")]
-    for _ in range(6):
-        told.wait(9)
-        early = told.states().count("C")
-        told.wait(1)
+    assert told.states() == "HCCCCCCI"
+    told.wait(59.9)
+    assert told.states() == "HCCCCCCI"
+    told.wait(0.1)
+    assert told.states() == "CCCCCCCI"
+
+
+def test_never_more_go_in_any_minute(quarantine: Any) -> None:
+    """Who has gone leaves room one by one, as each of them is a minute ago."""
+    told = quarantine(12, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=3))
+    for name in "abc":
+        told.accuse(name, "gemm.slow")
+        told.wait(10)
+    for name in "defg":
+        told.accuse(name, "gemm.slow")
+    out = []
+    for _ in range(9):
         out.append(told.states().count("C"))
-        assert early == out[-2]
-    assert out == [1, 2, 3, 4, 5, 6, 7]
-    assert told.case("a").since > told.case("g").since
+        told.wait(10)
+    assert out == [3, 3, 3, 4, 5, 6, 6, 6, 6]
+
+
+def test_one_goes_in_several_minutes_where_the_settings_say_so(quarantine: Any) -> None:
+    """`per_minute = 0.5` is one in two minutes."""
+    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=0.5))
+    for name in "ab":
+        told.accuse(name, "gemm.slow")
+    told.wait(119)
+    assert told.states() == "CHII"
+    told.wait(1)
+    assert told.states() == "CCII"
 
 
 def test_quiet_times_are_not_saved_up(quarantine: Any) -> None:
-    """After a day without trouble not more may go at once than after a minute."""
-    told = quarantine(20, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=120))
+    """After a day without trouble not more may go at once than in a minute."""
+    told = quarantine(20, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=2))
     told.wait(86_400)
     for node in "abcdefgh":
         told.accuse(node, "gemm.slow")
@@ -195,19 +217,19 @@ def test_quiet_times_are_not_saved_up(quarantine: Any) -> None:
 
 def test_a_restart_gives_no_new_allowance(quarantine: Any) -> None:
     """A coordinator that restarts again and again takes out no more nodes than another."""
-    told = quarantine(6, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
+    told = quarantine(6, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=2))
     for name in "abcd":
         told.accuse(name, "gemm.slow")
         told.restart()
         told.wait(0.1)
-    assert told.states().count("C") == 1
-    told.wait(10)
     assert told.states().count("C") == 2
+    told.wait(60)
+    assert told.states().count("C") == 4
 
 
 def test_a_clock_that_is_set_back_stops_nobody(quarantine: Any) -> None:
     """A day back is no day without cordons."""
-    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
+    told = quarantine(4, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=1))
     told.accuse("a", "gemm.slow")
     told.now -= 86_400
     told.accuse("b", "gemm.slow")

@@ -16,7 +16,7 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     """In its view and in its story; then it is tested, and not before."""
     told = quarantine(3, returning=PATIENT)
     said = told.accuse("a", "nvml.gone")
-    back_at = told.machine.case_view("a").back_at
+    back_at = told.reconciler.case_view("a").back_at
     assert back_at == told.now + 600
     assert "IN_SERVICE to CORDONED: it is gone; it may be tested from 1970-01-12T13:56:40.000Z on" in of("notes", said)
     told.absolve("a")
@@ -24,7 +24,7 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     assert told.state("a") is ServiceState.CORDONED
     told.wait(1)
     assert (told.state("a"), told.now) == (ServiceState.PROBATION, back_at)
-    assert told.machine.case_view("a").back_at is None
+    assert told.reconciler.case_view("a").back_at is None
 
 
 def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
@@ -33,11 +33,11 @@ def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
     spared = ("nvml.xid 31 takes no node out: row application keeps nodes in service",)
     xids = tuple(told.charge("nvml.xid", device=device, evidence={"xid": 31}) for device in range(8))
     for _ in range(2):
-        told.tell(EvidenceChanged(node="a", charges=xids, fit=False))
-    assert told.machine.case_view("a").spared == spared
+        told.tell(EvidenceChanged(node="a", findings=xids, is_fit=False))
+    assert told.reconciler.case_view("a").spared == spared
     told.accuse("b", "disk.slow")
-    told.tell(EvidenceChanged(node="c", charges=(told.charge("disk.slow", severity=Severity.WARNING),), fit=False))
-    assert told.machine.case_view("c").spared == ()
+    told.tell(EvidenceChanged(node="c", findings=(told.charge("disk.slow", severity=Severity.WARNING),), is_fit=False))
+    assert told.reconciler.case_view("c").spared == ()
     said = [note for note in of("notes", told.said) if "takes no node out" in note]
     assert said == [*spared, "disk.slow takes no node out: no row is about it"]
 
@@ -56,7 +56,7 @@ def test_how_far_its_tests_are(quarantine: Any, of: Of) -> None:
     told.accuse("a", "nvml.gone")
     told.absolve("a")
     told.wait(600)
-    assert told.machine.case_view("a").rounds == 2
+    assert told.reconciler.case_view("a").rounds == 2
     said = [note for _ in range(2) for note in of("notes", told.end_test("a", Verdict.PASS))]
     assert said[-1] == "1 of 2 rounds passed"
 
@@ -65,10 +65,10 @@ def test_that_it_needs_a_person(quarantine: Any) -> None:
     """When it was out too often."""
     told = quarantine(3, returning=PATIENT)
     told.accuse("a", "nvml.gone")
-    assert told.machine.case_view("a").needs_person == ""
+    assert told.reconciler.case_view("a").needs_person == ""
     told.let_in("a")
     told.wait(1)
     told.accuse("a", "nvml.gone")
-    assert told.machine.case_view("a").needs_person == "it was out 2 times"
+    assert told.reconciler.case_view("a").needs_person == "it was out 2 times"
     told.release("a")
-    assert (told.state("a"), told.machine.case_view("a").needs_person) == (ServiceState.PROBATION, "")
+    assert (told.state("a"), told.reconciler.case_view("a").needs_person) == (ServiceState.PROBATION, "")

@@ -9,7 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 
 Of = Callable[..., list[Any]]
 
@@ -22,7 +22,7 @@ def test_it_makes_room(quarantine: Any) -> None:
     assert told.state("b") is ServiceState.HELD
     told.forget("a")
     told.wait(1)
-    assert (told.state("b"), told.machine.view().nodes) == (ServiceState.CORDONED, 3)
+    assert (told.state("b"), told.reconciler.fleet_view().nodes) == (ServiceState.CORDONED, 3)
 
 
 def test_who_is_there_is_not_forgotten(quarantine: Any) -> None:
@@ -37,12 +37,12 @@ def test_what_stood_against_it_counts_no_more(quarantine: Any) -> None:
     told = quarantine(4, mass_event=MassEventSettings(nodes=2))
     told.accuse("a", "gemm.slow")
     told.accuse("b", "gemm.slow", proof=Proof.ONCE)
-    assert told.machine.view().frozen
+    assert told.reconciler.fleet_view().frozen
     told.lose("a")
     said = told.forget("a")
     assert told.case("a").demand is None
     assert "nothing asks for it to go any more" in [it.text for it in said if it.kind == "note"]
-    assert not told.machine.view().frozen
+    assert not told.reconciler.fleet_view().frozen
 
 
 @pytest.mark.parametrize("restarts", [False, True])

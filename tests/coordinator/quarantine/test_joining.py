@@ -88,7 +88,7 @@ def test_a_new_node_that_its_own_test_makes_unfit_is_tested_again(quarantine: An
     """Nothing else would run that check again, without which it could never be accepted."""
     told = quarantine(tests=(AcceptanceTest(check="memory"),), returning=ReturnSettings(pause_s=60))
     told.add("n")
-    told.tell(EvidenceChanged(node="n", charges=(), fit=False))
+    told.tell(EvidenceChanged(node="n", findings=(), is_fit=False))
     told.end_test("n", verdict)
     while told.case("n").trial.test is not None:
         told.end_test("n", Verdict.PASS)
@@ -152,8 +152,8 @@ def test_what_is_silent_and_not_listed_has_left(quarantine: Any, order: str) -> 
         told.tell(NodeNotListed(actor="k8s", node="a"))
         told.lose("a")
     assert told.case("a").gone
-    assert told.machine.view().nodes == 2
-    assert told.machine.view().away == 0
+    assert told.reconciler.fleet_view().nodes == 2
+    assert told.reconciler.fleet_view().away == 0
 
 
 def test_what_has_left_waits_for_no_room(quarantine: Any) -> None:
@@ -161,10 +161,10 @@ def test_what_has_left_waits_for_no_room(quarantine: Any) -> None:
     told = quarantine(1)
     told.survey("a", Mark.NONE)
     told.accuse("a", "nvml.gone")
-    assert told.machine.view().held == ("a",)
+    assert told.reconciler.fleet_view().held == ("a",)
     told.lose("a")
     told.tell(NodeNotListed(actor="k8s", node="a"))
-    assert told.machine.view().held == ()
+    assert told.reconciler.fleet_view().held == ()
 
 
 def test_what_another_scheduler_still_lists_has_not_left(quarantine: Any) -> None:
@@ -278,7 +278,7 @@ def test_a_node_that_nobody_has_heard_of_is_no_case(quarantine: Any) -> None:
     told = quarantine(1)
     assert told.survey("other", Mark.NONE) == []
     assert told.tell(NodeNotListed(actor="k8s", node="other")) == []
-    assert "other" not in told.machine.cases
+    assert "other" not in told.reconciler.records
 
 
 def test_an_agent_that_restarts_on_a_cordoned_node(quarantine: Any) -> None:
@@ -289,5 +289,5 @@ def test_an_agent_that_restarts_on_a_cordoned_node(quarantine: Any) -> None:
     told.hear("a")
     told.end_test("a", Verdict.FAIL)
     assert told.state("a") is CORDONED
-    states = [it.transition.after for it in told.actions.values() if it.transition.node == "a"]
+    states = [it.transition.after for it in told.transitions.values() if it.transition.node == "a"]
     assert states[-3:] == [CORDONED, ServiceState.PROBATION, CORDONED]

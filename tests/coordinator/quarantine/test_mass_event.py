@@ -8,10 +8,9 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine_events import EvidenceChanged
-from muster_coordinator.quarantine.mass_event import MassEvents
 
 Of = Callable[..., list[Any]]
 
@@ -19,16 +18,17 @@ FIVE = MassEventSettings(nodes=5, share="1%", window_s=600)
 
 
 def frozen(told: Any) -> list[str]:
-    return [event.cause for event in told.machine.view().frozen]
+    return [event.cause for event in told.reconciler.fleet_view().frozen]
 
 
-def test_nothing_is_remembered_of_causes_that_are_over() -> None:
+def test_nothing_is_remembered_of_causes_that_are_over(quarantine: Any) -> None:
     """However many a node makes up, such as numbers of XIDs that there are not."""
-    events = MassEvents(FIVE)
+    told = quarantine(1, rows=[Row(name="xid", codes=("*.xid",), reason="it is bad")], mode="observe")
     for number in range(100):
-        events.note("a", f"nvml.xid {number}", 1.0, 100, 1.0)
-        events.forget("a", f"nvml.xid {number}", 100)
-    assert not events._since
+        charge = told.charge("nvml.xid", evidence={"xid": number})
+        told.tell(EvidenceChanged(node="a", findings=(charge,), is_fit=False))
+    told.absolve("a")
+    assert not told.reconciler._records.nodes_by_cause
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_it_is_said_once(rollout: Any, of: Of) -> None:
         rollout.accuse(name, "gemm.slow")
         rollout.wait(1000)
     assert len(of("alarms", rollout.said)) == 1
-    assert rollout.machine.view().frozen[0].nodes >= 5
+    assert rollout.reconciler.fleet_view().frozen[0].nodes >= 5
 
 
 def test_nobody_is_told_of_each_node(rollout: Any, of: Of) -> None:
@@ -137,11 +137,11 @@ def test_each_error_of_a_driver_is_a_trouble_of_its_own(quarantine: Any, of: Of)
     """Three nodes with one XID and three with another have no cause in common, five with one have."""
     told = quarantine(12, mass_event=FIVE, rows=(Row(name="any", codes=("nvml.xid",), reason="it says so"),))
     for name, xid in zip("abcdef", [79, 48] * 3, strict=True):
-        told.tell(EvidenceChanged(node=name, charges=(told.charge("nvml.xid", evidence={"xid": xid}),), fit=False))
+        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": xid}),), is_fit=False))
     assert frozen(told) == []
     assert told.states() == "CCCCCCIIIIII"
     for name in "gh":
-        told.tell(EvidenceChanged(node=name, charges=(told.charge("nvml.xid", evidence={"xid": 79}),), fit=False))
+        told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": 79}),), is_fit=False))
     assert frozen(told) == ["nvml.xid 79"]
     assert of("alarms", told.said) == ["5 nodes have nvml.xid 79: none is taken out"]
 
@@ -279,7 +279,7 @@ def test_it_survives_a_restart_whoever_has_the_trouble_by_then(quarantine: Any, 
     for node in "bc":
         told.accuse(node, "gemm.slow")
     told.absolve("a")
-    assert told.machine.view().frozen[0].nodes == 2
+    assert told.reconciler.fleet_view().frozen[0].nodes == 2
     told.restart()
     assert of("acts", told.wait(1)) == []
     assert (frozen(told), told.states()) == (["gemm.slow"], "IIIIII")

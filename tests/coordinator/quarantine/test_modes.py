@@ -8,7 +8,8 @@ import pytest
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
+from muster_coordinator.model.quarantine import Wait
 from muster_coordinator.model.quarantine_events import NodeNotListed
 
 Of = Callable[..., list[Any]]
@@ -22,8 +23,8 @@ def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
     said = told.accuse("a", "nvml.gone")
     assert of("notes", said) == ["row gone asks for it to go because of nvml.gone: it is gone"]
     assert (told.states(), of("acts", told.said)) == ("III", [])
-    assert told.machine.case_view("a").held_because == "who only observes takes no node out"
-    assert told.machine.case_view("b").held_because == ""
+    assert told.reconciler.case_view("a").held_because == "who only observes takes no node out"
+    assert told.reconciler.case_view("b").held_because == ""
 
 
 def test_a_dry_run_shows_every_step(quarantine: Any, of: Of) -> None:
@@ -138,9 +139,9 @@ def test_who_only_observes_spares_nobody_for_a_mass_event(quarantine: Any) -> No
     told = quarantine(3, mass_event=MassEventSettings(nodes=2))
     told.accuse("a", "gemm.slow", proof=Proof.ONCE)
     told.accuse("b", "gemm.slow")
-    assert told.case("b").held_because != ""
+    assert told.record("b").decision.waits_for is Wait.MASS_EVENT
     told.restart(mode="observe")
-    assert told.case("b").held_because == ""
+    assert told.record("b").decision.waits_for is None
 
 
 @pytest.mark.parametrize("mode", ["observe", "dry-run"])
@@ -233,7 +234,7 @@ def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> Non
     told.accuse("a", "nvml.gone")
     assert told.state("a") is ServiceState.HELD
     told.restart(mode="observe")
-    assert (told.state("a"), told.case("a").held_because) == (IN_SERVICE, "")
+    assert (told.state("a"), told.record("a").decision.waits_for) == (IN_SERVICE, None)
 
 
 def test_what_is_out_in_earnest_is_seen_while_we_only_observe(quarantine: Any) -> None:

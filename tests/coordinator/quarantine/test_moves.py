@@ -9,30 +9,30 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import NodeNotListed
-from muster_coordinator.quarantine.moves import MOVES, Trigger
+from muster_coordinator.quarantine.desired import ARROWS, Step
 
 STATES = {state.name[0]: state for state in ServiceState}
 
 LEADS = {
-    Trigger.ACCEPTED: "A>I",
-    Trigger.ACCUSED: "A>C I>C H>C",
-    Trigger.NO_ROOM: "I>H",
-    Trigger.ABSOLVED: "H>I",
-    Trigger.RETURNING: "C>P",
-    Trigger.PROVED: "P>I",
-    Trigger.RELAPSED: "P>C",
-    Trigger.BROUGHT_BACK: "A>I H>I C>I P>I",
+    Step.ACCEPT: "A>I",
+    Step.CORDON: "A>C I>C H>C",
+    Step.WAIT: "I>H",
+    Step.CLEAR: "H>I",
+    Step.RETEST: "C>P",
+    Step.PASS: "P>I",
+    Step.FAIL: "P>C",
+    Step.RETURN: "A>I H>I C>I P>I",
 }
 
 
-@pytest.mark.parametrize(("state", "trigger"), list(product(ServiceState, Trigger)))
-def test_where_each_trigger_leads(state: ServiceState, trigger: Trigger) -> None:
+@pytest.mark.parametrize(("state", "step"), list(product(ServiceState, Step)))
+def test_where_each_step_leads(state: ServiceState, step: Step) -> None:
     """Each leads from the states that it is about to one other, and nowhere from all others."""
-    leads = dict(move.split(">") for move in LEADS[trigger].split())
+    leads = dict(move.split(">") for move in LEADS[step].split())
     after = leads.get(state.name[0])
-    assert MOVES.get((state, trigger)) == (STATES[after] if after else None)
+    assert ARROWS.get((state, step)) == (STATES[after] if after else None)
 
 
 def an_accepting_node(told: Any) -> None:
@@ -127,7 +127,7 @@ def test_what_happens_in_which_state(quarantine: Any, state: str, happens: str, 
         return
     HAPPENS[happens][1](told)
     assert told.state("a") is STATES[expected]
-    assert told.cases["a"] == told.case("a"), "the case is stored as it is"
+    assert told.records["a"] == told.record("a"), "the record is stored as it is"
     if state != expected:
         assert (told.transition("a").before, told.transition("a").after) == (STATES[state], STATES[expected])
         assert before != told.case("a").transition

@@ -9,7 +9,7 @@ from muster.errors import Refused
 from muster.model import ServiceState
 from muster.quarantine_settings import MassEventSettings
 from muster.transition import Effect, Mark
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import HoldRequested, ReleaseRequested, SaveRequest
 
 NOW = 1_000_000.0
@@ -115,7 +115,7 @@ def test_who_observes_tests_nothing(quarantine: Any) -> None:
     told.accuse("a", "nvml.gone")
     told.answer("a", Effect.DONE)
     told.restart(mode="observe")
-    assert told.machine.case_view("a").needs_person == "who only observes brings nothing back"
+    assert told.reconciler.case_view("a").needs_person == "who only observes brings nothing back"
     with pytest.raises(Refused, match="release a untested"):
         told.release("a")
     told.hold("a")
@@ -132,11 +132,11 @@ def test_who_is_out_in_earnest_can_be_let_in_while_we_only_observe(quarantine: A
     said = told.release("a", untested=True)
     assert of("acts", said) == [("a", ServiceState.IN_SERVICE, ())]
     told.answer("a", Effect.FAILED)
-    assert told.case("a").is_away
+    assert told.record("a").is_away
     assert of("acts", told.wait(1)) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
     assert of("acts", told.restart()) == [("a", ServiceState.IN_SERVICE, ("k8s",))]
     told.answer("a", Effect.DONE)
-    assert not told.case("a").is_away
+    assert not told.record("a").is_away
     told.accuse("a", "nvml.gone")
     assert told.state("a") is ServiceState.IN_SERVICE
 

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Action, Severity
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
 
@@ -23,7 +23,7 @@ def charge(**said):
         "run": "r1",
         "proof": Proof.TWICE,
     }
-    return Charge(**{**usual, **said})
+    return StandingFinding(**{**usual, **said})
 
 
 def row(**said):
@@ -31,7 +31,7 @@ def row(**said):
 
 
 def demand(rows, *charges, sightings=None, now=NOW):
-    return Policy((rows,) if isinstance(rows, Row) else tuple(rows)).demand(charges, sightings or {}, now)
+    return Policy((rows,) if isinstance(rows, Row) else tuple(rows)).evaluate(charges, sightings or {}, now).requirement
 
 
 @pytest.mark.parametrize(
@@ -157,19 +157,19 @@ def test_old_evidence_must_be_found_again():
     """From `fresh_s` after it was last found on, a finding is not proven any more."""
     rows, found = row(fresh_s=100), charge(seen=NOW)
     policy = Policy((rows,))
-    assert policy.next_look([found], {}, NOW) == NOW + 100
+    assert policy.evaluate([found], {}, NOW).next_change == NOW + 100
     fresh, old = demand(rows, found, now=NOW + 99.9), demand(rows, found, now=NOW + 100)
     assert fresh is not None
     assert old is not None
     assert (fresh.unproven, old.unproven) == ((), ("gemm",))
-    assert policy.next_look([found], {}, NOW + 100) is None
+    assert policy.evaluate([found], {}, NOW + 100).next_change is None
 
 
 def test_a_finding_must_stand_as_long_as_the_row_wants():
     """Before `after_s` nothing is asked for, and the policy says when to look again."""
     rows, found = row(after_s=300), charge(since=NOW, seen=NOW)
     assert demand(rows, found, now=NOW + 299) is None
-    assert Policy((rows,)).next_look([found], {}, NOW + 299) == NOW + 300
+    assert Policy((rows,)).evaluate([found], {}, NOW + 299).next_change == NOW + 300
     assert demand(rows, found, now=NOW + 300) is not None
 
 
@@ -189,13 +189,13 @@ def test_a_finding_must_come_as_often_as_the_row_wants(seen_at, now, asks, look)
     rows, found = row(repeats=3, within_s=100), charge(since=0.0, seen=90.0)
     sightings = {found.key: seen_at}
     assert (demand(rows, found, sightings=sightings, now=now) is not None) is asks
-    assert Policy((rows,)).next_look([found], sightings, now) == look
+    assert Policy((rows,)).evaluate([found], sightings, now).next_change == look
 
 
 def test_time_changes_nothing_where_it_would_come_too_late():
     """A finding that is forgotten before it has stood long enough needs no look."""
     rows, found = row(repeats=2, within_s=50, after_s=300), charge(since=0.0, seen=100.0)
-    assert Policy((rows,)).next_look([found], {found.key: (90.0, 100.0)}, 100.0) is None
+    assert Policy((rows,)).evaluate([found], {found.key: (90.0, 100.0)}, 100.0).next_change is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster import plugins
 from muster.config import Config, Settings
-from muster_coordinator.quarantine.known_findings import known_findings
+from muster_coordinator.runtime.settings.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import read_policy
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "policy.md"

@@ -4,9 +4,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from muster.model import Action, Finding, Run, Severity, Verdict
-from muster_coordinator.evidence.charges import charges_of
 from muster_coordinator.evidence.health import Evidence
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -18,7 +18,7 @@ STANDING = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 OF_THE_NODE = (Proof.TWICE, Proof.ONCE)
 
 charges = st.builds(
-    Charge,
+    StandingFinding,
     check=st.sampled_from(CHECKS),
     code=st.sampled_from(CODES),
     device=st.sampled_from([None, 0, 1]),
@@ -60,7 +60,7 @@ sightings = st.dictionaries(
 NOW = st.integers(300, 1000).map(float)
 
 PROVES = Row(name="proves", codes=("sure.thing",), fresh_s=2000, urgency=30, reason="it is sure")
-PROVEN = Charge(
+PROVEN = StandingFinding(
     check="sure",
     code="sure.thing",
     device=None,
@@ -77,15 +77,18 @@ PROVEN = Charge(
 @given(policies, st.lists(charges.filter(lambda charge: charge.severity is Severity.UNKNOWN)), sightings, NOW)
 def test_what_could_not_be_found_out_takes_nobody_out(policy, found, seen_at, now):
     """No row matches what is UNKNOWN."""
-    assert policy.demand(found, seen_at, now) is None
-    assert policy.next_look(found, seen_at, now) is None
+    assert policy.evaluate(found, seen_at, now).requirement is None
+    assert policy.evaluate(found, seen_at, now).next_change is None
 
 
 @given(policies, against_a_node, charges, sightings, NOW)
 def test_more_evidence_never_takes_a_proof_away(policy, found, more, seen_at, now):
     """A demand that is proven stays so with another finding, and becomes no less urgent."""
     policy, found = Policy((PROVES, *policy.rows)), [PROVEN, *found]
-    before, after = policy.demand(found, seen_at, now), policy.demand([*found, more], seen_at, now)
+    before, after = (
+        policy.evaluate(found, seen_at, now).requirement,
+        policy.evaluate([*found, more], seen_at, now).requirement,
+    )
     assert before.is_proven
     assert after.is_proven
     assert after.urgency >= before.urgency
@@ -98,24 +101,24 @@ def test_more_evidence_never_takes_a_proof_away(policy, found, more, seen_at, no
 def test_the_order_of_findings_does_not_matter(policy, orders, seen_at, now):
     """The same findings ask for the same in whatever order they were found."""
     one, other = orders
-    assert policy.demand(one, seen_at, now) == policy.demand(other, seen_at, now)
-    assert policy.next_look(one, seen_at, now) == policy.next_look(other, seen_at, now)
+    assert policy.evaluate(one, seen_at, now).requirement == policy.evaluate(other, seen_at, now).requirement
+    assert policy.evaluate(one, seen_at, now).next_change == policy.evaluate(other, seen_at, now).next_change
 
 
 @given(policies, against_a_node, sightings, NOW, st.floats(0, 1, exclude_max=True))
 def test_nothing_changes_before_the_next_look(policy, found, seen_at, now, share):
     """Whoever looks when the policy says so misses nothing; a look that is announced lies ahead."""
-    look = policy.next_look(found, seen_at, now)
+    look = policy.evaluate(found, seen_at, now).next_change
     assert look is None or look > now
     until = now + share * ((1e6 if look is None else look) - now)
     assume(look is None or until < look)
-    assert policy.demand(found, seen_at, until) == policy.demand(found, seen_at, now)
+    assert policy.evaluate(found, seen_at, until).requirement == policy.evaluate(found, seen_at, now).requirement
 
 
 @given(st.sampled_from([13, 31, 43, 45]), st.sampled_from(STANDING), st.sampled_from(["nvml", "kernel_log"]), TIMES)
 def test_xids_of_applications_take_nobody_out(number, severity, check, now):
     """With what comes with muster, whatever they were made to weigh."""
-    found = Charge(
+    found = StandingFinding(
         check=check,
         code=f"{check}.xid",
         device=0,
@@ -128,7 +131,7 @@ def test_xids_of_applications_take_nobody_out(number, severity, check, now):
         proof=Proof.TWICE,
         evidence={"xid": number},
     )
-    assert Policy(shipped_rows()).demand([found], {}, now) is None
+    assert Policy(shipped_rows()).evaluate([found], {}, now).requirement is None
 
 
 @given(st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from(STANDING), st.sampled_from(CODES)), max_size=5))
@@ -150,4 +153,4 @@ def test_what_groups_find_takes_nobody_out(found):
             )
         )
     everything = Row(name="everything", codes=("*",), severity="WARNING", proof=Proof.ONCE, reason="all of it")
-    assert Policy((everything,)).demand(charges_of(evidence), {}, 10.0) is None
+    assert Policy((everything,)).evaluate(standing_findings_of(evidence), {}, 10.0).requirement is None

@@ -3,12 +3,12 @@
 import pytest
 
 from muster.model import Action, Finding, Run, Severity, Verdict
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.quarantine.policy_text import MOST_LISTED, policy_lines, rehearsal_lines
 from muster_coordinator.quarantine.rehearsal import Rehearsal
+from muster_coordinator.views.policy_text import MOST_LISTED, policy_lines, rehearsal_lines
 
 ROWS = (
     Row(name="convicted", codes=("*.slow",), proof=Proof.LOCALISED, reason="convicted"),

@@ -9,11 +9,11 @@ import pytest
 from muster import plugins
 from muster.config import Config, Settings
 from muster.model import Action, Severity
-from muster_coordinator.model.charge import Charge, Proof
+from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.policy_row import Row
-from muster_coordinator.quarantine.contradictions import pointless_rows
-from muster_coordinator.quarantine.known_findings import known_findings
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.contradictions import pointless_rows
+from muster_coordinator.runtime.settings.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_plugins.shared import xids
 
@@ -35,11 +35,11 @@ def charge(code, check, **said):
         "run": "r1",
         "proof": Proof.TWICE,
     }
-    return Charge(code=code, check=check, **{**usual, **said})
+    return StandingFinding(code=code, check=check, **{**usual, **said})
 
 
 def decided_by(code, **said):
-    row = POLICY.deciding(charge(code, said.pop("check", code.split(".")[0]), **said))
+    row = POLICY.row_of(charge(code, said.pop("check", code.split(".")[0]), **said))
     return None if row is None else row.name
 
 
@@ -50,7 +50,7 @@ def test_every_pattern_decides_about_something(row):
     decided = {
         known.code
         for known in KNOWN
-        if POLICY.deciding(charge(known.code, known.check, proof=known.proof, evidence=evidence)) is row
+        if POLICY.row_of(charge(known.code, known.check, proof=known.proof, evidence=evidence)) is row
     }
     assert [pattern for pattern in row.codes if not any(fnmatchcase(code, pattern) for code in decided)] == []
 
@@ -64,9 +64,7 @@ def test_no_row_is_pointless():
 
 def test_whatever_is_found_is_decided_on_purpose():
     """Were it an error, a row would say what comes of it; nothing of a built-in check is left to the lack of a row."""
-    undecided = [
-        known for known in KNOWN if POLICY.deciding(charge(known.code, known.check, proof=known.proof)) is None
-    ]
+    undecided = [known for known in KNOWN if POLICY.row_of(charge(known.code, known.check, proof=known.proof)) is None]
     assert undecided == []
 
 
@@ -96,7 +94,7 @@ def test_every_row_has_a_reason_and_a_source(row):
 def test_what_is_fatal_by_nature_needs_no_second_look(code, said, row):
     """The first run that finds it proves the demand."""
     found = charge(code, code.split(".")[0], proof=Proof.ONCE, **said)
-    demand = POLICY.demand([found], {}, 1000.0)
+    demand = POLICY.evaluate([found], {}, 1000.0).requirement
     assert demand is not None
     assert (demand.row, demand.is_proven) == (row, True)
 
@@ -119,8 +117,8 @@ def test_what_is_fatal_by_nature_needs_no_second_look(code, said, row):
 def test_everything_else_is_looked_at_twice(code, row):
     """One run that finds it only makes the check find it again."""
     check = code.split(".")[0]
-    once = POLICY.demand([charge(code, check, proof=Proof.ONCE)], {}, 1000.0)
-    twice = POLICY.demand([charge(code, check)], {}, 1000.0)
+    once = POLICY.evaluate([charge(code, check, proof=Proof.ONCE)], {}, 1000.0).requirement
+    twice = POLICY.evaluate([charge(code, check)], {}, 1000.0).requirement
     assert once is not None
     assert twice is not None
     assert (once.row, once.unproven, twice.unproven) == (row, (check,), ())
@@ -165,7 +163,7 @@ def test_a_conviction_takes_a_node_out_for_a_day(check):
     """Also by a check that runs in groups, and although sweeps are rare."""
     found = charge(f"{check}.slow", check, proof=Proof.LOCALISED, seen=0.0)
     for now, proven in ((80_000.0, True), (90_000.0, False)):
-        demand = POLICY.demand([found], {}, now)
+        demand = POLICY.evaluate([found], {}, now).requirement
         assert demand is not None
         assert (demand.row, demand.is_proven) == ("convicted", proven)
 

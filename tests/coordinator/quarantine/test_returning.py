@@ -9,7 +9,7 @@ from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
 from muster.transition import Mark
 from muster_coordinator.model.quarantine_events import Note, TestEnded
-from muster_coordinator.quarantine.repeaters import DAY_S, needs_a_person, wait_s
+from muster_coordinator.quarantine.desired import DAY_S, needs_person, wait_s
 
 Of = Callable[..., list[Any]]
 
@@ -292,7 +292,7 @@ def test_who_was_out_before_waits_longer(taken_out: tuple[float, ...], expected:
 )
 def test_after_three_returns_a_person_is_needed(taken_out: tuple[float, ...], expected: bool) -> None:
     """Unless they are long ago."""
-    assert needs_a_person(taken_out, ReturnSettings(times=3)) is expected
+    assert needs_person(taken_out, ReturnSettings(times=3)) is expected
 
 
 def test_a_repeater_waits_for_a_person(quarantine: Any, of: Of) -> None:

@@ -26,7 +26,7 @@ def test_what_is_stored_comes_first(quarantine: Any) -> None:
     """The case and the transition stand before whoever is told, in what one event has led to."""
     told = quarantine(2)
     kinds = [command.kind for command in told.accuse("a", "nvml.gone")]
-    assert kinds.index("save_case") < kinds.index("save_action") < kinds.index("act")
+    assert kinds.index("save_record") < kinds.index("save_transition") < kinds.index("dispatch_transition")
 
 
 def test_a_transition_says_all(cordoned: Any) -> None:
@@ -72,7 +72,7 @@ def test_a_failure_that_succeeds_ends(cordoned: Any, of: Of) -> None:
     cordoned.wait(1)
     cordoned.answer("a", Effect.DONE)
     assert of("acts", cordoned.wait(86_400)) == []
-    outcome = cordoned.actions[cordoned.case("a").transition].outcomes["k8s"]
+    outcome = cordoned.transitions[cordoned.case("a").transition].outcomes["k8s"]
     assert (outcome.effect, outcome.tries, outcome.next_try) == (Effect.DONE, 2, None)
 
 
@@ -87,8 +87,8 @@ def test_of_two_transitions_only_the_later_is_tried_again(cordoned: Any, of: Of)
     cordoned.release("a", untested=True)
     cordoned.tell(ActionEnded(node="a", transition=first, actor="k8s", effect=Effect.FAILED, detail="500"))
     cordoned.tell(AllTold(node="a", transition=first))
-    assert cordoned.actions[first].told
-    assert cordoned.actions[first].outcomes["k8s"].next_try is None
+    assert cordoned.transitions[first].told
+    assert cordoned.transitions[first].outcomes["k8s"].next_try is None
     cordoned.answer("a", Effect.FAILED)
     assert of("acts", cordoned.wait(1)) == [("a", IN_SERVICE, ("k8s",))]
 
@@ -200,11 +200,11 @@ def test_a_node_that_was_let_in_is_away_no_more(cordoned: Any) -> None:
     for actor in ("k8s", "slurm"):
         cordoned.survey("a", Mark.OURS, actor)
     cordoned.release("a", untested=True)
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
     cordoned.answer("a", Effect.DONE, all_told=False)
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
     cordoned.answer("a", Effect.DONE, "slurm")
-    assert cordoned.machine.view().away == 0
+    assert cordoned.reconciler.fleet_view().away == 0
 
 
 @pytest.mark.parametrize(("only_tells", "away"), [(True, 0), (False, 1)])
@@ -215,7 +215,7 @@ def test_who_only_tells_keeps_no_node_away(cordoned: Any, *, only_tells: bool, a
     about = {"node": "a", "transition": cordoned.case("a").transition, "detail": "so it was"}
     cordoned.tell(ActionEnded(**about, actor="pager", effect=Effect.FAILED, only_tells=only_tells))
     cordoned.answer("a", Effect.DONE)
-    assert cordoned.machine.view().away == away
+    assert cordoned.reconciler.fleet_view().away == away
 
 
 @pytest.mark.parametrize(("mark", "effect"), [(Mark.OURS, Effect.LEFT), (Mark.FOREIGN, Effect.DONE)])
@@ -226,7 +226,7 @@ def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect
     cordoned.release("a", untested=True)
     cordoned.answer("a", effect)
     assert cordoned.case("a").views["k8s"].mark is mark
-    assert cordoned.machine.view().away == 1
+    assert cordoned.reconciler.fleet_view().away == 1
 
 
 def test_what_comes_of_an_earlier_transition_says_nothing_about_now(cordoned: Any) -> None:

@@ -18,7 +18,7 @@ async def lives(tmp_path):
         for node in NODES:
             await lives.feed(inventory(node))
             (act,) = acts(await lives.feed(lives.run(node)))
-            await lives.told(act.action.transition, kubernetes=Effect.DONE)
+            await lives.told(act.record.transition, kubernetes=Effect.DONE)
         yield lives
     finally:
         await store.close()

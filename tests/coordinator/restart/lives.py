@@ -6,7 +6,7 @@ from muster.quarantine_settings import BudgetSettings, QuarantineSettings, Retur
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -70,7 +70,7 @@ class Lives:
     async def cordon(self, node):
         """A node is found to be broken; gives the transition that its actors are to be told."""
         (act,) = acts(await self.feed(self.run(node, Verdict.FAIL)))
-        return act.action.transition
+        return act.record.transition
 
     async def told(self, transition, **effects):
         """Actors have answered, each with this effect; and with that all were told."""
@@ -85,7 +85,7 @@ class Lives:
 
 
 def acts(commands):
-    return [command for command in commands if isinstance(command, Act)]
+    return [command for command in commands if isinstance(command, DispatchTransition)]
 
 
 def ordered(commands):

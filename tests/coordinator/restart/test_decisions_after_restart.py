@@ -5,15 +5,21 @@ from tests.coordinator.restart.lives import NODES, acts, inventory, ordered, pre
 
 from muster.model import ServiceState, Verdict
 from muster.transition import Effect
-from muster_coordinator.model.events import SaveStep, Ticked
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, ReleaseRequested, SaveAction, SaveCase
+from muster_coordinator.model.events import Ticked
+from muster_coordinator.model.quarantine_events import (
+    ActionEnded,
+    DispatchTransition,
+    ReleaseRequested,
+    SaveRecord,
+    SaveTransition,
+)
 from muster_coordinator.store.store import RUNS_TO_RESTORE
 
 
 async def test_a_fleet_that_is_well_begins_quietly(lives):
-    """The log begins anew; no case is written again and nobody is told anything, also when time passes."""
+    """No record is written again and nobody is told anything, also when time passes."""
     begun = [*await lives.begin(), *await lives.feed(Ticked())]
-    assert [type(it) for it in begun if isinstance(it, SaveStep | SaveCase | SaveAction | Act)] == [SaveStep]
+    assert [type(it) for it in begun if isinstance(it, SaveRecord | SaveTransition | DispatchTransition)] == []
     assert {lives.state(node) for node in NODES} == {ServiceState.IN_SERVICE}
 
 
@@ -23,7 +29,7 @@ async def test_what_was_decided_and_not_stored_is_decided_once_more(lives):
     assert len(acts(lives.fleet.handle(fault, lives.now))) == 1
     assert acts(await lives.begin()) == []
     assert lives.state("n1") is ServiceState.IN_SERVICE
-    assert [act.action.transition.after for act in acts(await lives.feed(fault))] == [ServiceState.CORDONED]
+    assert [act.record.transition.after for act in acts(await lives.feed(fault))] == [ServiceState.CORDONED]
     assert acts(await lives.feed(fault)) == []
 
 
@@ -35,7 +41,7 @@ async def test_what_was_stored_and_not_told_to_all_is_told_again(lives, answered
         head = {"node": "n1", "transition": transition.id, "actor": actor}
         await lives.feed(ActionEnded(**head, effect=Effect.DONE, detail="so"))
     (act,) = acts(await lives.begin())
-    assert act.action.transition == transition
+    assert act.record.transition == transition
     assert act.actors == ()
     await lives.told(transition, kubernetes=Effect.DONE)
     assert acts(await lives.begin()) == []
@@ -47,7 +53,7 @@ async def test_only_who_has_failed_is_told_again(lives):
     transition = await lives.cordon("n1")
     await lives.told(transition, kubernetes=Effect.DONE, webhook=Effect.FAILED)
     (act,) = acts(await lives.begin())
-    assert (act.action.transition, act.actors) == (transition, ("webhook",))
+    assert (act.record.transition, act.actors) == (transition, ("webhook",))
 
 
 async def test_a_test_that_was_under_way_begins_again(lives):
@@ -99,7 +105,7 @@ async def test_a_clock_that_went_back_hides_no_transition(lives):
     lives.now -= 3600.0
     (act,) = acts(await lives.feed(ReleaseRequested(node="n1", by="ann", reason="fine", untested=True)))
     (again,) = acts(await lives.begin())
-    assert again.action.transition == act.action.transition
+    assert again.record.transition == act.record.transition
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.WARN, Verdict.UNKNOWN])

@@ -9,9 +9,7 @@ from muster.model import ServiceState
 from muster.transition import Effect, Mark, SchedulerNode
 from muster_coordinator.model.events import RetentionEnded
 from muster_coordinator.model.quarantine_events import HoldRequested, NodeNotListed, NodeSurveyed
-from muster_coordinator.quarantine.replay import first_difference
 from muster_coordinator.store.retention import Retention
-from muster_coordinator.store.stored_cases import read_log
 from muster_coordinator.store.tables import CASES, LEVELS, NODES, RUNS, STREAMS
 
 DAY = 86_400.0
@@ -138,15 +136,3 @@ async def test_it_counts_no_more(lives):
     await pass_days(lives, 101)
     await thin(lives)
     assert (lives.fleet.quarantine_view().nodes, lives.fleet.quarantine_view().away) == (3, 0)
-
-
-async def test_the_log_says_so(lives):
-    """It can be gone through again."""
-    await leave(lives, "n4")
-    await pass_days(lives, 11)
-    await thin(lives)
-    await lives.told(await lives.cordon("n1"), kubernetes=Effect.DONE)
-    async with lives.store.database.engine.connect() as connection:
-        log = await read_log(connection, lives.fleet.epoch)
-    assert "node_long_gone" in [step.event.kind for step in log]
-    assert first_difference(log, lives.fleet.epoch) is None

@@ -113,7 +113,7 @@ async def test_no_text_keeps_the_coordinator_from_storing(lives):
     await lives.feed(ActionEnded(**head, effect=Effect.FAILED, detail=text))
     await take_surveys(lives, slurm=survey("n1", detail=text, leaving=text, transition=text))
     await lives.begin()
-    assert lives.fleet.last_action("n1").outcomes["script"].detail == "?\x00"
+    assert lives.fleet.latest_transition("n1").outcomes["script"].detail == "?\x00"
     assert lives.fleet.case("n1").leaving == "?\x00"
 
 

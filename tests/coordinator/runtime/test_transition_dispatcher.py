@@ -13,8 +13,8 @@ from muster.model import ServiceState
 from muster.plugins import Plugins
 from muster.transition import ActionOutcome, Effect, Transition
 from muster.wire.messages import PluginInfo
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.quarantine_events import Act, ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime import transition_dispatcher as dispatcher
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
 from muster_coordinator.runtime.transition_queue import AT_ONCE
@@ -52,7 +52,7 @@ def act(id, node="n1", actors=()):
     transition = Transition(
         id=id, node=node, before=ServiceState.IN_SERVICE, after=ServiceState.CORDONED, reason="bad", at=1.0
     )
-    return Act(action=Action(transition=transition), actors=actors)
+    return DispatchTransition(record=TransitionRecord(transition=transition), actors=actors)
 
 
 @pytest.fixture

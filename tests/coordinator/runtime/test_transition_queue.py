@@ -2,8 +2,8 @@
 
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.quarantine_events import Act
+from muster_coordinator.model.quarantine_events import DispatchTransition
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime.transition_queue import AT_ONCE, TransitionQueue
 
 ACCEPTING, IN_SERVICE, HELD, CORDONED = (
@@ -16,12 +16,12 @@ ACCEPTING, IN_SERVICE, HELD, CORDONED = (
 
 def act(node, before, after):
     transition = Transition(id=f"{node}-{after}", node=node, before=before, after=after, reason="so", at=1.0)
-    return Act(action=Action(transition=transition))
+    return DispatchTransition(record=TransitionRecord(transition=transition))
 
 
 def begun(queue):
     """The transitions that may be told now."""
-    return [act.action.transition.id for act in iter(queue.begin, None)]
+    return [act.record.transition.id for act in iter(queue.begin, None)]
 
 
 def test_who_must_get_no_work_goes_first():
@@ -42,7 +42,7 @@ def test_of_what_waits_for_a_node_only_the_latest_is_told():
     back = act("n1", CORDONED, IN_SERVICE)
     overtaken = queue.add(back)
     assert overtaken is not None
-    assert overtaken.action.transition.after is CORDONED
+    assert overtaken.record.transition.after is CORDONED
     assert begun(queue) == ["n1-IN_SERVICE"]
 
 

@@ -3,11 +3,10 @@
 import sqlite3
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import select
+from tests.coordinator.store.revisions import downgrade
 
 from muster.config import Settings
 from muster.errors import Unavailable
@@ -51,7 +50,7 @@ async def test_the_migrations_make_the_tables_that_the_store_uses(settings):
     assert differences == []
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
 async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revision):
     """Its nodes and runs are what the coordinator starts from."""
     store = await Store.open(settings)
@@ -64,14 +63,6 @@ async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revi
     saved = await again.saved()
     await again.close()
     assert (saved.nodes, saved.runs, saved.baselines) == ((NODE,), (RUN,), ())
-
-
-def downgrade(connection, revision):
-    config = Config()
-    config.set_main_option("script_location", "muster_coordinator.store:migrations")
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    command.downgrade(config, revision)
 
 
 async def test_what_was_stored_before_there_was_a_quarantine_is_all_there(settings):
@@ -109,7 +100,7 @@ async def test_nodes_that_were_there_before_there_was_a_quarantine_get_their_cas
     begun = fleet.restore(await again.saved(), START + 10)
     await again.write(begun)
     await again.close()
-    assert [(case.node, case.state) for case in fleet.cases()] == [("n1", ServiceState.IN_SERVICE)]
+    assert [(record.node, record.state) for record in fleet.quarantine_records()] == [("n1", ServiceState.IN_SERVICE)]
 
 
 async def test_a_newer_schema_is_refused(settings):
@@ -120,5 +111,5 @@ async def test_a_newer_schema_is_refused(settings):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0005"):
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0006"):
         await Store.open(settings)

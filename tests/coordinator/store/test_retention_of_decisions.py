@@ -1,33 +1,25 @@
 """What is old of decisions, stories and sweeps goes, and what is needed of it stays."""
 
-from typing import Any
-
 import pytest
 from sqlalchemy import select
 
 from muster.config import Settings, StoreSettings
 from muster.model import Run, ServiceState, Verdict
-from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Transition
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.events import SaveGroup, SaveNode, SaveStep, SaveSweep, StoreRuns, Tell
+from muster_coordinator.model.events import SaveGroup, SaveNode, SaveSweep, StoreRuns, Tell
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
-from muster_coordinator.model.quarantine_events import FreezeLifted, Renewed, Restored, SaveAction, SaveCase, Step
+from muster_coordinator.model.quarantine import ActorStatus, NodeDecision, QuarantineRecord
+from muster_coordinator.model.quarantine_events import SaveRecord, SaveTransition
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.store import retention as retention_module
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.stored_cases import read_log
 from muster_coordinator.store.tables import GROUPS
 
 DAY = 86_400.0
 NOW = 20_000 * DAY
 KEEP = StoreSettings(keep_days=10, keep_findings_days=100, keep_summaries_days=1000)
-KNOWN: dict[str, Any] = {"settings": QuarantineSettings(), "rows": (), "cases": (), "actions": ()}
-RESTORED = Restored(**KNOWN)
-RENEWED = Renewed(**KNOWN, earlier=(), frozen=(), let_pass=(), ids=0)
-DECIDED = FreezeLifted(by="ann", reason="so")
 
 
 @pytest.fixture
@@ -41,59 +33,19 @@ async def thin(store):
     await Retention(store.database, KEEP, lambda: NOW, lambda _: None).thin()
 
 
-async def log(store, epoch=1):
-    """How old the steps of a log are in days, and what each is about."""
-    async with store.database.engine.connect() as connection:
-        steps = await read_log(connection, epoch)
-    return [((NOW - step.at) / DAY, step.event.kind) for step in steps]
-
-
-def step(age_days, event, epoch=1):
-    return SaveStep(epoch, Step(at=NOW - age_days * DAY, event=event, decisions=()))
-
-
-async def test_a_log_goes_up_to_a_beginning(store):
-    """So that what is kept can be gone through again, from the last beginning that is too old."""
-    await store.write([step(40, RESTORED), step(35, DECIDED), step(30, RENEWED), step(25, DECIDED)])
-    await store.write([step(12, RENEWED), step(11, DECIDED), step(5, RENEWED), step(4, DECIDED)])
-    await thin(store)
-    assert await log(store) == [(12, "renewed"), (11, "freeze_lifted"), (5, "renewed"), (4, "freeze_lifted")]
-
-
-async def test_a_log_that_was_never_begun_anew_stays(store):
-    """However old it is: nothing of it can go."""
-    await store.write([step(400, RESTORED), step(350, DECIDED), step(1, DECIDED)])
-    await thin(store)
-    assert len(await log(store)) == 3
-
-
-async def test_the_logs_of_earlier_leaderships_go(store):
-    """When a later one has begun long enough ago."""
-    await store.write([step(40, RESTORED, 1), step(39, DECIDED, 1), step(30, RESTORED, 2), step(29, DECIDED, 2)])
-    await store.write([step(9, RESTORED, 3), step(8, DECIDED, 3)])
-    await thin(store)
-    assert [len(await log(store, epoch)) for epoch in (1, 2, 3)] == [0, 2, 2]
-
-
-async def test_beginnings_with_which_nothing_began_go_at_once(store):
-    """A coordinator that ends again and again as soon as it has begun does not fill the disk; the last one stays."""
-    await store.write([step(3, RESTORED, 1), step(2, DECIDED, 1)])
-    await store.write([step(1, RESTORED, epoch) for epoch in range(2, 50)])
-    await thin(store)
-    assert [len(await log(store, epoch)) for epoch in (1, 2, 48, 49)] == [2, 0, 0, 1]
-
-
 def action(name, age_days):
     before, after = ServiceState.IN_SERVICE, ServiceState.CORDONED
     transition = Transition(id=name, node="n1", before=before, after=after, reason="bad", at=NOW - age_days * DAY)
-    return SaveAction(action=Action(transition=transition))
+    return SaveTransition(record=TransitionRecord(transition=transition))
 
 
 async def test_the_latest_transition_of_a_node_stays(store):
     """However old it is: of that one actors may still have to be told. Of the others only the young ones."""
     await store.write([action("t1", 400), action("t2", 300), action("t3", 200), action("t4", 20)])
-    await store.write([SaveCase(case=Case(node="n1", since=NOW, transition="t2"))])
-    await store.write([SaveCase(case=Case(node="n2", since=NOW))])
+    decision = NodeDecision(since=NOW)
+    named = QuarantineRecord(node="n1", decision=decision, actors=ActorStatus(transition="t2"))
+    other = QuarantineRecord(node="n2", decision=decision)
+    await store.write([SaveRecord(record=named), SaveRecord(record=other)])
     await thin(store)
     assert [it.transition.id for it in (await store.decisions(None, 10, None)).items] == ["t4", "t2"]
 

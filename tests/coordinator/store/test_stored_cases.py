@@ -1,4 +1,4 @@
-"""Cases, transitions and the log of decisions in a real database."""
+"""Records of the quarantine, transitions and requests in a real database."""
 
 from typing import Any
 
@@ -8,22 +8,19 @@ from muster.config import Settings
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import Effect, Transition
-from muster_coordinator.model.actions import Action, Outcome
-from muster_coordinator.model.case import Case, Hold
-from muster_coordinator.model.events import SaveStep
+from muster_coordinator.model.quarantine import ActorStatus, FleetState, Hold, MassEvent, NodeDecision, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     Asked,
     FreezeLifted,
     HoldRequested,
-    Note,
     ReleaseRequested,
-    SaveAction,
-    SaveCase,
+    SaveFleetState,
+    SaveRecord,
     SaveRequest,
-    Step,
+    SaveTransition,
 )
+from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.stored_cases import read_log
 
 START = 1_800_000_000.0
 
@@ -35,41 +32,34 @@ async def store(tmp_path):
     await store.close()
 
 
-def case(node, **known):
-    return SaveCase(case=Case(node=node, since=START, **known))
+def record(node, transition=None, **decided):
+    decision = NodeDecision(since=START, **decided)
+    return SaveRecord(record=QuarantineRecord(node=node, decision=decision, actors=ActorStatus(transition=transition)))
 
 
 def action(id, node="n1", at=START, **outcomes):
     transition = Transition(
         id=id, node=node, before=ServiceState.IN_SERVICE, after=ServiceState.CORDONED, reason="bad", at=at
     )
-    known = {actor: Outcome(effect=effect, detail="so", at=at, tries=1) for actor, effect in outcomes.items()}
-    return SaveAction(action=Action(transition=transition, outcomes=known))
-
-
-def step(epoch, at, text):
-    return SaveStep(epoch, Step(at=at, event=FreezeLifted(by="ann", reason=text), decisions=(note(text),)))
-
-
-def note(text):
-    return Note(node="n1", about="service", text=text, data={"text": text})
+    known = {actor: ActorOutcome(effect=effect, detail="so", at=at, tries=1) for actor, effect in outcomes.items()}
+    return SaveTransition(record=TransitionRecord(transition=transition, outcomes=known))
 
 
 async def test_cases_and_transitions_come_back_as_they_were_last(store):
     """Of what is written over, in one batch or in several, only the last counts."""
     held = Hold(by="ann", reason="a fan", at=START)
-    await store.write([case("n2"), case("n1"), action("t1"), case("n1", transition="t1")])
-    await store.write([case("n1", transition="t1", hold=held), action("t1", slurm=Effect.DONE)])
+    await store.write([record("n2"), record("n1"), action("t1"), record("n1", transition="t1")])
+    await store.write([record("n1", transition="t1", hold=held), action("t1", slurm=Effect.DONE)])
     saved = await store.saved()
-    assert saved.cases == (case("n1", transition="t1", hold=held).case, case("n2").case)
-    assert saved.actions == (action("t1", slurm=Effect.DONE).action,)
+    assert saved.quarantine == (record("n1", transition="t1", hold=held).record, record("n2").record)
+    assert saved.transitions == (action("t1", slurm=Effect.DONE).record,)
 
 
 async def test_only_the_transition_that_a_case_names_is_its_last(store):
     """Whatever the times of the others say: clocks go back."""
     await store.write([action("t9", at=START), action("t10", at=START - 60), action("t8", at=START + 60)])
-    await store.write([case("n1", transition="t10"), case("n2", transition="t11"), case("n3")])
-    assert (await store.saved()).actions == (action("t10", at=START - 60).action,)
+    await store.write([record("n1", transition="t10"), record("n2", transition="t11"), record("n3")])
+    assert (await store.saved()).transitions == (action("t10", at=START - 60).record,)
 
 
 async def test_the_history_has_all_transitions_the_latest_first(store):
@@ -100,16 +90,14 @@ async def test_the_history_has_what_people_asked_for(store):
     await store.write([before, after, *(SaveRequest(asked=each) for each in asked)])
     hold, release, lift = asked
     first = await store.decisions(None, 2, None)
-    assert first.items == (lift, after.action)
-    assert (await store.decisions(None, 9, first.next_cursor)).items == (release, hold, before.action)
-    assert (await store.decisions("n1", 9, None)).items == (after.action, release, hold, before.action)
+    assert first.items == (lift, after.record)
+    assert (await store.decisions(None, 9, first.next_cursor)).items == (release, hold, before.record)
+    assert (await store.decisions("n1", 9, None)).items == (after.record, release, hold, before.record)
 
 
-async def test_a_log_is_read_in_the_order_in_which_it_was_written(store):
-    """Each leadership by itself; what came at the same moment stays in order."""
-    await store.write([step(1, START, "one"), step(1, START, "two"), step(2, START, "other")])
-    await store.write([step(1, START - 5, "three")])
-    async with store.database.engine.connect() as connection:
-        log = await read_log(connection, 1)
-        assert await read_log(connection, 3) == ()
-    assert log == tuple(step(1, at, text).step for at, text in ((START, "one"), (START, "two"), (START - 5, "three")))
+async def test_the_state_of_the_fleet_comes_back_as_it_was_last(store):
+    """Where none was stored, there are no mass events and no lifted causes."""
+    assert (await store.saved()).fleet_state == FleetState()
+    state = FleetState(mass_events=(MassEvent(cause="nvml.xid 79", nodes=5, since=START),), lifted=("gemm.slow",))
+    await store.write([SaveFleetState(state=FleetState()), SaveFleetState(state=state)])
+    assert (await store.saved()).fleet_state == state

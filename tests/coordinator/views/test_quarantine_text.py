@@ -8,25 +8,30 @@ import pytest
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
 from muster.transition import Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.model.actions import Action, Outcome
-from muster_coordinator.model.case import Hold, Test, Trial
-from muster_coordinator.model.demand import Demand, Prospect
 from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.quarantine import (
+    Hold,
+    MassEvent,
+    Probation,
+    ProbationTest,
+    Requirement,
+    UpcomingRequirement,
+)
 from muster_coordinator.model.quarantine_events import (
     Asked,
     FreezeLifted,
     HoldRequested,
-    MassEvent,
     NodeForgotten,
     ReleaseRequested,
 )
 from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
+from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
+from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
-from muster_coordinator.views.text import node_table
 
 AT = 1_800_000_000.0
 TIME = "2027-01-15T08:00:00.000Z"
-DEMAND = Demand(
+DEMAND = Requirement(
     row="slow",
     codes=("gemm.slow", "gemm.spread"),
     cause="gemm.slow",
@@ -35,7 +40,7 @@ DEMAND = Demand(
     reason="It waits",
 )
 FOUND = "gemm.slow, gemm.spread (row slow)"
-ROUND = (Test(check="gemm", strict=True), Test(check="nvml"))
+ROUND = (ProbationTest(check="gemm", strict=True), ProbationTest(check="nvml"))
 
 
 def case(state=ServiceState.CORDONED, **known):
@@ -51,7 +56,7 @@ def scheduled(mark=Mark.NONE, **known):
     [
         ({"demand": DEMAND}, [FOUND]),
         (
-            {"prospect": Prospect(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
+            {"prospect": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
             [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
         ),
         (
@@ -108,13 +113,13 @@ def test_why(known, said):
 @pytest.mark.parametrize(
     ("trial", "said"),
     [
-        (Trial(begun=AT), "tests: 0 of 2 rounds passed"),
-        (Trial(begun=AT, waiting=ROUND, test="p1"), "tests: 0 of 2 rounds passed, gemm under way, then nvml"),
-        (Trial(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 of 2 rounds passed, nvml under way"),
-        (Trial(begun=AT, passed=1, next_at=AT), f"tests: 1 of 2 rounds passed, the next at {TIME}"),
-        (Trial(begun=AT, passed=3), "tests: 2 of 2 rounds passed"),
+        (Probation(begun=AT), "tests: 0 of 2 rounds passed"),
+        (Probation(begun=AT, waiting=ROUND, test="p1"), "tests: 0 of 2 rounds passed, gemm under way, then nvml"),
+        (Probation(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 of 2 rounds passed, nvml under way"),
+        (Probation(begun=AT, passed=1, next_at=AT), f"tests: 1 of 2 rounds passed, the next at {TIME}"),
+        (Probation(begun=AT, passed=3), "tests: 2 of 2 rounds passed"),
         (
-            Trial(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
+            Probation(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
             f"tests: 0 of 2 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
         ),
     ],
@@ -126,7 +131,7 @@ def test_progress_of_the_tests(trial, said):
 
 def test_a_dry_run_says_so_wherever_a_state_stands():
     """In cases and in transitions, with what the actors would have done."""
-    would = Outcome(effect=Effect.WOULD, detail="would drain n1", at=AT, tries=1)
+    would = ActorOutcome(effect=Effect.WOULD, detail="would drain n1", at=AT, tries=1)
     shown = case_table([case(dry_run=True, demand=DEMAND, outcomes={"slurm": would})]).splitlines()
     assert "CORDONED (dry run)" in shown[1]
     node = NodeView(
@@ -139,7 +144,7 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
         devices=(),
         findings=(),
     )
-    assert "CORDONED (dry run)" in node_table([node])
+    assert "CORDONED*" in node_list([node.model_dump(mode="json")], AT, width=80)
     transition = Transition(
         id="t1",
         node="n1",
@@ -149,7 +154,9 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
         at=AT,
         dry_run=True,
     )
-    (_, line, outcome) = decision_table([Action(transition=transition, outcomes={"slurm": would})]).splitlines()
+    (_, line, outcome) = decision_table(
+        [TransitionRecord(transition=transition, outcomes={"slurm": would})]
+    ).splitlines()
     assert "IN_SERVICE to CORDONED (dry run)" in line
     assert outcome == "    slurm: WOULD: would drain n1"
 
@@ -159,7 +166,7 @@ def test_what_changes_no_state_is_no_move():
     transition = Transition(
         id="t1", node="n1", before=ServiceState.HELD, after=ServiceState.HELD, reason="no room", at=AT
     )
-    (_, line) = decision_table([Action(transition=transition)]).splitlines()
+    (_, line) = decision_table([TransitionRecord(transition=transition)]).splitlines()
     assert re.split("  +", line) == [TIME, "n1", "stays HELD", "-", "no room"]
 
 
@@ -181,14 +188,14 @@ def test_what_people_have_asked_for_stands_in_the_history(request_, node, what):
 
 def test_failures_are_seen_with_what_comes_next():
     """How often it was tried, and when it is tried again."""
-    failed = Outcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
+    failed = ActorOutcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
     (_, _, line) = case_table([case(outcomes={"slurm": failed})]).splitlines()
     assert line == f"    slurm: FAILED (tried 3 times): no such node; again at {TIME}"
 
 
-LEFT = Outcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
-TOLD = Outcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, only_tells=True)
-DONE = Outcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
+LEFT = ActorOutcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
+TOLD = ActorOutcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, only_tells=True)
+DONE = ActorOutcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from muster.model import Health
 from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.evidence.health import Evidence
-from muster_coordinator.model.actions import Action
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveAction, SaveCase
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
+from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveFleetState, SaveRecord, SaveTransition
+from muster_coordinator.model.transitions import TransitionRecord
 
 OWN_CHECKS = ("gemm", "kernel_log", "nvml")
 CODES = {"gemm": "gemm.slow", "kernel_log": "kernel_log.xid", "nvml": "nvml.gone", "collective": "collective.slow"}
@@ -49,20 +49,23 @@ class Entry:
 
 @dataclass
 class Store:
-    """What is in the database: the last of each case, and of each transition."""
+    """What is in the database: the last of each record, of each transition, and of the fleet's state."""
 
-    cases: dict[str, Case] = field(default_factory=dict)
-    actions: dict[str, Action] = field(default_factory=dict)
+    records: dict[str, QuarantineRecord] = field(default_factory=dict)
+    transitions: dict[str, TransitionRecord] = field(default_factory=dict)
+    fleet: FleetState = FleetState()  # noqa: RUF009 (it is frozen)
 
     def write(self, commands: Iterable[Command]) -> None:
         for command in commands:
             match command:
-                case SaveCase(case=case):
-                    self.cases[case.node] = case
+                case SaveRecord(record=record):
+                    self.records[record.node] = record
                 case EraseNode(node=node):
-                    del self.cases[node]
-                case SaveAction(action=action):
-                    self.actions[action.transition.id] = action
+                    del self.records[node]
+                case SaveTransition(record=transition):
+                    self.transitions[transition.transition.id] = transition
+                case SaveFleetState(state=state):
+                    self.fleet = state
 
 
 @dataclass

@@ -8,10 +8,10 @@ from tests.simulation.quarantine.models import Entry
 
 from muster.model import ServiceState
 from muster.transition import Mark, Transition
-from muster_coordinator.evidence.charges import charges_of
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.quarantine_events import Act, Command, SaveAction
-from muster_coordinator.quarantine.budget import Budget
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.quarantine_events import Command, DispatchTransition, SaveTransition
+from muster_coordinator.model.quarantine_views import CaseView
+from muster_coordinator.quarantine.budget import Limits
 
 if TYPE_CHECKING:
     from tests.simulation.quarantine.world import World
@@ -20,7 +20,7 @@ FINDINGS_NEEDED = {"gemm.slow": 2, "nvml.gone": 1, "collective.slow": 1}
 """By code, how often it must have been found before a node may go; an application's XID is not among them."""
 
 
-def is_away(case: Case, entry: Entry) -> bool:
+def is_away(case: CaseView, entry: Entry) -> bool:
     """Whether a node gives no capacity, by our decision, by a mark of ours that is still there, or by anybody's."""
     is_out = case.state in (ServiceState.CORDONED, ServiceState.PROBATION) or entry.is_closed_by_us
     return is_out or case.lost_at is not None or any(view.mark is Mark.FOREIGN for view in case.views.values())
@@ -36,9 +36,9 @@ class Promises:
 
     def check(self, said: Iterable[Command]) -> None:
         for command in said:
-            if isinstance(command, Act):
-                self._check_is_in_mode(command.action.transition)
-        transitions = [command.action.transition for command in said if isinstance(command, SaveAction)]
+            if isinstance(command, DispatchTransition):
+                self._check_is_in_mode(command.record.transition)
+        transitions = [command.record.transition for command in said if isinstance(command, SaveTransition)]
         fresh = [transition for transition in transitions if transition.id not in self._known]
         self._known |= {transition.id for transition in fresh}
         for transition in fresh:
@@ -55,8 +55,8 @@ class Promises:
     def forget(self, unstored: Iterable[Command]) -> None:
         """What was decided and neither stored nor said has never been."""
         for command in unstored:
-            if isinstance(command, SaveAction):
-                self._taken_out.pop(command.action.transition.id, None)
+            if isinstance(command, SaveTransition):
+                self._taken_out.pop(command.record.transition.id, None)
 
     def _check_is_in_mode(self, transition: Transition) -> None:
         """Whoever observes only tells to let nodes in again, and in a dry run it is said that it is one."""
@@ -67,29 +67,29 @@ class Promises:
     def _check_is_ours_to_say(self, transition: Transition) -> None:
         """Nothing is decided about nodes that somebody holds, has cordoned or has opted out."""
         if transition.by is None and transition.before not in (transition.after, ServiceState.ACCEPTING):
-            assert self._world.machine.cases[transition.node].hands_off is None
+            assert self._world.reconciler.records[transition.node].hands_off is None
 
     def _check_has_a_reason(self, transition: Transition) -> None:
         """A node goes for what stands against it now and was found as often as it must be."""
         node = self._world.nodes[transition.node]
-        standing = {charge.code for charge in charges_of(node.evidence)}
+        standing = {charge.code for charge in standing_findings_of(node.evidence)}
         sure = {code for code in transition.codes if node.found[code] >= FINDINGS_NEEDED.get(code, 1e9)}
         assert sure & standing
 
     def _check_budget(self, taken_out: Iterable[Transition]) -> None:
         """We never take a node out when too many are away already, as a whole or in its failure domain."""
-        budget = Budget(self._world.settings.limits)
-        cases = self._world.machine.cases.values()
+        budget = Limits(self._world.settings.limits)
+        cases = self._world.cases.values()
         members = [case for case in cases if not case.gone and case.state is not ServiceState.ACCEPTING]
         away = [case for case in members if is_away(case, self._world.entries[case.node])]
         assert len(away) <= budget.limit(len(members)) < len(members)
         of_place, away_of_place = Counter(it.place for it in members), Counter(it.place for it in away)
-        for place in {self._world.machine.cases[transition.node].place for transition in taken_out}:
+        for place in {self._world.reconciler.records[transition.node].evidence.domain for transition in taken_out}:
             assert away_of_place[place] <= budget.domain_limit(of_place[place])
 
     def _check_rate(self, taken_out: Iterable[Transition]) -> None:
-        """Not more nodes go within a minute than may, and those of one burst."""
+        """Not more nodes go within a minute than may, or one where that is less than one."""
         settings = self._world.settings.limits
         self._taken_out |= {transition.id: transition.at for transition in taken_out}
         recent = [at for at in self._taken_out.values() if at > self._world.now - 60]
-        assert len(recent) <= settings.per_minute + max(1.0, settings.per_minute / 60)
+        assert len(recent) <= max(1.0, settings.per_minute)

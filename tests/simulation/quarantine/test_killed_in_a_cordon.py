@@ -42,7 +42,7 @@ def go_to(world: Any, step: str) -> None:
             case "said":
                 world.say(said)
             case "called" if world.acts["n0"]:
-                world.entries["n0"].act(world.acts["n0"][0].action.transition)
+                world.entries["n0"].act(world.acts["n0"][0].record.transition)
             case "answered" if world.acts["n0"]:
                 world.answer("n0")
             case "answer stored" | "all stored":
@@ -74,7 +74,7 @@ def go_on_until(world: Any, state: ServiceState) -> None:
 
 def states_told(world: Any, state: ServiceState) -> int:
     """To how many transitions of the first node into this state is stored."""
-    transitions = [action.transition for action in world.store.actions.values()]
+    transitions = [record.transition for record in world.store.transitions.values()]
     return sum(transition.node == "n0" and transition.after is state for transition in transitions)
 
 

@@ -1,4 +1,4 @@
-"""A simulated fleet under quarantine: models of nodes, schedulers and people around the real, pure `Quarantine`.
+"""A simulated fleet under quarantine: models of nodes, schedulers and people around the real, pure `Reconciler`.
 
 No scheduler, agent or database is here: the models do what those promise, in virtual time, and what goes wrong with
 them a seed decides. What is stored survives crashes, what was decided and not stored does not. After every event
@@ -15,17 +15,15 @@ from tests.simulation.quarantine.promises import Promises
 from muster.model import Finding, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
-from muster_coordinator.evidence.charges import charges_of
-from muster_coordinator.model.case import Case
-from muster_coordinator.model.charge import Proof
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine_events import (
-    Act,
     ActionEnded,
     AllTold,
-    Beginning,
     Command,
+    DispatchTransition,
     Event,
     EvidenceChanged,
     NodeDescribed,
@@ -33,14 +31,15 @@ from muster_coordinator.model.quarantine_events import (
     NodeLost,
     NodeNotListed,
     NodeSurveyed,
+    Restored,
     StartTest,
-    Step,
     TestEnded,
     TimePassed,
-    step_of,
 )
-from muster_coordinator.quarantine.machine import Quarantine
+from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.reconciler import Reconciler
+from muster_coordinator.quarantine.records import Records
 
 POLICY = Policy(
     (
@@ -63,20 +62,18 @@ class World:
         self.nodes = {f"n{i}": Node(f"n{i}", f"r{i % (1 + nodes // 6)}") for i in range(nodes)}
         self.entries = {name: Entry() for name in self.nodes}
         self.store = Store()
-        self.logs: list[list[Step]] = []
-        self.whole_logs: list[list[Step]] = []
         self.runs = 0
         self._epoch = 0
         self._waiting: list[Command] = []
-        self.acts: defaultdict[str, deque[Act]] = defaultdict(deque)
+        self.acts: defaultdict[str, deque[DispatchTransition]] = defaultdict(deque)
         self.tests: list[StartTest] = []
         self.stale: list[Event] = []
         self.promises = Promises(self)
         self.start(settings)
 
     @property
-    def cases(self) -> dict[str, Case]:
-        return dict(self.machine.cases)
+    def cases(self) -> dict[str, CaseView]:
+        return {node: self.reconciler.case_view(node) for node in self.reconciler.records}
 
     # The coordinator
 
@@ -84,23 +81,26 @@ class World:
         """Starts a coordinator with what is stored, which is then told how everything is."""
         self._epoch += 1
         self.settings = settings
-        self.machine = Quarantine(settings, POLICY, self._epoch)
-        self.logs.append([])
-        self.whole_logs.append([])
-        self.tell(self.machine.begin(self.store.cases.values(), self.store.actions.values()))
+        self.reconciler = Reconciler(settings, POLICY, self._epoch)
+        records, transitions = tuple(self.store.records.values()), tuple(self.store.transitions.values())
+        self.tell(Restored(records=records, transitions=transitions, fleet=self.store.fleet))
         for node in self.nodes.values():
-            if node.name in self.machine.cases:
+            if node.name in self.reconciler.records:
                 self.describe(node)
                 self.tell_evidence(node)
                 self.tell(NodeHeard(node=node.name) if node.online else NodeLost(node=node.name))
             elif node.online:
                 self.hear(node)
 
-    def renew(self) -> None:
-        """Begins the log of this coordinator anew."""
-        event = self.machine.renewal()
-        self.machine = Quarantine(self.settings, POLICY, self._epoch)
-        self.tell(event)
+    def rebuild_indexes(self) -> None:
+        """Compares every index of the coordinator with one that is built anew from its records."""
+        known, rebuilt = self.reconciler._records, Records()
+        rebuilt.restore(known.by_node.values())
+        for name in ("members", "away", "kept_out"):
+            assert getattr(known.census, name) == getattr(rebuilt.census, name)
+        assert +known.census.away_of == +rebuilt.census.away_of
+        assert [*known.in_order()] == [*rebuilt.in_order()]
+        assert known.nodes_by_cause == rebuilt.nodes_by_cause
 
     def crash(self, settings: QuarantineSettings | None = None) -> None:
         """Ends the coordinator anywhere between deciding and hearing what came of it, and starts it again."""
@@ -109,7 +109,7 @@ class World:
             self.say(said[: self.lot.randint(0, len(said))])
         for name, acts in self.acts.items():
             for act in [*acts][: self.lot.randint(0, len(acts))]:
-                self.entries[name].act(act.action.transition)
+                self.entries[name].act(act.record.transition)
         self.kill()
         self.start(settings or self.settings)
 
@@ -121,12 +121,7 @@ class World:
 
     def tell(self, event: Event) -> list[Command]:
         """Lets the machine decide; what it wants done waits to be stored."""
-        looks = isinstance(event, TimePassed) and self.machine.is_due(self.now)
-        said = self.machine.handle(event, self.now)
-        step = step_of(event, said, self.now)
-        self.whole_logs[-1].append(step)
-        if said or looks or isinstance(event, Beginning):
-            self.logs[-1].append(step)
+        said = self.reconciler.handle(event, self.now)
         self._waiting += said
         self.promises.check(said)
         return said
@@ -135,16 +130,16 @@ class World:
         """Stores what was decided, and then says it."""
         self.say(self.write())
 
-    def write(self) -> list[Act | StartTest]:
+    def write(self) -> list[DispatchTransition | StartTest]:
         """Stores what was decided; what is to be said now."""
         commands, self._waiting = self._waiting, []
         self.store.write(commands)
-        return [command for command in commands if isinstance(command, Act | StartTest)]
+        return [command for command in commands if isinstance(command, DispatchTransition | StartTest)]
 
-    def say(self, commands: Iterable[Act | StartTest]) -> None:
+    def say(self, commands: Iterable[DispatchTransition | StartTest]) -> None:
         for command in commands:
-            if isinstance(command, Act):
-                self.acts[command.action.transition.node].append(command)
+            if isinstance(command, DispatchTransition):
+                self.acts[command.record.transition.node].append(command)
             else:
                 self.tests.append(command)
 
@@ -171,11 +166,13 @@ class World:
             self.tell(NodeLost(node=node.name))
 
     def describe(self, node: Node) -> None:
-        patience_s = dict.fromkeys(OWN_CHECKS, 100.0)
-        self.tell(NodeDescribed(node=node.name, place=node.place, own_checks=OWN_CHECKS, patience_s=patience_s))
+        silent_after_s = dict.fromkeys(OWN_CHECKS, 100.0)
+        self.tell(
+            NodeDescribed(node=node.name, domain=node.place, own_checks=OWN_CHECKS, silent_after_s=silent_after_s)
+        )
 
     def tell_evidence(self, node: Node) -> None:
-        self.tell(EvidenceChanged(node=node.name, charges=charges_of(node.evidence), fit=node.is_fit))
+        self.tell(EvidenceChanged(node=node.name, findings=standing_findings_of(node.evidence), is_fit=node.is_fit))
 
     def run(self, node: Node, check: str) -> Verdict:
         """Runs a check, or a sweep that tries this node, and tells what it found."""
@@ -184,7 +181,7 @@ class World:
         failed = check in node.broken
         node.found[CODES[check]] += failed
         changed = self._try_in_sweep(node, failed) if check == "collective" else self._run_alone(node, check, failed)
-        if changed or (node.is_fit and self.machine.cases[node.name].state is ServiceState.ACCEPTING):
+        if changed or (node.is_fit and self.reconciler.records[node.name].state is ServiceState.ACCEPTING):
             self.tell_evidence(node)
         return Verdict.FAIL if failed else Verdict.PASS
 
@@ -228,7 +225,7 @@ class World:
         """Has the actors do what they were told first about a node, and tells what came of it."""
         act = self.acts[node].popleft()
         for actor in act.actors or ("pager", "scheduler"):
-            transition, lot = act.action.transition, self.lot.random()
+            transition, lot = act.record.transition, self.lot.random()
             if lot < self.faults / 2:
                 effect = Effect.FAILED  # and nothing was done
             else:
@@ -239,7 +236,7 @@ class World:
             if self.lot.random() < self.faults / 4:
                 self.tell(ended)
         if not act.actors:
-            self.tell(AllTold(node=node, transition=act.action.transition.id))
+            self.tell(AllTold(node=node, transition=act.record.transition.id))
 
     def test(self, asked: StartTest) -> None:
         """Has a node tested, unless it is not there, and tells what the test has said; a sweep tells its end always."""

@@ -6,9 +6,9 @@ from muster.check import AnyCheck
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.plugins import Plugins, collect_checks
-from muster_coordinator.quarantine.contradictions import shadows
-from muster_coordinator.quarantine.known_findings import known_findings, with_named
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.contradictions import shadows
+from muster_coordinator.runtime.settings.known_findings import known_findings, with_named
 from muster_coordinator.runtime.settings.policy_file import read_policy
 
 

@@ -17,9 +17,9 @@ from muster.explain import explain
 from muster.section import Section
 from muster.toml import shipped_table
 from muster_coordinator.model.policy_row import Row
-from muster_coordinator.quarantine.contradictions import pointless_rows
-from muster_coordinator.quarantine.known_findings import Known, with_named
 from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.settings.contradictions import pointless_rows
+from muster_coordinator.runtime.settings.known_findings import Known, with_named
 
 M = TypeVar("M", bound=BaseModel)
 

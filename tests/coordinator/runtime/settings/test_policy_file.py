@@ -6,7 +6,7 @@ from pydantic import Field
 from muster.check import Check, Params, Scope
 from muster.errors import SettingsError
 from muster.model import Measurement
-from muster_coordinator.quarantine.known_findings import known_findings
+from muster_coordinator.runtime.settings.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import read_policy, shipped_rows
 
 

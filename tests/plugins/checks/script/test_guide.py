@@ -7,7 +7,7 @@ from pathlib import Path
 
 from muster.config import Config, Settings
 from muster.plugins import GROUP, collect_checks, load
-from muster_coordinator.quarantine.known_findings import known_findings
+from muster_coordinator.runtime.settings.known_findings import known_findings
 from muster_coordinator.runtime.settings.policy_file import read_policy
 from muster_plugins.checks.script.output import read_output
 

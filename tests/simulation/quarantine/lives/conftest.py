@@ -9,8 +9,8 @@ import pytest
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Mark
-from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeLongGone, ReleaseRequested
-from muster_coordinator.quarantine.repeaters import needs_a_person
+from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeErased, ReleaseRequested
+from muster_coordinator.quarantine.desired import needs_person
 
 CHECKS = ("collective", "gemm", "kernel_log", "nvml")
 
@@ -43,7 +43,7 @@ def it_is_cordoned_or_uncordoned_by_hand(world: Any, node: Any) -> None:
 
 
 def it_is_held_or_released(world: Any, node: Any) -> None:
-    if node.name not in world.machine.cases:
+    if node.name not in world.reconciler.records:
         return
     said = {"node": node.name, "by": "ada", "reason": "as I say"}
     if world.lot.random() < 0.4:
@@ -100,18 +100,18 @@ def time_passes(world: Any, node: Any) -> None:
 
 
 def the_freeze_is_lifted(world: Any, node: Any) -> None:
-    if world.machine.view().frozen:
+    if world.reconciler.fleet_view().frozen:
         world.tell(FreezeLifted(by="ada", reason="they are bad"))
 
 
 def it_is_long_gone(world: Any, node: Any) -> None:
-    case = world.machine.cases.get(node.name)
-    if case is not None and case.is_long_gone(world.now, world.now):
-        world.tell(NodeLongGone(node=node.name))
+    record = world.reconciler.records.get(node.name)
+    if record is not None and record.is_long_gone(world.now, world.now):
+        world.tell(NodeErased(node=node.name))
 
 
-def the_log_begins_anew(world: Any, node: Any) -> None:
-    world.renew()
+def indexes_are_rebuilt(world: Any, node: Any) -> None:
+    world.rebuild_indexes()
 
 
 def the_coordinator_crashes(world: Any, node: Any) -> None:
@@ -141,7 +141,7 @@ HAPPENS = {
     time_passes: 8,
     the_freeze_is_lifted: 0.3,
     it_is_long_gone: 0.5,
-    the_log_begins_anew: 0.5,
+    indexes_are_rebuilt: 0.5,
     the_coordinator_crashes: 0.7,
     the_mode_changes: 0,
 }
@@ -184,7 +184,7 @@ def go_on(world: Any, rounds: int) -> None:
 
 def assert_all_is_as_it_should_be(world: Any) -> None:
     """Schedulers have what was decided, what is bad is out or visibly waits, and what is good works or is held."""
-    for name, case in world.machine.cases.items():
+    for name, case in world.cases.items():
         seen = world.entries[name].seen(name)
         is_out = case.state in OUT_OF_SERVICE and (case.state is not ServiceState.ACCEPTING or case.kept_out)
         if not seen.opted_out and seen.mark is not Mark.FOREIGN:
@@ -199,7 +199,7 @@ def assert_is_in_the_right_place(world: Any, case: Any) -> None:
         waits = case.held_because or (case.demand is None or not case.demand.is_proven)
         assert case.state in OUT_OF_SERVICE or waits, case
     elif not node.evidence.findings:
-        waits_for_a_person = needs_a_person(case.taken_out, world.settings.returning)
+        waits_for_a_person = needs_person(case.taken_out, world.settings.returning)
         assert case.state is ServiceState.IN_SERVICE or waits_for_a_person, case
 
 
@@ -208,7 +208,7 @@ def release_all(world: Any) -> None:
     for name, node in world.nodes.items():
         node.broken.clear()
         world.run(node, "collective")
-        entry, case = world.entries[name], world.machine.cases[name]
+        entry, case = world.entries[name], world.cases[name]
         entry.opted_out = False
         entry.cordoned = entry.cordoned and entry.mark is not None
         if case.hold or case.state is ServiceState.CORDONED:
@@ -222,7 +222,7 @@ def assert_all_comes_to_what_it_should_be(world: Any) -> None:
     release_all(world)
     go_on(world, 6)
     assert_all_is_as_it_should_be(world)
-    assert {case.state for case in world.machine.cases.values()} == {ServiceState.IN_SERVICE}
+    assert {case.state for case in world.cases.values()} == {ServiceState.IN_SERVICE}
 
 
 @pytest.fixture

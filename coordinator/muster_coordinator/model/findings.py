@@ -1,0 +1,68 @@
+"""What stands against a node, as far as decisions about its service state look at it."""
+
+from enum import StrEnum
+
+from muster.model import Action, Data, Instant, Json, Name, Severity, format_instant, parse_instant
+
+NUMBERS = ("xid", "sxid")
+"""In the evidence, what a driver calls an error by: all of them are found under the same code."""
+
+FindingKey = tuple[str, str, int | None, str]
+"""What stays the same when something is found again: the check, the code, the device, and the number if it has one."""
+
+
+def number_in(evidence: Json) -> str:
+    """The number by which a driver calls an error; empty where it has none."""
+    return " ".join(str(evidence[name]) for name in NUMBERS if name in evidence)
+
+
+def as_stored(moment: float) -> float:
+    """A time in whole milliseconds, rounded down as it is stored, so that a restart compares the same times."""
+    return float(parse_instant(format_instant(moment)))
+
+
+class Proof(StrEnum):
+    """How well founded a charge is.
+
+    ONCE: one run has found it. TWICE: a second run has found it again and no two passes in a row came between.
+    LOCALISED: a sweep has convicted the node. COMPARED: the node is out of line with its fleet or with itself.
+    """
+
+    ONCE = "ONCE"
+    TWICE = "TWICE"
+    LOCALISED = "LOCALISED"
+    COMPARED = "COMPARED"
+
+
+class StandingFinding(Data):
+    """A finding that stands against a node.
+
+    `since` is when it was found first, `seen` when last, both by the start of the run, and `run` the id of that run, of
+    a sweep when it is LOCALISED. `evidence` is that of the finding, such as the number of an XID.
+    """
+
+    check: Name
+    code: str
+    device: int | None
+    severity: Severity
+    action: Action
+    summary: str
+    since: Instant
+    seen: Instant
+    run: str
+    proof: Proof
+    evidence: Json = {}
+
+    def as_stored(self) -> "StandingFinding":
+        """The finding with its times as they are stored. Otherwise it could begin after the time of the decision."""
+        return self.model_copy(update={"since": as_stored(self.since), "seen": as_stored(self.seen)})
+
+    @property
+    def cause(self) -> str:
+        """What nodes with the same trouble have in common: the code, and the number where a code stands for many."""
+        return " ".join(filter(None, (self.code, number_in(self.evidence))))
+
+    @property
+    def key(self) -> FindingKey:
+        """What stays the same when it is found again."""
+        return self.check, self.code, self.device, number_in(self.evidence)

@@ -1,0 +1,293 @@
+"""The quarantine's records: what is known of a node, what was decided about it, and how the actors have it."""
+
+from enum import StrEnum
+from typing import Any, Self
+
+from muster.model import Action as SuggestedAction
+from muster.model import Data, Instant, Json, Name, Seconds, ServiceState, format_instant
+from muster.transition import Mark, SchedulerNode
+from muster_coordinator.model.findings import FindingKey, StandingFinding
+
+OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
+"""The states in which muster has taken a node out of service. An ACCEPTING node was never in service."""
+
+KEEPING_OUT = frozenset({Mark.FOREIGN, Mark.OURS})
+"""The marks with which a scheduler gives a node no work, whatever muster decided meanwhile."""
+
+
+class Hold(Data):
+    """A person's word that muster leaves a node as it is."""
+
+    by: str
+    reason: str
+    at: Instant
+
+
+class FindingTimes(Data):
+    """When a finding was found, the latest last."""
+
+    check: Name
+    code: str
+    device: int | None
+    number: str = ""
+    times: tuple[Instant, ...]
+
+    @property
+    def key(self) -> FindingKey:
+        return self.check, self.code, self.device, self.number
+
+
+class Requirement(Data):
+    """The policy requires that a node is drained.
+
+    `row` is the row that weighs most. `codes` are the findings that count, the worst first. `cause` is what the first
+    of them has in common with the same fault on other nodes; mass events count it. `unproven` are the checks that must
+    find it once more first; when it is empty, the requirement is proven. Higher `urgency` (0 to 100) goes first.
+    """
+
+    row: Name
+    codes: tuple[str, ...]
+    cause: str
+    action: SuggestedAction
+    urgency: int
+    reason: str
+    unproven: tuple[Name, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        return not self.unproven
+
+
+class UpcomingRequirement(Data):
+    """A row of the policy will require draining from `at` on, if `code` still stands then."""
+
+    row: Name
+    code: str
+    at: Instant
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        return f"row {self.row} asks for it from {format_instant(self.at)} on, unless {self.code} is over before"
+
+
+class SecondOpinion(Data):
+    """A check was asked to find again what `run` found: so many `times`, the last as `test`.
+
+    It is asked once more at `again_at`. That is None while a sweep that was started for it runs.
+    """
+
+    run: str
+    test: Name
+    times: int
+    again_at: Instant | None
+
+
+class ProbationTest(Data):
+    """A check that a node must pass. A `strict` one must not be SKIPPED."""
+
+    check: Name
+    params: Json = {}
+    strict: bool = False
+
+
+class Probation(Data):
+    """How far the tests of a node are.
+
+    `passed` counts the rounds passed in a row. `waiting` are the tests of this round that are still to come; the first
+    is under way as `test`, and is given up at `overdue_at` (a sweep always reports its end, so it has none). Between
+    two rounds nothing runs until `next_at`. `trouble` says why the last round did not count, and `fruitless` counts
+    the rounds in a row that brought the node no further.
+    """
+
+    begun: Instant
+    passed: int = 0
+    waiting: tuple[ProbationTest, ...] = ()
+    test: Name | None = None
+    overdue_at: Instant | None = None
+    next_at: Instant = 0.0
+    trouble: str = ""
+    fruitless: int = 0
+
+
+class Wait(StrEnum):
+    """Why a node that should be cordoned is not."""
+
+    LAST_NODE = "LAST_NODE"
+    BUDGET = "BUDGET"
+    DOMAIN_BUDGET = "DOMAIN_BUDGET"
+    RATE = "RATE"
+    MASS_EVENT = "MASS_EVENT"
+    ORDER = "ORDER"
+
+
+class MassEvent(Data):
+    """A cause that many nodes share: how many have it, and since when that is too many."""
+
+    cause: str
+    nodes: int
+    since: Instant
+
+
+class NodeEvidence(Data):
+    """What is known about a node: what its checks found, and whether it is there.
+
+    - `findings`: what stands against it, `seen` when each was found
+    - `is_fit`: it is examined and healthy
+    - `lost_at`: since when it is silent; `has_left`: it left the fleet
+    - `domain`: its failure domain
+    - `own_checks`: the checks that it runs by itself
+    - `silent_after_s`: by check, how long an ordered run may say nothing
+    """
+
+    findings: tuple[StandingFinding, ...] = ()
+    seen: tuple[FindingTimes, ...] = ()
+    is_fit: bool = False
+    lost_at: Instant | None = None
+    has_left: bool = False
+    domain: str | None = None
+    own_checks: tuple[Name, ...] = ()
+    silent_after_s: dict[Name, Seconds] = {}
+
+
+class NodeDecision(Data):
+    """What muster decided about a node, and what people said about it.
+
+    - `requirement`: what the policy requires, as last evaluated; `required_since` from when on, `cause_since` from when
+      on with its present cause; `upcoming`: what it will require in time
+    - `ignored_before`: a person released the node untested, and findings seen before then count for nothing
+    - `waits_for`: why it is not cordoned although it should be
+    - `cordoned_at`: when it was cordoned so far, or failed its tests and stayed out
+    - `retest_checks`: the checks that found what it was cordoned for; `retest_because`: it was away, or somebody asked
+    - `kept_out_as_new`: actors keep it out until it is accepted, as the budget had room for that when it joined
+    """
+
+    state: ServiceState = ServiceState.ACCEPTING
+    since: Instant
+    dry_run: bool = False
+    requirement: Requirement | None = None
+    upcoming: UpcomingRequirement | None = None
+    required_since: Instant | None = None
+    cause_since: Instant | None = None
+    hold: Hold | None = None
+    ignored_before: Instant = 0.0
+    waits_for: Wait | None = None
+    second_opinions: dict[Name, SecondOpinion] = {}
+    cordoned_at: tuple[Instant, ...] = ()
+    retest_checks: tuple[Name, ...] = ()
+    retest_because: str | None = None
+    probation: Probation | None = None
+    kept_out_as_new: bool = False
+
+
+class ActorStatus(Data):
+    """How the actors have a node.
+
+    - `transition`: the id of the latest one; what came of it lies with the transition
+    - `observed`: by actor, how its scheduler had the node at the last survey; `was_listed`: some scheduler had it once
+    - `shut_out_as`: the state in which actors were told in earnest to keep it out; None once all let it in again
+    - `shows_held`: an actor was told that it is HELD, and not yet that this is over
+    """
+
+    transition: Name | None = None
+    observed: dict[Name, SchedulerNode] = {}
+    was_listed: bool = False
+    shut_out_as: ServiceState | None = None
+    shows_held: bool = False
+
+
+class QuarantineRecord(Data):
+    """Everything that decisions about the service state of one node are made from, as it is stored."""
+
+    node: Name
+    evidence: NodeEvidence = NodeEvidence()
+    decision: NodeDecision
+    actors: ActorStatus = ActorStatus()
+
+    def knowing(self, **changes: Any) -> Self:
+        """The record with these fields of the evidence changed."""
+        return self.model_copy(update={"evidence": self.evidence.model_copy(update=changes)})
+
+    def deciding(self, **changes: Any) -> Self:
+        """The record with these fields of the decision changed."""
+        return self.model_copy(update={"decision": self.decision.model_copy(update=changes)})
+
+    def acting(self, **changes: Any) -> Self:
+        """The record with these fields of the actors' status changed."""
+        return self.model_copy(update={"actors": self.actors.model_copy(update=changes)})
+
+    @property
+    def state(self) -> ServiceState:
+        return self.decision.state
+
+    @property
+    def is_online(self) -> bool:
+        return self.evidence.lost_at is None
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it counts as capacity of the fleet."""
+        return not self.evidence.has_left and self.state is not ServiceState.ACCEPTING
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it gives no capacity now, whoever or whatever is the reason."""
+        is_out = self.state in OUT or self.actors.shut_out_as is not None
+        return is_out or not self.is_online or any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
+
+    @property
+    def is_kept_out(self) -> bool:
+        """Whether it is new, and kept out until it is accepted."""
+        is_new = not self.evidence.has_left and self.state is ServiceState.ACCEPTING
+        return self.decision.kept_out_as_new and is_new
+
+    @property
+    def leaving(self) -> str | None:
+        """Why it goes away as planned; None when it stays."""
+        return next((seen.leaving for seen in self.actors.observed.values() if seen.leaving is not None), None)
+
+    @property
+    def hands_off(self) -> str | None:
+        """Why muster may do nothing about it; None when it may."""
+        return hands_off(self.decision.hold, self.actors.observed)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it is proven that it must be cordoned."""
+        return self.decision.requirement is not None and self.decision.requirement.is_proven
+
+    def is_long_gone(self, before: float, left_before: float) -> bool:
+        """Whether it was away since `before`, and no scheduler has it.
+
+        For a node that has left the fleet, `left_before` counts when nobody holds it and it was never out.
+        """
+        lost_at = self.evidence.lost_at
+        if lost_at is None or self.actors.observed:
+            return False
+        is_plain = self.evidence.has_left and self.decision.hold is None and not self.decision.cordoned_at
+        return lost_at < (left_before if is_plain else before)
+
+    def awaits(self, test: str) -> bool:
+        """Whether this test is under way, in probation or as a second opinion."""
+        decision = self.decision
+        is_next = decision.probation is not None and decision.probation.test == test
+        return is_next or any(opinion.test == test for opinion in decision.second_opinions.values())
+
+
+def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
+    """Why muster may do nothing about a node: a hold, an opt-out or the mark of somebody else; None when it may."""
+    if hold is not None:
+        return f"{hold.by} holds it: {hold.reason}"
+    for actor, seen in observed.items():
+        if seen.opted_out:
+            return f"it has opted out ({actor})"
+        if seen.mark is Mark.FOREIGN:
+            return f"somebody else keeps it out ({actor}): {seen.detail or 'without a reason'}"
+    return None
+
+
+class FleetState(Data):
+    """What was decided about the fleet as a whole; `lifted` are causes that a person lifted, while many share them."""
+
+    mass_events: tuple[MassEvent, ...] = ()
+    lifted: tuple[str, ...] = ()

@@ -1,0 +1,137 @@
+"""Which nodes may be cordoned now: mass events, the budget, the rate, and nodes that are worse.
+
+Nodes are taken in the order of `records.rank`: the most urgent first, then the one for which it was required first. A
+mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
+node that may not go keeps nobody waiting. Example with the defaults in a fleet of 20: the budget is 2, one node is away
+and three must go. The most urgent one is cordoned; the others wait with `Wait.BUDGET` until one node is back.
+"""
+
+from collections.abc import Iterator
+
+from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
+from muster_coordinator.quarantine.budget import Limits, RateWindow
+from muster_coordinator.quarantine.mass_events import fleet_state_after
+from muster_coordinator.quarantine.records import Records
+
+
+class Admission:
+    """Says which of the nodes that must be cordoned may be, as `settings` want.
+
+    `fleet` are the mass events that stand and those that a person lifted.
+    """
+
+    def __init__(self, settings: QuarantineSettings, records: Records) -> None:
+        self.fleet = self._saved = FleetState()
+        self._settings = settings
+        self._records = records
+        self._limits = Limits(settings.limits)
+        self._rate = RateWindow(settings.limits.per_minute)
+        self._admitted_at: tuple[object, ...] = ()  # what the nodes that wait were last admitted by
+
+    def restore(self, fleet: FleetState) -> None:
+        """Takes over stored mass events that are still shared, those that the present settings see, and the rate."""
+        records = self._records.by_node.values()
+        for moment in sorted(moment for record in records for moment in record.decision.cordoned_at):
+            self._rate.note(moment)
+        self.fleet = self._saved = fleet
+        stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}
+        for cause in sorted({*self._records.nodes_by_cause, *stored}):
+            self._count(cause, max(self._records.nodes_with(cause).values(), default=0.0))
+
+    def take_unsaved(self) -> FleetState | None:
+        """The fleet's state when it changed since it was last stored, else None."""
+        if self.fleet == self._saved:
+            return None
+        self._saved = self.fleet
+        return self.fleet
+
+    def note_cordon(self, now: float) -> None:
+        """Counts a node that is cordoned towards the rate."""
+        self._rate.note(now)
+
+    def count_cause(self, cause: str, now: float) -> str | None:
+        """Counts the nodes with a cause anew; says so when that begins or ends a mass event."""
+        was_standing = self._stands(cause)
+        self._count(cause, now)
+        if self._stands(cause) is was_standing:
+            return None
+        if was_standing:
+            return f"few nodes have {cause} by now: nodes may go again"
+        return f"{len(self._records.nodes_with(cause))} nodes have {cause}: none is taken out"
+
+    def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
+        """Why a node may not be cordoned now; None when it may. Nodes that are worse and may go are cordoned first."""
+        wait = self._wait_alone(record, now)
+        if wait is not None:
+            return wait
+        ahead = self._records.before(record)
+        is_behind = any(must_go(other) and self._wait_alone(other, now) is None for other in ahead)
+        return Wait.ORDER if is_behind else None
+
+    def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
+        """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
+
+        The answer depends on the records, the mass events and whether the rate has room, and on nothing else. While
+        none of these changes, 1,000 nodes that wait cost nothing.
+        """
+        if self._admitted_at == self._known(now):
+            return
+        for waiting in self._records.in_order():
+            record = self._records.by_node[waiting.node]  # the node before it may have changed it
+            if must_go(record) and self._wait_alone(record, now) is not record.decision.waits_for:
+                yield record
+        self._admitted_at = self._known(now)
+
+    def waits_long(self, record: QuarantineRecord) -> bool:
+        """Whether a node waits for room, or behind more nodes than go in a minute."""
+        has_no_room = self._limits.no_room(record, self._records.census) is not None
+        return has_no_room or self._records.waiting > self._rate.per_minute
+
+    def lets_keep_out(self) -> bool:
+        """Whether actors may keep out one more new node."""
+        return self._limits.lets_keep_out(self._records.census)
+
+    def text_of(self, record: QuarantineRecord, wait: Wait) -> str:
+        """Why a node waits, with the numbers of now."""
+        census, settings = self._records.census, self._settings.limits
+        match wait:
+            case Wait.LAST_NODE:
+                return "it would be the last node that goes"
+            case Wait.BUDGET:
+                limit = self._limits.limit(census.members)
+                return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
+            case Wait.DOMAIN_BUDGET:
+                domain = str(record.evidence.domain)
+                members = census.members_of[domain]
+                limit = self._limits.domain_limit(members)
+                place = f"{settings.domain} {domain}"
+                return f"the budget of {place} is used up: at most {limit} of its {members} nodes may be away"
+            case Wait.RATE:
+                return f"at most {settings.per_minute:g} nodes are taken out in a minute"
+            case Wait.MASS_EVENT:
+                cause = self.fleet.mass_events[0].cause if self.fleet.mass_events else "the same"
+                return f"too many nodes have {cause} for it to be their own fault"
+            case Wait.ORDER:
+                return "others have been waiting for longer, or are worse"
+
+    def _wait_alone(self, record: QuarantineRecord, now: float) -> Wait | None:
+        """Why a node may not be cordoned now, other nodes that wait aside; None when it may."""
+        if self.fleet.mass_events:
+            return Wait.MASS_EVENT
+        return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
+
+    def _count(self, cause: str, now: float) -> None:
+        nodes, members = self._records.nodes_with(cause), self._records.census.members
+        self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
+
+    def _stands(self, cause: str) -> bool:
+        return any(event.cause == cause for event in self.fleet.mass_events)
+
+    def _known(self, now: float) -> tuple[object, ...]:
+        return self._records.version, self.fleet, self._rate.has_room(now)
+
+
+def must_go(record: QuarantineRecord) -> bool:
+    """Whether a node must be cordoned as soon as it is admitted."""
+    return record.is_proven and record.hands_off is None

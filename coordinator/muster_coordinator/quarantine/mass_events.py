@@ -1,0 +1,47 @@
+"""Mass events: many nodes, one cause, a short time.
+
+That is rather a broken driver roll-out or a broken check than many bad nodes. While there is a mass event, nothing is
+cordoned fleet-wide. Example with the defaults: 5 of 200 nodes get XID 79 within ten minutes, and draining stops. It
+goes on when fewer than 5 have it, or when a person lifts the freeze; then the same cause freezes again only after fewer
+had it meanwhile.
+"""
+
+from collections.abc import Collection, Mapping
+
+from muster.quarantine_settings import MassEventSettings
+from muster_coordinator.model.quarantine import FleetState, MassEvent
+from muster_coordinator.quarantine.budget import share_of
+
+
+def fleet_state_after(
+    fleet: FleetState,
+    cause: str,
+    since_of: Mapping[str, float],
+    members: int,
+    *,
+    settings: MassEventSettings,
+    now: float,
+) -> FleetState:
+    """The fleet's state when `since_of` are the nodes that have this cause, and since when each has it."""
+    threshold = max(settings.nodes, share_of(settings.share, members))
+    others = tuple(event for event in fleet.mass_events if event.cause != cause)
+    standing = next((event for event in fleet.mass_events if event.cause == cause), None)
+    if len(since_of) < threshold:
+        lifted = tuple(it for it in fleet.lifted if it != cause)
+        return FleetState(mass_events=others, lifted=lifted) if standing or cause in fleet.lifted else fleet
+    if cause in fleet.lifted:
+        return fleet
+    lately = sum(now - since <= settings.window_s for since in since_of.values())
+    if standing is None and lately < threshold:
+        return fleet
+    event = MassEvent(cause=cause, nodes=len(since_of), since=standing.since if standing else now)
+    if standing is None:
+        return fleet.model_copy(update={"mass_events": (*fleet.mass_events, event)})
+    events = tuple(event if it.cause == cause else it for it in fleet.mass_events)
+    return fleet.model_copy(update={"mass_events": events})
+
+
+def lifted(fleet: FleetState) -> FleetState:
+    """The fleet's state after a person lifted the freeze."""
+    causes: Collection[str] = {*fleet.lifted, *(event.cause for event in fleet.mass_events)}
+    return FleetState(lifted=tuple(sorted(causes)))

@@ -1,0 +1,83 @@
+"""How nodes join the fleet, leave it and come back."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from muster.model import Name, ServiceState
+from muster_coordinator.model.quarantine import OUT, ActorStatus, NodeDecision, QuarantineRecord
+from muster_coordinator.model.quarantine_events import NodeDescribed
+from muster_coordinator.quarantine.actors import as_left
+
+
+def joined(node: Name, before: QuarantineRecord | None, now: float) -> QuarantineRecord:
+    """A new node. Of one that had left stay what people said, its cordons so far, and whether actors shut it out."""
+    new = QuarantineRecord(node=node, decision=NodeDecision(since=now))
+    if before is None:
+        return new
+    observed, shut_out_as = before.actors.observed, before.actors.shut_out_as
+    return QuarantineRecord(
+        node=node,
+        decision=new.decision.model_copy(
+            update={"hold": before.decision.hold, "cordoned_at": before.decision.cordoned_at}
+        ),
+        actors=ActorStatus(observed=observed, was_listed=bool(observed), shut_out_as=shut_out_as),
+    )
+
+
+def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
+    """A node that left while it was out and is heard again: it stays out until it passes its tests.
+
+    Nobody can tell by its name whether it is the same machine. Another one has to pass the same tests.
+    """
+    since = record.decision.since if record.state is ServiceState.CORDONED else now
+    record = record.knowing(has_left=False)
+    return record.deciding(state=ServiceState.CORDONED, since=since, probation=None)
+
+
+def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecord:
+    """The record with what a node says about itself.
+
+    Out of service it also owes the checks that it no longer announces but most nodes run. Otherwise a bad node would
+    pass its probation by announcing nothing that it fails.
+    """
+    owed = set(record.evidence.own_checks) & set(event.usual_checks) if record.state in OUT else set()
+    own_checks = (*event.own_checks, *sorted(owed.difference(event.own_checks)))
+    return record.knowing(domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s)
+
+
+def heard(record: QuarantineRecord) -> QuarantineRecord:
+    """The record of a node that is there. One that was away and is CORDONED may be tested again."""
+    if not record.is_online and record.state is ServiceState.CORDONED:
+        record = record.deciding(retest_because="it was away and is back")
+    return record.knowing(lost_at=None)
+
+
+def is_unlisted(record: QuarantineRecord) -> bool:
+    """Whether a node has left: it is silent, and no scheduler lists it any more."""
+    is_listed = bool(record.actors.observed) or not record.actors.was_listed
+    return not record.evidence.has_left and not record.is_online and not is_listed
+
+
+def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:
+    """The record of a silent node that a person says has left for good: when it is heard again, it is a new one."""
+    new = record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, cordoned_at=())
+    return as_left(new)
+
+
+def has_left_in_service(record: QuarantineRecord) -> bool:
+    """Whether a node left the fleet while it was not out of service, and was not heard again."""
+    return record.evidence.has_left and record.state not in OUT
+
+
+def past_retention(records: Iterable[QuarantineRecord], before: float, left_before: float) -> set[str]:
+    """The nodes that need be remembered no more."""
+    return {record.node for record in records if record.is_long_gone(before, left_before)}
+
+
+def listed_by_actor(records: Iterable[QuarantineRecord]) -> dict[str, set[str]]:
+    """By actor, the nodes that its scheduler had at the last survey."""
+    listed: defaultdict[str, set[str]] = defaultdict(set)
+    for record in records:
+        for actor in record.actors.observed:
+            listed[actor].add(record.node)
+    return listed

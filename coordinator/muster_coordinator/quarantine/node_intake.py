@@ -1,0 +1,98 @@
+"""What becomes known of nodes: that they are there, silent or no longer listed, what they run and what is found."""
+
+from muster.model import ServiceState
+from muster_coordinator.model.quarantine import OUT, QuarantineRecord
+from muster_coordinator.model.quarantine_events import (
+    Command,
+    EvidenceChanged,
+    NodeDescribed,
+    NodeHeard,
+    NodeLost,
+    NodeNotListed,
+)
+from muster_coordinator.quarantine.actors import as_left
+from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.folded import NOTHING, Folded
+from muster_coordinator.quarantine.membership import described, heard, is_unlisted, joined, taken_back
+from muster_coordinator.quarantine.policy import Policy, newly_spared, times_after
+from muster_coordinator.quarantine.service_states import ServiceStates, note
+
+
+class NodeIntake:
+    """Takes in what becomes known of nodes. With `keep_new_out`, actors keep a new node out until it is accepted."""
+
+    def __init__(self, states: ServiceStates, admission: Admission, policy: Policy, *, keep_new_out: bool) -> None:
+        self._states = states
+        self._admission = admission
+        self._policy = policy
+        self._keep_new_out = keep_new_out
+
+    def describe(self, event: NodeDescribed, now: float) -> Folded:
+        """Takes in what a node says about itself."""
+        commands = [] if event.node in self._states.by_node else self._join(event.node, now)
+        self._states.put(described(self._states.by_node[event.node], event))
+        return Folded(commands, event.node)
+
+    def hear(self, event: NodeHeard, now: float) -> Folded:
+        """Takes in a node that is there, for the first time or again."""
+        record = self._states.by_node.get(event.node)
+        commands: list[Command] = []
+        if record is None or (record.evidence.has_left and record.state not in OUT):
+            commands = self._join(event.node, now)
+        elif record.evidence.has_left:
+            commands = self._take_back(record, now)
+        self._states.put(heard(self._states.by_node[event.node]))
+        return Folded(commands, event.node)
+
+    def lose(self, event: NodeLost, now: float) -> Folded:
+        """Takes in that a node fell silent."""
+        record = self._states.records.known(event.node)
+        notes = self._learn(record, record.knowing(lost_at=now), now) if record.is_online else []
+        return Folded(notes + self._leave_if_unlisted(event.node), event.node)
+
+    def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
+        """Takes in what stands against a node."""
+        record = self._states.records.known(event.node)
+        findings = tuple(finding.as_stored() for finding in event.findings)
+        seen = times_after(record.evidence.seen, findings)
+        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit)
+        return Folded(self._learn(record, after, now), event.node)
+
+    def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:
+        """Takes in that a scheduler no longer lists a node."""
+        record = self._states.by_node.get(event.node)
+        if record is None or event.actor not in record.actors.observed:
+            return NOTHING
+        observed = {actor: seen for actor, seen in record.actors.observed.items() if actor != event.actor}
+        self._states.put(record.acting(observed=observed))
+        return Folded(self._leave_if_unlisted(event.node), event.node)
+
+    def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[Command]:
+        """Says of errors that are new and never drain the node why."""
+        self._states.put(record)
+        return [note(record, "policy", text) for text in newly_spared(self._policy, before, record, now)]
+
+    def _join(self, node: str, now: float) -> list[Command]:
+        """Takes a node in as a new one; actors keep it out where that is wanted and the budget has room."""
+        record = self._states.put(joined(node, self._states.by_node.get(node), now))
+        if not self._keep_new_out:
+            return []
+        if not self._admission.lets_keep_out():
+            return [note(record, "service", "it is new and not kept out: the budget has no room for that")]
+        record = self._states.put(record.deciding(kept_out_as_new=True))
+        return self._states.announce(record, ServiceState.ACCEPTING, "it is new and not accepted yet", now)
+
+    def _take_back(self, record: QuarantineRecord, now: float) -> list[Command]:
+        """Takes a node that left while it was out as out still; actors hear of it unless somebody keeps it."""
+        before, record = record.state, self._states.put(taken_back(record, now))
+        if record.hands_off is not None:
+            return []
+        reason = "it had left while it was out, and has come again"
+        return self._states.announce(record, before, reason, now)
+
+    def _leave_if_unlisted(self, node: str) -> list[Command]:
+        record = self._states.by_node[node]
+        if not is_unlisted(record):
+            return []
+        self._states.put(as_left(record))
+        return [note(record, "left", "it is silent, and no scheduler lists it any more")]

@@ -1,0 +1,95 @@
+"""What a start changes in stored records: decisions of another mode, interrupted tests, and what waits."""
+
+from muster.model import ServiceState
+from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Wait
+from muster_coordinator.model.quarantine_events import Command, Restored
+from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.quarantine.actors import concerns_mode
+from muster_coordinator.quarantine.admission import Admission, must_go
+from muster_coordinator.quarantine.desired import Rules
+from muster_coordinator.quarantine.folded import Folded
+from muster_coordinator.quarantine.probation import after_restart
+from muster_coordinator.quarantine.service_states import ServiceStates, note
+
+PRETENDED = frozenset({ServiceState.HELD, ServiceState.CORDONED, ServiceState.PROBATION})
+"""The states of a dry run that count no more when it is over."""
+
+
+class Start:
+    """Goes on where the coordinator before this one ended, in the `mode` of now."""
+
+    def __init__(self, states: ServiceStates, admission: Admission, rules: Rules, mode: str) -> None:
+        self._states = states
+        self._admission = admission
+        self._rules = rules
+        self._mode = mode
+
+    def restore(self, event: Restored, now: float) -> Folded:
+        """Takes over what is stored. Every node is looked at with the first tick."""
+        self._states.records.restore(event.records)
+        self._states.transitions.restore(event.transitions, event.records)
+        commands: list[Command] = []
+        for record in event.records:
+            switched = self._states.put(in_mode(record, self._rules, now))
+            if switched.state is not record.state:
+                text = f"{record.state} to {switched.state}: the mode is {self._mode} now"
+                commands.append(note(record, "service", text))
+        self._admission.restore(event.fleet)
+        for node in [*self._states.by_node]:
+            commands += self._resume(node, now)
+        return Folded(commands)
+
+    def _resume(self, node: str, now: float) -> list[Command]:
+        record = self._states.put(resumed(self._states.by_node[node], self._rules))
+        latest = self._states.transitions.latest(node)
+        is_ours = concerns_mode(record, latest, self._rules)
+        commands = [*self._states.transitions.resume(node)] if is_ours else []
+        if shows_outdated_hold(record, self._states.transitions.latest(node), self._rules):
+            reason = "it does not wait for room any more"
+            commands += self._states.announce(record, ServiceState.HELD, reason, now)
+        self._states.records.look_at(node, now)
+        return commands
+
+
+def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRecord:
+    """The record without what was decided in another mode and does not count in this one.
+
+    When a dry run is over, a node that actors were told in earnest to keep out is still out; all others are in service.
+    Observe mode keeps nobody waiting.
+    """
+    decision = record.decision
+    if not rules.decides:
+        record = record.deciding(waits_for=None)
+    state = _state_in_mode(record, rules)
+    if state is record.state:
+        return record.deciding(dry_run=decision.dry_run and rules.is_dry)
+    cordoned_at = decision.cordoned_at if state is ServiceState.CORDONED else ()
+    return record.deciding(
+        state=state, since=now, dry_run=False, waits_for=None, probation=None, cordoned_at=cordoned_at
+    )
+
+
+def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:
+    if not rules.decides and record.state is ServiceState.HELD:
+        return ServiceState.IN_SERVICE
+    if not record.decision.dry_run or rules.is_dry:
+        return record.state
+    shut_out_as = record.actors.shut_out_as
+    if shut_out_as is not None:
+        return ServiceState.ACCEPTING if shut_out_as is ServiceState.ACCEPTING else ServiceState.CORDONED
+    return ServiceState.IN_SERVICE if record.state in PRETENDED else record.state
+
+
+def resumed(record: QuarantineRecord, rules: Rules) -> QuarantineRecord:
+    """The record at the start. Nodes that must go wait in the order of how bad they are, not of their names."""
+    record = after_restart(record)
+    waits = rules.decides and record.state not in OUT and must_go(record) and record.decision.waits_for is None
+    return record.deciding(waits_for=Wait.ORDER) if waits else record
+
+
+def shows_outdated_hold(record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules) -> bool:
+    """Whether actors go on showing that a node is HELD, which is not so any more in this mode."""
+    is_shown = record.actors.shows_held and record.state is ServiceState.IN_SERVICE
+    if not is_shown or record.evidence.has_left or rules.is_dry:
+        return False
+    return latest is None or latest.transition.dry_run or latest.transition.after is ServiceState.HELD

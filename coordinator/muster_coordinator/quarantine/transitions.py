@@ -1,0 +1,106 @@
+"""The latest transition of each node: what is stored of it, who is told, and what is retried."""
+
+from collections.abc import Iterable
+
+from muster.model import ServiceState
+from muster.transition import ActionOutcome, Effect, Transition
+from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine_events import ActionEnded, Command, DispatchTransition, SaveTransition
+from muster_coordinator.model.transitions import TransitionRecord
+
+
+class Transitions:
+    """The latest transition of each node, and earlier ones that actors still answer.
+
+    Outcomes of earlier ones are stored for the history. Nothing of them is retried.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[str, TransitionRecord] = {}
+        self._superseded: dict[str, TransitionRecord] = {}
+
+    def restore(self, transitions: Iterable[TransitionRecord], records: Iterable[QuarantineRecord]) -> None:
+        """Takes over the transitions that the records name."""
+        by_id = {it.transition.id: it for it in transitions}
+        named = ((record.node, by_id.get(str(record.actors.transition))) for record in records)
+        self._latest = {node: it for node, it in named if it is not None}
+
+    def latest(self, node: str) -> TransitionRecord | None:
+        return self._latest.get(node)
+
+    def is_told(self, node: str, state: ServiceState) -> bool:
+        """Whether this state is what actors were told last."""
+        latest = self._latest.get(node)
+        return latest is not None and latest.transition.after is state
+
+    def is_let_in(self, node: str) -> bool:
+        """Whether all actors were told in earnest to let a node in, and none that can cordon failed."""
+        latest = self._latest.get(node)
+        if latest is None or not latest.told or latest.transition.dry_run or latest.transition.is_out:
+            return False
+        return all(outcome.effect is not Effect.FAILED or outcome.only_tells for outcome in latest.outcomes.values())
+
+    def add(self, transition: Transition, *, to_actors: bool) -> tuple[Command, ...]:
+        """A new transition; without actors, it is only stored."""
+        self.supersede(transition.node)
+        record = TransitionRecord(transition=transition, told=not to_actors)
+        self._latest[transition.node] = record
+        saved = SaveTransition(record=record)
+        return (saved, DispatchTransition(record=record)) if to_actors else (saved,)
+
+    def supersede(self, node: str) -> None:
+        """Retries nothing of a node's transitions any more."""
+        before = self._latest.pop(node, None)
+        if before is not None and not before.told:
+            self._superseded[before.transition.id] = before
+
+    def erase(self, node: str) -> None:
+        """Forgets a node; outcomes of its transitions are of no interest any more."""
+        self._latest.pop(node, None)
+        self._superseded = {name: it for name, it in self._superseded.items() if it.transition.node != node}
+
+    def retry(self, node: str, actors: tuple[str, ...]) -> tuple[Command, ...]:
+        """Tells these actors the latest transition again."""
+        record = self._latest[node] = self._latest[node].trying(actors)
+        return SaveTransition(record=record), DispatchTransition(record=record, actors=actors)
+
+    def resume(self, node: str) -> tuple[Command, ...]:
+        """Goes on where the coordinator before this one was interrupted."""
+        record = self._latest[node]
+        if not record.told:
+            return (DispatchTransition(record=record),)
+        failed = tuple(actor for actor, outcome in record.outcomes.items() if outcome.effect is Effect.FAILED)
+        return self.retry(node, failed) if failed else ()
+
+    def known(self, node: str, id: str) -> TransitionRecord | None:
+        """A transition that actors still answer; None when it is long over."""
+        latest = self._latest.get(node)
+        return latest if latest is not None and latest.transition.id == id else self._superseded.get(id)
+
+    def note_outcome(self, event: ActionEnded, now: float) -> tuple[Command, ...]:
+        """Stores what came of a transition at an actor."""
+        outcome = ActionOutcome(
+            effect=event.effect,
+            detail=event.detail,
+            retry_after_s=event.retry_after_s,
+            only_tells=event.only_tells,
+        )
+        latest = self._latest.get(event.node)
+        if latest is not None and latest.transition.id == event.transition:
+            record = self._latest[event.node] = latest.after(event.actor, outcome, now)
+        elif (earlier := self._superseded.get(event.transition)) is not None:
+            record = self._superseded[event.transition] = earlier.after(event.actor, outcome, now).without_retries()
+        else:
+            return ()
+        return (SaveTransition(record=record),)
+
+    def note_told(self, node: str, id: str) -> tuple[Command, ...]:
+        """Stores that all actors were told a transition once."""
+        latest = self._latest.get(node)
+        if latest is not None and latest.transition.id == id:
+            record = self._latest[node] = latest.model_copy(update={"told": True})
+        elif (earlier := self._superseded.pop(id, None)) is not None:
+            record = earlier.model_copy(update={"told": True})
+        else:
+            return ()
+        return (SaveTransition(record=record),)
