@@ -1,5 +1,8 @@
 """What a policy would have decided: the reconciler, run over what happened."""
 
+import gc
+import tracemalloc
+
 import pytest
 
 from muster.model import Action, Finding, Run, ServiceState, Severity, Verdict
@@ -320,3 +323,21 @@ def test_a_policy_in_words():
         "  4. disk: stays in service: ERROR host.*",
         "     not ours [the operator]",
     ]
+
+
+def test_a_long_history_takes_no_more_memory():
+    """What is kept is what was decided: a check that fails all day leaves as much as one that fails for an hour."""
+    past = Past()
+    tracemalloc.start()
+    try:
+        past.run(*(run(at, "nvml.device_lost") for at in range(0, 300 * 15, 15)))
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for at in range(300 * 15, 1500 * 15, 15):
+            past.run(run(at, "nvml.device_lost"))
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [kind for *_, kind in past.decided()] == ["DRAINED"]
+    assert after - before < 50_000

@@ -219,7 +219,9 @@ async def test_failure_domains_and_known_checks_are_those_of_today(settings, sto
         QuarantineRecord(node=name, decision=decision, evidence=NodeEvidence(domain="r1" if name < "n2" else "r2"))
         for name in names
     ]
-    known = [NodeRecord(name=name, online=True, first_seen=1, last_seen=1, service=ServiceState.IN_SERVICE) for name in names]
+    known = [
+        NodeRecord(name=name, online=True, first_seen=1, last_seen=1, service=ServiceState.IN_SERVICE) for name in names
+    ]
     await store.write([*(SaveNode(node) for node in known), *(SaveRecord(record=record) for record in records)])
     await store.write([stored(run(name, seq, "nvml.device_lost")) for seq, name in enumerate(("n1", "n10", "n3"), 1)])
     found = await replayed(settings, budget={"domain_share": "5%"})
