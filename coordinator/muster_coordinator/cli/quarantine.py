@@ -15,7 +15,7 @@ from muster_coordinator.views.quarantine_text import budget_text, case_table, de
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
-    help="Nodes out of service: list, hold, release, budget; needs the coordinator.",
+    help="Nodes out of service: list, hold, release, budget, replay.",
     no_args_is_help=True,
 )
 app.command()(replay)

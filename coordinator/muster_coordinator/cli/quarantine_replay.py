@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Start: ISO 8601 with a time zone; default: 30 days ago at most."),
+    typer.Option("--since", metavar="TIME", help="Start: ISO 8601 with a time zone; default: 30 days ago."),
 ]
 PolicyOption = Annotated[
     Path | None,
@@ -35,7 +35,7 @@ def replay(
     policy: PolicyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a policy would have decided on the stored history; reads the database, needs no coordinator."""
+    """Replay the stored history under a policy; needs no running coordinator."""
     from muster.errors import Unavailable  # noqa: PLC0415 (a command without it starts sooner)
     from muster_coordinator.cli.stored_replay import days_kept, replay_history  # noqa: PLC0415 (see above)
     from muster_coordinator.quarantine.replay_comparison import compared  # noqa: PLC0415 (see above)

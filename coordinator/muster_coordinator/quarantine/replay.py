@@ -31,13 +31,13 @@ TEST_S = 60.0
 class ReplayedKind(StrEnum):
     """What a replay decided.
 
-    DRAINED: the node went out. WAITS: it had to, but was not admitted. HELD: it had to, but somebody held it. RETURNED:
+    DRAINED: the node went out. WAITS: it had to, but was not admitted. ON_HOLD: it had to, but a person held it. RETURNED:
     it came back to service. FROZEN and UNFROZEN: a mass event began and ended.
     """
 
     DRAINED = "DRAINED"
     WAITS = "WAITS"
-    HELD = "HELD"
+    ON_HOLD = "ON_HOLD"
     RETURNED = "RETURNED"
     FROZEN = "FROZEN"
     UNFROZEN = "UNFROZEN"
@@ -212,7 +212,7 @@ class Replay:
         because = requirement.reason
         if kind is ReplayedKind.WAITS:
             because = self._reconciler.case_view(record.node).held_because
-        elif kind is ReplayedKind.HELD:
+        elif kind is ReplayedKind.ON_HOLD:
             because = str(record.hands_off)
         row, codes = requirement.row, requirement.codes
         return ReplayedDecision(at=now, node=record.node, kind=kind, because=because, row=row, codes=codes)
@@ -240,7 +240,7 @@ def _decided(before: QuarantineRecord, after: QuarantineRecord) -> ReplayedKind 
     if after.decision.waits_for is not None and before.decision.waits_for is None:
         return ReplayedKind.WAITS
     if _is_kept_by_hand(after) and not _is_kept_by_hand(before):
-        return ReplayedKind.HELD
+        return ReplayedKind.ON_HOLD
     return None
 
 

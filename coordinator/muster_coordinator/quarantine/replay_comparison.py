@@ -12,7 +12,7 @@ SAME_S = 3600.0
 They are never exact: then a report could be late, and draining could wait for a second opinion.
 """
 
-_ABOUT_DRAINING = frozenset({ReplayedKind.DRAINED, ReplayedKind.WAITS, ReplayedKind.HELD})
+_ABOUT_DRAINING = frozenset({ReplayedKind.DRAINED, ReplayedKind.WAITS, ReplayedKind.ON_HOLD})
 
 
 class DrainThen(Data):

@@ -25,7 +25,7 @@ NOT_KNOWN = (
 _IN_WORDS = {
     ReplayedKind.DRAINED: "drained",
     ReplayedKind.WAITS: "waits",
-    ReplayedKind.HELD: "held",
+    ReplayedKind.ON_HOLD: "on hold",
     ReplayedKind.RETURNED: "returned",
     ReplayedKind.FROZEN: "draining paused",
     ReplayedKind.UNFROZEN: "draining resumed",

@@ -65,7 +65,7 @@ async def replayed(history, *arguments, **changed):
 
 async def test_the_same_policy_decides_the_same(history, coordinator):
     """While the coordinator runs, and from the file alone when it does not."""
-    expected = [("bad", "DRAINED", True, False), ("worse", "WAITS", False, False), ("good", "HELD", False, False)]
+    expected = [("bad", "DRAINED", True, False), ("worse", "WAITS", False, False), ("good", "ON_HOLD", False, False)]
     answer, rows = await replayed(history)
     assert rows == expected
     assert (answer["nodes"], answer["drains"], answer["drains_then"], answer["most_out"]) == (4, 1, 1, 1)

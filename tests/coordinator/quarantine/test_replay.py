@@ -250,7 +250,7 @@ def test_a_hold_keeps_a_node_in_service():
     """Until it is released; then what stands against it drains it."""
     past = Past().ask(HoldRequested(node="n1", by="ada", reason="I look at it"), 0)
     past.run(run(0, "nvml.device_lost")).ask(ReleaseRequested(node="n1", by="ada", reason="done"), 700)
-    assert past.decided() == [(1.0, "n1", "HELD"), (700.0, "n1", "DRAINED")]
+    assert past.decided() == [(1.0, "n1", "ON_HOLD"), (700.0, "n1", "DRAINED")]
     assert past.replay.decisions[0].because == "ada holds it: I look at it"
 
 

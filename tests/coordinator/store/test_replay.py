@@ -190,7 +190,7 @@ async def test_holds_count_from_before_the_period_until_they_are_released(settin
         ]
     )
     assert await decided(settings, since=START + 100) == [
-        (201.0, "n1", "HELD"),
+        (201.0, "n1", "ON_HOLD"),
         (201.0, "n2", "DRAINED"),
         (300.0, "n1", "WAITS"),
     ]
