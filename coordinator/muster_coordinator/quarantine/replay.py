@@ -31,8 +31,8 @@ TEST_S = 60.0
 class ReplayedKind(StrEnum):
     """What a replay decided.
 
-    DRAINED: the node went out. WAITS: it had to, but was not admitted. ON_HOLD: it had to, but a person held it. RETURNED:
-    it came back to service. FROZEN and UNFROZEN: a mass event began and ended.
+    DRAINED: the node went out. WAITS: it had to, but was not admitted. ON_HOLD: it had to, but a person held it.
+    RETURNED: it came back to service. FROZEN and UNFROZEN: a mass event began and ended.
     """
 
     DRAINED = "DRAINED"
