@@ -11,11 +11,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from muster.model import format_instant
+
 MOST_ITEMS = 3
 """How many items a generated list or mapping has at most."""
 
 WORDS = ("a", "n1", "n2", "group-1", "nvml.quick", "0", "x" * 253)
 """Strings that every `Name` takes."""
+
+LAST_S = 2_000_000_000
+"""The last time in a generated message, in seconds since 1970."""
 
 _PLACE = "\u0001place\u0001"
 """Marks the place in the tree for raw JSON text that no Python value is written as."""
@@ -135,6 +140,8 @@ class _Source:
         return self._random.randint(least, max(least, min(schema.get("maxItems", MOST_ITEMS), MOST_ITEMS)))
 
     def _string(self, schema: dict[str, Any]) -> str:
+        if schema.get("format") == "date-time":
+            return format_instant(self._random.choice([0, 1, self._random.uniform(0, LAST_S)]))
         words = [word for word in WORDS if schema.get("minLength", 0) <= len(word) <= schema.get("maxLength", 1 << 20)]
         return self._random.choice(words)
 
