@@ -3,7 +3,7 @@
 from typing import Literal
 
 from muster.model import Data, Instant, Name, Seconds, ServiceState
-from muster.transition import SchedulerNode, Text
+from muster.transition import Cause, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import (
     FindingTimes,
@@ -41,6 +41,7 @@ class CaseView(Data):
     - `hold`: a person's word that muster leaves it as it is; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
+    - `causes`: the findings for which it is drained, or should be, the worst first
     - `taken_out`: when it was cordoned so far; `accusers`: the checks that found why, the last time
     - `may_return`: why it may be tested again; `trial`: how far the tests are
     - `held_because`: why it is not cordoned although it should be
@@ -88,6 +89,7 @@ class CaseView(Data):
     back_at: Instant | None = None
     spared: tuple[str, ...] = ()
     needs_person: str = ""
+    causes: tuple[Cause, ...] = ()
 
     @property
     def hands_off(self) -> str | None:

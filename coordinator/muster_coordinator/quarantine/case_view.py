@@ -38,6 +38,7 @@ DECISION = {
     "may_return": "retest_because",
     "trial": "probation",
     "kept_out": "kept_out_as_new",
+    "causes": "causes",
 }
 ACTORS = {
     "listed": "was_listed",

@@ -187,6 +187,8 @@ class Reconciler:
         self._records.look_at(record.node, result.next_change)
         commands: list[Command] = []
         before = record.decision
+        if not (record.state in OUT and before.causes):
+            record = self._states.put(record.deciding(causes=result.causes))
         if result.requirement != before.requirement:
             record = self._states.put(_required(record, result.requirement, now))
             commands += self._count_causes(before.requirement, result.requirement, now=now)

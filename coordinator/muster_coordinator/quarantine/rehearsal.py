@@ -73,7 +73,8 @@ class Rehearsal:
         charges = standing_findings_of(self._evidence)
         self._sightings = times_after(self._sightings, charges)
         times = {sighting.key: sighting.times for sighting in self._sightings}
-        demand, _, self._look_at = self.policy.evaluate(charges, times, now)
+        result = self.policy.evaluate(charges, times, now)
+        demand, self._look_at = result.requirement, result.next_change
         errors = (charge for charge in charges if charge.severity is Severity.ERROR)
         self._errors.update((charge.code, self._why_not(charge)) for charge in errors)
         if demand is None:
