@@ -187,7 +187,7 @@ class Reconciler:
         self._records.look_at(record.node, result.next_change)
         commands: list[Command] = []
         before = record.decision
-        if not (record.state in OUT and before.causes):
+        if result.causes != before.causes and not _keeps_causes(record):
             record = self._states.put(record.deciding(causes=result.causes))
         if result.requirement != before.requirement:
             record = self._states.put(_required(record, result.requirement, now))
@@ -255,6 +255,11 @@ def _required(record: QuarantineRecord, requirement: Requirement | None, now: fl
         cause_since=before.cause_since if has_same_cause and before.cause_since is not None else now,
         waits_for=before.waits_for if is_waiting else None,
     )
+
+
+def _keeps_causes(record: QuarantineRecord) -> bool:
+    """Whether its causes stay as they are: those of a node that is out are what it was cordoned for."""
+    return record.state in OUT and bool(record.decision.causes)
 
 
 def _gist(requirement: Requirement | None) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
-from muster.transition import Effect, Mark, SchedulerNode, Transition
+from muster.transition import Cause, Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine import (
     Hold,
@@ -39,6 +39,8 @@ DEMAND = Requirement(
     urgency=45,
     reason="It waits",
 )
+XID = Cause(code="nvml.xid", check="nvml", device=3, uuid="GPU-5c1d", xid=79, summary="it has fallen off the bus")
+SLOW = Cause(code="gemm.slow", check="gemm", device=1, summary="too slow")
 FOUND = "gemm.slow, gemm.spread (row slow)"
 ROUND = (ProbationTest(check="gemm", strict=True), ProbationTest(check="nvml"))
 
@@ -55,6 +57,12 @@ def scheduled(mark=Mark.NONE, **known):
     ("known", "said"),
     [
         ({"demand": DEMAND}, [FOUND]),
+        ({"demand": DEMAND, "causes": (SLOW,)}, ["slow GPU 1: too slow; inspect the hardware (row slow)"]),
+        ({"causes": (XID,)}, ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
+        (
+            {"demand": DEMAND, "causes": (XID, XID.model_copy(update={"device": 2}))},
+            ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
+        ),
         (
             {"prospect": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
             [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
