@@ -236,7 +236,13 @@ class QuarantineRecord(Data):
     def is_away(self) -> bool:
         """Whether it gives no capacity now, whoever or whatever is the reason."""
         is_out = self.state in OUT or self.actors.shut_out_as is not None
-        return is_out or not self.is_online or any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
+        is_marked = any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
+        return is_out or not self.is_online or is_marked or bool(self.kept_off)
+
+    @property
+    def kept_off(self) -> tuple[str, ...]:
+        """How others keep work off it that have not cordoned it. muster may still cordon it."""
+        return kept_off(self.actors.observed)
 
     @property
     def is_kept_out(self) -> bool:
@@ -287,6 +293,11 @@ def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | N
         if seen.mark is Mark.FOREIGN:
             return f"somebody else keeps it out ({actor}): {seen.detail or 'without a reason'}"
     return None
+
+
+def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
+    """By which actors' schedulers others keep work off a node, and how."""
+    return tuple(f"{actor}: {seen.keeps_off}" for actor, seen in observed.items() if seen.keeps_off is not None)
 
 
 class FleetState(Data):

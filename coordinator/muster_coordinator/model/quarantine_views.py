@@ -14,6 +14,7 @@ from muster_coordinator.model.quarantine import (
     SecondOpinion,
     UpcomingRequirement,
     hands_off,
+    kept_off,
 )
 from muster_coordinator.model.transitions import ActorOutcome
 
@@ -101,6 +102,11 @@ class CaseView(Data):
         """Why it goes away as planned; None when it stays."""
         return next((view.leaving for view in self.views.values() if view.leaving is not None), None)
 
+    @property
+    def kept_off(self) -> tuple[str, ...]:
+        """How others keep work off it that have not cordoned it."""
+        return kept_off(self.views)
+
 
 class DomainView(Data):
     """A failure domain of which nodes are away: how many it has, how many are away, how many may be."""
@@ -111,8 +117,18 @@ class DomainView(Data):
     limit: int
 
 
+class KeptOffView(Data):
+    """Nodes that count as away because others keep work off them, such as by the same taint: how, and which."""
+
+    how: str
+    nodes: tuple[Name, ...]
+
+
 class QuarantineView(Data):
-    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service."""
+    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
+
+    Of the nodes that are away, `kept_off` are those that others keep work off without a cordon.
+    """
 
     mode: Literal["observe", "dry-run", "enforce"]
     nodes: int
@@ -122,6 +138,7 @@ class QuarantineView(Data):
     held: tuple[Name, ...]
     frozen: tuple[MassEvent, ...]
     domains: tuple[DomainView, ...]
+    kept_off: tuple[KeptOffView, ...] = ()
 
 
 class BudgetView(Data):

@@ -129,6 +129,7 @@ def _said_of(seen: SchedulerNode | None) -> str:
         f"it is leaving: {seen.leaving}" if seen.leaving is not None else "",
         "it has opted out" if seen.opted_out else "",
         f"somebody else keeps it out: {seen.detail or 'without a reason'}" if seen.mark is Mark.FOREIGN else "",
+        f"work is kept off it: {seen.keeps_off}" if seen.keeps_off is not None else "",
     ]
     return "; ".join(filter(None, said))
 

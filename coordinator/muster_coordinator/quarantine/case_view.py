@@ -1,12 +1,13 @@
 """What the API serves of a node and of the fleet, made from the records."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from muster.model import Data, ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
-from muster_coordinator.model.quarantine_views import CaseView, DomainView, QuarantineView
+from muster_coordinator.model.quarantine_views import CaseView, DomainView, KeptOffView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.budget import Census, Limits
 from muster_coordinator.quarantine.desired import Rules, needs_person, retest_at
@@ -110,6 +111,7 @@ def fleet_view(
         for name, away in sorted(census.away_of.items())
         if away
     )
+    records = tuple(records)
     is_held = (it for it in records if it.state is ServiceState.HELD and not it.evidence.has_left)
     return QuarantineView(
         mode=settings.mode,
@@ -120,4 +122,14 @@ def fleet_view(
         held=tuple(sorted(record.node for record in is_held)),
         frozen=fleet.mass_events,
         domains=tuple(domains),
+        kept_off=_kept_off(records),
     )
+
+
+def _kept_off(records: Iterable[QuarantineRecord]) -> tuple[KeptOffView, ...]:
+    """The members that others keep work off, by how they do."""
+    nodes: defaultdict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for how in record.kept_off if record.is_member else ():
+            nodes[how].append(record.node)
+    return tuple(KeptOffView(how=how, nodes=tuple(sorted(names))) for how, names in sorted(nodes.items()))

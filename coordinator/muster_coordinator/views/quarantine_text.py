@@ -61,6 +61,8 @@ def why(case: CaseView) -> Iterator[str]:
     if case.held_because:
         is_new = case.state is ServiceState.ACCEPTING
         yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
+    if case.kept_off:
+        yield f"work is kept off it ({'; '.join(case.kept_off)})"
     if case.leaving is not None:
         yield f"it is leaving: {case.leaving}"
     if case.lost_at is not None:
@@ -184,6 +186,8 @@ def _summary(it: QuarantineView) -> Iterator[str]:
     yield f"away: {it.away} of {it.nodes} nodes, at most {it.limit} may be"
     yield f"rate: {it.per_minute:g} nodes in a minute"
     yield f"held: {', '.join(it.held) or 'none'}"
+    for others in it.kept_off:
+        yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
     if not it.frozen:
         yield "frozen: no"
     for event in it.frozen:

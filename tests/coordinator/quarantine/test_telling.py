@@ -293,6 +293,7 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
         ({"mark": Mark.NONE, "opted_out": True}, "it has opted out"),
         ({"mark": Mark.FOREIGN, "detail": "bob: rma"}, "somebody else keeps it out: bob: rma"),
         ({"mark": Mark.FOREIGN}, "somebody else keeps it out: without a reason"),
+        ({"mark": Mark.NONE, "keeps_off": "taint x"}, "work is kept off it: taint x"),
     ],
 )
 def test_what_others_say_at_a_scheduler_stands_in_the_story(quarantine: Any, of: Of, said: Any, told_as: str) -> None:

@@ -24,7 +24,14 @@ from muster_coordinator.model.quarantine_events import (
     NodeForgotten,
     ReleaseRequested,
 )
-from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
+from muster_coordinator.model.quarantine_views import (
+    ActorView,
+    BudgetView,
+    CaseView,
+    DomainView,
+    KeptOffView,
+    QuarantineView,
+)
 from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
 from muster_coordinator.views.text import node_table
@@ -86,6 +93,10 @@ def scheduled(mark=Mark.NONE, **known):
         ),
         ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
         ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
+        (
+            {"state": ServiceState.IN_SERVICE, **scheduled(keeps_off="taint x:NoSchedule")},
+            ["work is kept off it (slurm: taint x:NoSchedule)"],
+        ),
         ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
         (
             {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
@@ -251,6 +262,13 @@ def test_budget_tells_of_nodes_that_nobody_lets_in():
     told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
     assert told.splitlines()[-1].startswith("kept out of work, and no agent reports from there: n7, n8; ")
     assert "no agent" not in untold
+
+
+def test_budget_names_what_others_keep_work_off():
+    """By how they do, as it uses the budget up."""
+    others = (KeptOffView(how="k8s: taint x:NoSchedule", nodes=("n1", "n2")),)
+    text = budget_text(BudgetView(quarantine=view(kept_off=others), actors=()))
+    assert "kept off work by others (k8s: taint x:NoSchedule): n1, n2" in text.splitlines()
 
 
 def test_budget_tells_what_keeps_nodes_in_service():

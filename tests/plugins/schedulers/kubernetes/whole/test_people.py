@@ -55,3 +55,16 @@ def test_what_is_theirs_is_left_alone(fleet, cluster, alone, eventually, ecc):
 
 def is_proven(case):
     return case["demand"] is not None and not case["demand"]["unproven"]
+
+
+def test_a_taint_of_others_uses_the_budget(fleet, cluster, eventually):
+    """The node is away for as long as it has it, and the budget says why; muster leaves node and taint alone."""
+    fleet.join("tainted")
+    fleet.becomes("IN_SERVICE", "tainted")
+    cluster.kubectl("taint", "tainted", "example.com/unhealthy", "1", "NoSchedule")
+    others = [{"how": "kubernetes: taint example.com/unhealthy=1:NoSchedule", "nodes": ["tainted"]}]
+    eventually(
+        lambda: fleet.api.get("quarantine", "budget")["quarantine"]["kept_off"] == others, "the budget to name it"
+    )
+    assert (fleet.case("tainted")["state"], cluster.cordons("tainted")) == ("IN_SERVICE", [])
+    fleet.leave("tainted")
