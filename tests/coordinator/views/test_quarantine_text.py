@@ -33,8 +33,8 @@ from muster_coordinator.model.quarantine_views import (
     QuarantineView,
 )
 from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
+from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
-from muster_coordinator.views.text import node_table
 
 AT = 1_800_000_000.0
 TIME = "2027-01-15T08:00:00.000Z"
@@ -163,7 +163,7 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
         devices=(),
         findings=(),
     )
-    assert "CORDONED (dry run)" in node_table([node])
+    assert "CORDONED*" in node_list([node.model_dump(mode="json")], AT, width=80)
     transition = Transition(
         id="t1",
         node="n1",
