@@ -51,6 +51,7 @@ class CaseView(Data):
       out, until all have uncordoned it; `announced`: actors show that it is HELD
     - `rounds`: so many rounds of tests it must pass in a row; `back_at`: when a CORDONED node is tested at the earliest
     - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
+    - `will_drain_again`: what still stands after a person released it untested, and drains it when it is found again
     """
 
     node: Name
@@ -91,6 +92,7 @@ class CaseView(Data):
     spared: tuple[str, ...] = ()
     needs_person: str = ""
     causes: tuple[Cause, ...] = ()
+    will_drain_again: tuple[str, ...] = ()
 
     @property
     def hands_off(self) -> str | None:

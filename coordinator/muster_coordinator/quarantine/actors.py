@@ -134,9 +134,12 @@ def _said_of(seen: SchedulerNode | None) -> str:
     return "; ".join(filter(None, said))
 
 
-def hold_after_resume(actor: str, now: float) -> Hold:
+def hold_after_resume(record: QuarantineRecord, actor: str, now: float, *, everywhere: bool) -> Hold:
     """The hold that respects that a person let a node that muster had cordoned have work again."""
-    return Hold(by=f"somebody at {actor}", reason="let in again by hand", at=now)
+    others = [name for name, seen in record.actors.observed.items() if name != actor and seen.mark is Mark.OURS]
+    elsewhere = f"; {'also uncordoned' if everywhere else 'still cordoned'} in {', '.join(others)}" if others else ""
+    until = f"muster will not drain it until `muster quarantine release {record.node}`"
+    return Hold(by=f"somebody at {actor}", reason=f"resumed by hand in {actor}{elsewhere}. {until}", at=now)
 
 
 def after_outcome(record: QuarantineRecord, transition: Transition, actor: str) -> QuarantineRecord:

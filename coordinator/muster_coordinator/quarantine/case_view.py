@@ -77,6 +77,7 @@ def case_view(
         back_at=retest_at(record, settings.returning) if record.state is ServiceState.CORDONED else None,
         spared=policy.not_draining(record.evidence.findings),
         needs_person=_needs_person(record, settings),
+        will_drain_again=_will_drain_again(record, settings, policy),
     )
 
 
@@ -97,6 +98,12 @@ def _needs_person(record: QuarantineRecord, settings: QuarantineSettings) -> str
     cordoned_at = record.decision.cordoned_at
     is_out_again = record.state is ServiceState.CORDONED and needs_person(cordoned_at, settings.returning)
     return f"it was out {len(cordoned_at)} times" if is_out_again else ""
+
+
+def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, policy: Policy) -> tuple[str, ...]:
+    if record.state in OUT or record.hands_off is not None or settings.mode == "observe":
+        return ()
+    return policy.ignored(record.evidence.findings, record.decision.ignored_before)
 
 
 def fleet_view(

@@ -109,6 +109,15 @@ class Policy:
         spared = ((cause, row) for cause, row in errors if row is None or not row.takes_out)
         return tuple(dict.fromkeys(f"{cause} takes no node out: {why_spared(row)}" for cause, row in spared))
 
+    def ignored(self, findings: Iterable[StandingFinding], ignored_before: float) -> tuple[str, ...]:
+        """What a person let pass although it still stands and a row drains for it; the same only once.
+
+        A finding that is found again counts anew.
+        """
+        rows = ((finding, self.row_of(finding)) for finding in findings if finding.seen <= ignored_before)
+        draining = ((finding, row) for finding, row in rows if row is not None and row.takes_out)
+        return tuple(dict.fromkeys(_drains_again(finding, row) for finding, row in draining))
+
     def evaluate(self, findings: Iterable[StandingFinding], times: Times, now: float) -> PolicyResult:
         """What the findings against one node require; no requirement when it may stay in service.
 
@@ -203,6 +212,11 @@ def times_after(before: Iterable[FindingTimes], findings: Iterable[StandingFindi
 def why_spared(row: Row | None) -> str:
     """Why what this row decides about drains no node; None: no row does."""
     return "no row is about it" if row is None else f"row {row.name} keeps nodes in service"
+
+
+def _drains_again(finding: StandingFinding, row: Row) -> str:
+    again = f"when {finding.check} reports it again, muster drains the node again (row {row.name})"
+    return f"{finding.as_cause.short} still stands: {again}"
 
 
 def _causes(findings: Iterable[StandingFinding]) -> tuple[Cause, ...]:

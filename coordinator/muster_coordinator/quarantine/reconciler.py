@@ -44,7 +44,12 @@ class Reconciler:
         self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._new_id)
         start = Start(self._states, self._admission, self._rules, settings.mode)
         nodes = NodeIntake(self._states, self._admission, policy, keep_new_out=settings.keep_new_out)
-        actors = ActorIntake(self._states, self._rules, corrects=settings.mode == "enforce")
+        actors = ActorIntake(
+            self._states,
+            self._rules,
+            corrects=settings.mode == "enforce",
+            resumes_everywhere=settings.resume_by_hand == "everywhere",
+        )
         self._take: Mapping[type, Callable[[Any, float], Folded]] = {
             events.Restored: start.restore,
             events.NodeDescribed: nodes.describe,

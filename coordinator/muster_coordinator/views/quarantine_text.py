@@ -51,16 +51,31 @@ def why(case: CaseView) -> Iterator[str]:
     """Why a node is where it is, what keeps it there and what comes next, the weightiest first."""
     if case.hands_off is not None:
         yield case.hands_off
-    is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
-    if case.causes and not is_for_causes:
-        yield f"drained for {describe_causes(case.causes, Action.NONE)}"
-    if case.demand is not None:
-        yield _asked(case.demand, case.causes if is_for_causes else ())
+    yield from _found(case)
     if case.prospect is not None:
         yield case.prospect.text
     if case.held_because:
         is_new = case.state is ServiceState.ACCEPTING
         yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
+    yield from _whereabouts(case)
+    yield from case.spared
+    if case.will_drain_again:
+        yield from case.will_drain_again
+        yield "to prevent that, hold the node or add a policy row"
+    yield from _what_comes_next(case)
+
+
+def _found(case: CaseView) -> Iterator[str]:
+    """What was found, and what it was drained for where that is something else."""
+    is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
+    if case.causes and not is_for_causes:
+        yield f"drained for {describe_causes(case.causes, Action.NONE)}"
+    if case.demand is not None:
+        yield _asked(case.demand, case.causes if is_for_causes else ())
+
+
+def _whereabouts(case: CaseView) -> Iterator[str]:
+    """Why it gives no capacity although muster did not drain it."""
     if case.kept_off:
         yield f"work is kept off it ({'; '.join(case.kept_off)})"
     if case.leaving is not None:
@@ -69,8 +84,6 @@ def why(case: CaseView) -> Iterator[str]:
         yield f"silent since {format_instant(case.lost_at)}"
     if case.gone:
         yield "it has left the fleet"
-    yield from case.spared
-    yield from _what_comes_next(case)
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:

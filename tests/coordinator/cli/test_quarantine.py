@@ -129,6 +129,7 @@ async def test_people_hold_and_release_in_their_own_name(told):
     assert words(released[1])[3:] == ["-"]
     back = await lines(told, "quarantine", "release", "bad", *REASON, "--by", "ann", "--untested")
     assert words(back[1])[:2] == ["bad", "IN_SERVICE"]
+    assert "device_lost GPU 3 still stands: when nvml reports it again, muster drains the node again" in back[1]
     history = [words(line) for line in (await lines(told, "quarantine", "history"))[1:]]
     assert [line[1:4] for line in history if line[3:] and line[3] == "ann"] == [
         ["bad", "CORDONED to IN_SERVICE", "ann"],

@@ -103,6 +103,10 @@ def scheduled(mark=Mark.NONE, **known):
             [f"silent since {TIME}", "it has left the fleet"],
         ),
         ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
+        (
+            {"state": ServiceState.IN_SERVICE, "will_drain_again": ("slow still stands",)},
+            ["slow still stands", "to prevent that, hold the node or add a policy row"],
+        ),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
         ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
         (
