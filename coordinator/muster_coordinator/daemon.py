@@ -25,7 +25,7 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition
+from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition, LogResumedByHand
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.broker import embedded_broker
@@ -228,6 +228,8 @@ class Shell:
                 self.dispatcher.act(command)
             case Alarm(text=text):
                 log.error("quarantine_alarm", text=text)
+            case LogResumedByHand(node=node, actor=actor, text=text):
+                log.warning("resumed_by_hand", node=node, actor=actor, text=text)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 

@@ -84,6 +84,11 @@ class QuarantineSettings(Section):
     keep_new_out: bool = Field(
         False, description="true: nodes that join are kept out by the actors until they are accepted"
     )
+    resume_by_hand: Literal["everywhere", "there"] = Field(
+        "everywhere",
+        description="A person resumes a drained node at one scheduler. everywhere: all others resume it too; "
+        "there: they keep it out",
+    )
     resync_s: float = Field(180.0, ge=5, le=3600, description="Seconds between two looks at the schedulers' nodes")
     trust_loopback: bool = Field(False, description="Deprecated: use http.trust_loopback")
 

@@ -106,12 +106,14 @@ class Transition(Data):
 def cause_text(transition: Transition) -> str:
     """Why the node is in its state, in one line for people: `describe_causes`, with a retest called one.
 
-    A transition without causes, or back into service, has its reason instead.
+    A transition without causes, or back into service, has its reason instead. That of a HELD node ends with the reason,
+    which says why it is not drained.
     """
     if not transition.causes or transition.after is ServiceState.IN_SERVICE:
         return transition.reason
     note = ", retest" if transition.after is ServiceState.PROBATION else ""
-    return describe_causes(transition.causes, transition.action, note)
+    text = describe_causes(transition.causes, transition.action, note)
+    return f"{text}; {transition.reason}" if transition.after is ServiceState.HELD else text
 
 
 def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> str:

@@ -133,8 +133,9 @@ def coordinator(tmp_path, more_settings):
 class Node:
     """What an agent looks like from the coordinator: it joins groups, runs checks at once, keeps what is not acked."""
 
-    def __init__(self, name, *, verdict=Verdict.PASS, objective=10.0, finishes=True):
+    def __init__(self, name, *, verdict=Verdict.PASS, objective=10.0, finishes=True, devices=1):
         self.name = name
+        self.devices = devices
         self.verdict = verdict
         self.objective = objective
         self.finishes = finishes
@@ -213,39 +214,42 @@ class Node:
         )
 
     def _inventory(self):
-        device = Device(index=0, uuid=f"{self.name}-0", model="Stand-in", simulated=True)
+        devices = tuple(
+            Device(index=index, uuid=f"{self.name}-{index}", model="Stand-in", simulated=True)
+            for index in range(self.devices)
+        )
         common: dict[str, Any] = {"summary": "", "cadence_s": None, "timeout_s": 60.0, "params": PARAMS}
         checks = (
             CheckInfo(name="gemm", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, compared=COMPARED, **common),
             CheckInfo(name="nvml", scope=Scope.NODE, needs=Needs.NOTHING, objective=None, **common),
             CheckInfo(name="collective", scope=Scope.GROUP, needs=Needs.NOTHING, objective="busbw_gbps", **common),
         )
-        inventory = Inventory(devices=(device,))
-        return InventoryReport(sent_at=time.time(), node=self.name, inventory=inventory, checks=checks)
+        return InventoryReport(sent_at=time.time(), node=self.name, inventory=Inventory(devices=devices), checks=checks)
 
     async def _say(self, topic, message, retain=False):
         await self._client.publish(TOPICS.node(self.name, topic), encode(message), qos=1, retain=retain)
 
 
+@contextlib.asynccontextmanager
+async def connected(coordinator, *names, **settings):
+    """Nodes that the coordinator knows, by name."""
+    them = {name: Node(name, **settings) for name in names}
+    async with asyncio.timeout(20):
+        while coordinator.ask("GET", "/readyz")[0] != 200:  # what nodes say before it listens, it never hears
+            await asyncio.sleep(0.02)
+    tasks = [asyncio.create_task(node.run(coordinator.broker), name=node.name) for node in them.values()]
+    async with asyncio.timeout(20):
+        for name, node in them.items():
+            await node.known.wait()
+            while coordinator.ask("GET", f"/api/v1/nodes/{name}")[0] != 200:
+                await asyncio.sleep(0.02)
+    yield them
+    await _end(tasks)
+
+
 @pytest.fixture
 def nodes():
     """Gives a context of nodes that the coordinator knows, by name."""
-
-    @contextlib.asynccontextmanager
-    async def connected(coordinator, *names, **settings):
-        them = {name: Node(name, **settings) for name in names}
-        async with asyncio.timeout(20):
-            while coordinator.ask("GET", "/readyz")[0] != 200:  # what nodes say before it listens, it never hears
-                await asyncio.sleep(0.02)
-        tasks = [asyncio.create_task(node.run(coordinator.broker), name=node.name) for node in them.values()]
-        async with asyncio.timeout(20):
-            for name, node in them.items():
-                await node.known.wait()
-                while coordinator.ask("GET", f"/api/v1/nodes/{name}")[0] != 200:
-                    await asyncio.sleep(0.02)
-        yield them
-        await _end(tasks)
-
     return connected
 
 

@@ -90,3 +90,9 @@ def test_a_summary_that_begins_like_the_label_stays_whole(summary):
 def test_where_no_finding_led_to_it_the_reason_is_said(causes, after):
     """A node that is back in service is no longer called by its old fault."""
     assert text(*causes, after=after, reason="it passed its tests") == "it passed its tests"
+
+
+def test_a_node_that_waits_also_says_why():
+    """Whoever is called must know what keeps a bad node at work."""
+    said = text(NVLINK, after=ServiceState.HELD, action=Action.NONE, reason="the budget is used up")
+    assert said == "XID 74 GPU 2; the budget is used up"

@@ -129,6 +129,11 @@ class Node:
         return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
 
     @property
+    def uuids(self) -> dict[int, str]:
+        """The UUIDs of its devices, by index."""
+        return {device.index: device.uuid for device in self.inventory.devices}
+
+    @property
     def silent_after_s(self) -> dict[str, float]:
         """By check that it runs alone, how long a run that is ordered may say nothing."""
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)

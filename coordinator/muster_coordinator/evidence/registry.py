@@ -342,7 +342,8 @@ class NodeRegistry:
         )
 
     def _evidence(self, node: Node) -> EvidenceChanged:
-        return EvidenceChanged(node=node.name, findings=standing_findings_of(node.evidence), is_fit=node.is_fit)
+        findings = standing_findings_of(node.evidence, node.uuids)
+        return EvidenceChanged(node=node.name, findings=findings, is_fit=node.is_fit)
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]

@@ -1,31 +1,38 @@
 """What stands against a node, as its evidence has it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from muster.model import Health, Severity
 from muster_coordinator.evidence.health import HEALTH, CheckEvidence, Evidence
 from muster_coordinator.model.findings import Proof, StandingFinding
 from muster_coordinator.model.nodes import NodeFinding
 
-
-def standing_findings_of(evidence: Evidence) -> tuple[StandingFinding, ...]:
-    """Everything that stands against a node, with how well founded it is, convictions first."""
-    convicted = (_standing(finding, Proof.LOCALISED) for finding in evidence.convictions.values())
-    own = (finding for check in evidence.checks.values() for finding in _own(check))
-    compared = (_standing(finding, Proof.COMPARED) for found in evidence.comparisons.values() for finding in found)
-    conduct = (_standing(finding, Proof.ONCE) for finding in evidence.conduct.values())
-    return (*convicted, *own, *compared, *conduct)
+_OF_A_NODE_FINDING = frozenset(StandingFinding.model_fields) & frozenset(NodeFinding.model_fields)
 
 
-def _own(check: CheckEvidence) -> Iterator[StandingFinding]:
+def standing_findings_of(
+    evidence: Evidence, uuids: Mapping[int, str] = MappingProxyType({})
+) -> tuple[StandingFinding, ...]:
+    """Everything that stands against a node, with how well founded it is, convictions first.
+
+    `uuids` are those of its devices, by index.
+    """
+    convicted = ((finding, Proof.LOCALISED) for finding in evidence.convictions.values())
+    own = (founded for check in evidence.checks.values() for founded in _own(check))
+    compared = ((finding, Proof.COMPARED) for found in evidence.comparisons.values() for finding in found)
+    conduct = ((finding, Proof.ONCE) for finding in evidence.conduct.values())
+    return tuple(_standing(*founded, uuids) for founded in (*convicted, *own, *compared, *conduct))
+
+
+def _own(check: CheckEvidence) -> Iterator[tuple[NodeFinding, Proof]]:
     """What the check has found; a warning never makes it FAILED, and is gone as soon as a run does not warn."""
     confirmed = HEALTH[check.standing] is Health.FAILED
     for finding in check.findings:
         twice = finding.runs > 1 and (confirmed or finding.severity is Severity.WARNING)
-        yield _standing(finding, Proof.TWICE if twice else Proof.ONCE)
+        yield finding, Proof.TWICE if twice else Proof.ONCE
 
 
-def _standing(finding: NodeFinding, proof: Proof) -> StandingFinding:
-    return StandingFinding(
-        proof=proof, **{name: getattr(finding, name) for name in StandingFinding.model_fields if name != "proof"}
-    )
+def _standing(finding: NodeFinding, proof: Proof, uuids: Mapping[int, str]) -> StandingFinding:
+    uuid = "" if finding.device is None else uuids.get(finding.device, "")
+    return StandingFinding(proof=proof, uuid=uuid, **{name: getattr(finding, name) for name in _OF_A_NODE_FINDING})

@@ -297,5 +297,6 @@ Command = (
     | quarantine.SaveTransition
     | quarantine.SaveRequest
     | quarantine.DispatchTransition
+    | quarantine.LogResumedByHand
     | quarantine.Alarm
 )

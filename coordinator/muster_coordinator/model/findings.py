@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from muster.model import Action, Data, Instant, Json, Name, Severity, format_instant, parse_instant
+from muster.model import Action, Data, Finding, Instant, Json, Name, Severity, format_instant, parse_instant
+from muster.transition import Cause
 
 NUMBERS = ("xid", "sxid")
 """In the evidence, what a driver calls an error by: all of them are found under the same code."""
@@ -38,7 +39,8 @@ class StandingFinding(Data):
     """A finding that stands against a node.
 
     `since` is when it was found first, `seen` when last, both by the start of the run, and `run` the id of that run, of
-    a sweep when it is LOCALISED. `evidence` is that of the finding, such as the number of an XID.
+    a sweep when it is LOCALISED. `evidence` is that of the finding, such as the number of an XID. `uuid` is that of the
+    device, as the inventory had it.
     """
 
     check: Name
@@ -52,6 +54,7 @@ class StandingFinding(Data):
     run: str
     proof: Proof
     evidence: Json = {}
+    uuid: str = ""
 
     def as_stored(self) -> "StandingFinding":
         """The finding with its times as they are stored. Otherwise it could begin after the time of the decision."""
@@ -61,6 +64,12 @@ class StandingFinding(Data):
     def cause(self) -> str:
         """What nodes with the same trouble have in common: the code, and the number where a code stands for many."""
         return " ".join(filter(None, (self.code, number_in(self.evidence))))
+
+    @property
+    def as_cause(self) -> Cause:
+        """The same as what a node is drained for."""
+        finding = Finding(**{name: getattr(self, name) for name in Finding.model_fields})
+        return Cause.of(finding, self.check, self.uuid)
 
     @property
     def key(self) -> FindingKey:

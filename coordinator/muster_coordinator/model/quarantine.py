@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from muster.model import Action as SuggestedAction
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState, format_instant
-from muster.transition import Mark, SchedulerNode
+from muster.transition import Cause, Mark, SchedulerNode
 from muster_coordinator.model.findings import FindingKey, StandingFinding
 
 OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
@@ -157,6 +157,8 @@ class NodeDecision(Data):
       on with its present cause; `upcoming`: what it will require in time
     - `ignored_before`: a person released the node untested, and findings seen before then count for nothing
     - `waits_for`: why it is not cordoned although it should be
+    - `causes`: the findings for which it is required, the worst first; once it is cordoned they stay as they were then,
+      until it is in service again
     - `cordoned_at`: when it was cordoned so far, or failed its tests and stayed out
     - `retest_checks`: the checks that found what it was cordoned for; `retest_because`: it was away, or somebody asked
     - `kept_out_as_new`: actors keep it out until it is accepted, as the budget had room for that when it joined
@@ -173,6 +175,7 @@ class NodeDecision(Data):
     ignored_before: Instant = 0.0
     waits_for: Wait | None = None
     second_opinions: dict[Name, SecondOpinion] = {}
+    causes: tuple[Cause, ...] = ()
     cordoned_at: tuple[Instant, ...] = ()
     retest_checks: tuple[Name, ...] = ()
     retest_because: str | None = None
@@ -233,7 +236,13 @@ class QuarantineRecord(Data):
     def is_away(self) -> bool:
         """Whether it gives no capacity now, whoever or whatever is the reason."""
         is_out = self.state in OUT or self.actors.shut_out_as is not None
-        return is_out or not self.is_online or any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
+        is_marked = any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
+        return is_out or not self.is_online or is_marked or bool(self.kept_off)
+
+    @property
+    def kept_off(self) -> tuple[str, ...]:
+        """How others keep work off it that have not cordoned it. muster may still cordon it."""
+        return kept_off(self.actors.observed)
 
     @property
     def is_kept_out(self) -> bool:
@@ -284,6 +293,11 @@ def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | N
         if seen.mark is Mark.FOREIGN:
             return f"somebody else keeps it out ({actor}): {seen.detail or 'without a reason'}"
     return None
+
+
+def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
+    """By which actors' schedulers others keep work off a node, and how."""
+    return tuple(f"{actor}: {seen.keeps_off}" for actor, seen in observed.items() if seen.keeps_off is not None)
 
 
 class FleetState(Data):

@@ -261,6 +261,15 @@ class Note(Data):
     data: Json = {}
 
 
+class LogResumedByHand(Data):
+    """Log that a person resumed a node at the scheduler of an actor, and what follows."""
+
+    kind: Literal["log_resumed_by_hand"] = "log_resumed_by_hand"
+    node: Name
+    actor: Name
+    text: str
+
+
 class Alarm(Data):
     """Tell whoever watches over the fleet."""
 
@@ -277,5 +286,6 @@ Command = (
     | DispatchTransition
     | StartTest
     | Note
+    | LogResumedByHand
     | Alarm
 )

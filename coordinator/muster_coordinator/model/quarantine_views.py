@@ -3,7 +3,7 @@
 from typing import Literal
 
 from muster.model import Data, Instant, Name, Seconds, ServiceState
-from muster.transition import SchedulerNode, Text
+from muster.transition import Cause, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import (
     FindingTimes,
@@ -14,6 +14,7 @@ from muster_coordinator.model.quarantine import (
     SecondOpinion,
     UpcomingRequirement,
     hands_off,
+    kept_off,
 )
 from muster_coordinator.model.transitions import ActorOutcome
 
@@ -41,6 +42,7 @@ class CaseView(Data):
     - `hold`: a person's word that muster leaves it as it is; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
+    - `causes`: the findings for which it is drained, or should be, the worst first
     - `taken_out`: when it was cordoned so far; `accusers`: the checks that found why, the last time
     - `may_return`: why it may be tested again; `trial`: how far the tests are
     - `held_because`: why it is not cordoned although it should be
@@ -49,6 +51,7 @@ class CaseView(Data):
       out, until all have uncordoned it; `announced`: actors show that it is HELD
     - `rounds`: so many rounds of tests it must pass in a row; `back_at`: when a CORDONED node is tested at the earliest
     - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
+    - `will_drain_again`: what still stands after a person released it untested, and drains it when it is found again
     """
 
     node: Name
@@ -88,6 +91,8 @@ class CaseView(Data):
     back_at: Instant | None = None
     spared: tuple[str, ...] = ()
     needs_person: str = ""
+    causes: tuple[Cause, ...] = ()
+    will_drain_again: tuple[str, ...] = ()
 
     @property
     def hands_off(self) -> str | None:
@@ -99,6 +104,11 @@ class CaseView(Data):
         """Why it goes away as planned; None when it stays."""
         return next((view.leaving for view in self.views.values() if view.leaving is not None), None)
 
+    @property
+    def kept_off(self) -> tuple[str, ...]:
+        """How others keep work off it that have not cordoned it."""
+        return kept_off(self.views)
+
 
 class DomainView(Data):
     """A failure domain of which nodes are away: how many it has, how many are away, how many may be."""
@@ -109,8 +119,18 @@ class DomainView(Data):
     limit: int
 
 
+class KeptOffView(Data):
+    """Nodes that count as away because others keep work off them, such as by the same taint: how, and which."""
+
+    how: str
+    nodes: tuple[Name, ...]
+
+
 class QuarantineView(Data):
-    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service."""
+    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
+
+    Of the nodes that are away, `kept_off` are those that others keep work off without a cordon.
+    """
 
     mode: Literal["observe", "dry-run", "enforce"]
     nodes: int
@@ -120,6 +140,7 @@ class QuarantineView(Data):
     held: tuple[Name, ...]
     frozen: tuple[MassEvent, ...]
     domains: tuple[DomainView, ...]
+    kept_off: tuple[KeptOffView, ...] = ()
 
 
 class BudgetView(Data):

@@ -2,7 +2,14 @@
 
 from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, Command, NodeSurveyed, Note
+from muster_coordinator.model.quarantine_events import (
+    ActionEnded,
+    AllTold,
+    Command,
+    LogResumedByHand,
+    NodeSurveyed,
+    Note,
+)
 from muster_coordinator.quarantine.actors import (
     Difference,
     after_outcome,
@@ -17,12 +24,17 @@ from muster_coordinator.quarantine.service_states import ServiceStates, note
 
 
 class ActorIntake:
-    """Takes in what actors report. With `corrects`, an actor whose scheduler differs is told again."""
+    """Takes in what actors report. With `corrects`, an actor whose scheduler differs is told again.
 
-    def __init__(self, states: ServiceStates, rules: Rules, *, corrects: bool) -> None:
+    A node that a person resumed at one scheduler is in service again. Without `resumes_everywhere` it stays as it is:
+    the other schedulers keep it out, and it counts as away.
+    """
+
+    def __init__(self, states: ServiceStates, rules: Rules, *, corrects: bool, resumes_everywhere: bool) -> None:
         self._states = states
         self._rules = rules
         self._corrects = corrects
+        self._resumes_everywhere = resumes_everywhere
 
     def survey(self, event: NodeSurveyed, now: float) -> Folded:
         """Takes in how a scheduler has a node. An actor that waits to be told again is there, so it is told at once."""
@@ -69,16 +81,24 @@ class ActorIntake:
             case None:
                 return []
             case Difference.RESUMED_BY_HAND:
-                hold = hold_after_resume(actor, now)
-                held = note(record, "held", f"held as it is, since {hold.by} has let it in again")
-                record = self._states.put(record.deciding(hold=hold))
-                reason = f"{hold.by} has let it in again"
-                return [held, *self._states.step(record, Step.RETURN, reason, now, by=hold.by)]
+                return self._respect_resume(record, actor, now)
             case Difference.MISSING:
                 drift = note(record, "drift", f"{actor} has it otherwise than decided, and is told again")
                 return [drift, *self._states.transitions.retry(record.node, (actor,))]
             case Difference.UNTOLD:
                 return self._states.announce(record, record.state, f"{actor} was never told so", now)
+
+    def _respect_resume(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
+        """Holds a node that a person resumed at one scheduler, and lets it in at the others where that is wanted."""
+        if not self._resumes_everywhere and record.decision.hold is not None:
+            return []
+        hold = hold_after_resume(record, actor, now, everywhere=self._resumes_everywhere)
+        record = self._states.put(record.deciding(hold=hold))
+        logged = LogResumedByHand(node=record.node, actor=actor, text=hold.reason)
+        if not self._resumes_everywhere:
+            return [logged, note(record, "service", f"stays {record.state}: {hold.reason}")]
+        held = note(record, "held", f"held as it is by {hold.by}")
+        return [logged, held, *self._states.step(record, Step.RETURN, hold.reason, now, by=hold.by)]
 
     def _note_let_in(self, node: str) -> None:
         """Notes that a node is in service again once no actor has still to do something for that."""

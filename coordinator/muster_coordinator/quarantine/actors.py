@@ -129,13 +129,17 @@ def _said_of(seen: SchedulerNode | None) -> str:
         f"it is leaving: {seen.leaving}" if seen.leaving is not None else "",
         "it has opted out" if seen.opted_out else "",
         f"somebody else keeps it out: {seen.detail or 'without a reason'}" if seen.mark is Mark.FOREIGN else "",
+        f"work is kept off it: {seen.keeps_off}" if seen.keeps_off is not None else "",
     ]
     return "; ".join(filter(None, said))
 
 
-def hold_after_resume(actor: str, now: float) -> Hold:
+def hold_after_resume(record: QuarantineRecord, actor: str, now: float, *, everywhere: bool) -> Hold:
     """The hold that respects that a person let a node that muster had cordoned have work again."""
-    return Hold(by=f"somebody at {actor}", reason="let in again by hand", at=now)
+    others = [name for name, seen in record.actors.observed.items() if name != actor and seen.mark is Mark.OURS]
+    elsewhere = f"; {'also uncordoned' if everywhere else 'still cordoned'} in {', '.join(others)}" if others else ""
+    until = f"muster will not drain it until `muster quarantine release {record.node}`"
+    return Hold(by=f"somebody at {actor}", reason=f"resumed by hand in {actor}{elsewhere}. {until}", at=now)
 
 
 def after_outcome(record: QuarantineRecord, transition: Transition, actor: str) -> QuarantineRecord:

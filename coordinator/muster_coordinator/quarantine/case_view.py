@@ -1,12 +1,13 @@
 """What the API serves of a node and of the fleet, made from the records."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from muster.model import Data, ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
-from muster_coordinator.model.quarantine_views import CaseView, DomainView, QuarantineView
+from muster_coordinator.model.quarantine_views import CaseView, DomainView, KeptOffView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.budget import Census, Limits
 from muster_coordinator.quarantine.desired import Rules, needs_person, retest_at
@@ -38,6 +39,7 @@ DECISION = {
     "may_return": "retest_because",
     "trial": "probation",
     "kept_out": "kept_out_as_new",
+    "causes": "causes",
 }
 ACTORS = {
     "listed": "was_listed",
@@ -75,6 +77,7 @@ def case_view(
         back_at=retest_at(record, settings.returning) if record.state is ServiceState.CORDONED else None,
         spared=policy.not_draining(record.evidence.findings),
         needs_person=_needs_person(record, settings),
+        will_drain_again=_will_drain_again(record, settings, policy),
     )
 
 
@@ -97,6 +100,12 @@ def _needs_person(record: QuarantineRecord, settings: QuarantineSettings) -> str
     return f"it was out {len(cordoned_at)} times" if is_out_again else ""
 
 
+def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, policy: Policy) -> tuple[str, ...]:
+    if record.state in OUT or record.hands_off is not None or settings.mode == "observe":
+        return ()
+    return policy.ignored(record.evidence.findings, record.decision.ignored_before)
+
+
 def fleet_view(
     settings: QuarantineSettings, census: Census, records: Iterable[QuarantineRecord], fleet: FleetState
 ) -> QuarantineView:
@@ -109,6 +118,7 @@ def fleet_view(
         for name, away in sorted(census.away_of.items())
         if away
     )
+    records = tuple(records)
     is_held = (it for it in records if it.state is ServiceState.HELD and not it.evidence.has_left)
     return QuarantineView(
         mode=settings.mode,
@@ -119,4 +129,14 @@ def fleet_view(
         held=tuple(sorted(record.node for record in is_held)),
         frozen=fleet.mass_events,
         domains=tuple(domains),
+        kept_off=_kept_off(records),
     )
+
+
+def _kept_off(records: Iterable[QuarantineRecord]) -> tuple[KeptOffView, ...]:
+    """The members that others keep work off, by how they do."""
+    nodes: defaultdict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for how in record.kept_off if record.is_member else ():
+            nodes[how].append(record.node)
+    return tuple(KeptOffView(how=how, nodes=tuple(sorted(names))) for how, names in sorted(nodes.items()))

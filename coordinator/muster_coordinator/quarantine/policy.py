@@ -21,12 +21,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from muster.model import Action, Severity
+from muster.transition import Cause
 from muster_coordinator.model.findings import FindingKey, Proof, StandingFinding
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MOST_REPEATS, Row
 from muster_coordinator.model.quarantine import FindingTimes, QuarantineRecord, Requirement, UpcomingRequirement
 
 LOST = "node.lost"
 """The finding that stands against a silent node; the coordinator finds it itself, so its check is `node`."""
+
+MOST_CAUSES = 8
+"""Of one node; a text that names more is not read."""
 
 MOST_TIMES = 512
 """Findings of one node whose times are kept. A node that finds ever new things loses the oldest."""
@@ -42,11 +46,15 @@ Times = Mapping[FindingKey, Sequence[float]]
 
 
 class PolicyResult(NamedTuple):
-    """What the policy requires of a node now, what it will require in time, and when time alone changes either."""
+    """What the policy requires of a node now, what it will require in time, and when time alone changes either.
+
+    `causes` are the findings behind the requirement, the worst first.
+    """
 
     requirement: Requirement | None = None
     upcoming: UpcomingRequirement | None = None
     next_change: float | None = None
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,15 @@ class Policy:
         spared = ((cause, row) for cause, row in errors if row is None or not row.takes_out)
         return tuple(dict.fromkeys(f"{cause} takes no node out: {why_spared(row)}" for cause, row in spared))
 
+    def ignored(self, findings: Iterable[StandingFinding], ignored_before: float) -> tuple[str, ...]:
+        """What a person let pass although it still stands and a row drains for it; the same only once.
+
+        A finding that is found again counts anew.
+        """
+        rows = ((finding, self.row_of(finding)) for finding in findings if finding.seen <= ignored_before)
+        draining = ((finding, row) for finding, row in rows if row is not None and row.takes_out)
+        return tuple(dict.fromkeys(_drains_again(finding, row) for finding, row in draining))
+
     def evaluate(self, findings: Iterable[StandingFinding], times: Times, now: float) -> PolicyResult:
         """What the findings against one node require; no requirement when it may stay in service.
 
@@ -112,7 +129,9 @@ class Policy:
         next_change = min(changes, default=None)
         counting = sorted((match for match in matches if match.counts(now)), key=lambda match: match.rank)
         if counting:
-            return PolicyResult(_requirement(counting, now), None, next_change)
+            worst_first = sorted(counting, key=lambda match: not match.is_proven(now))
+            causes = _causes(match.finding for match in worst_first)
+            return PolicyResult(_requirement(worst_first, now), None, next_change, causes)
         return PolicyResult(None, _upcoming(matches, now), next_change)
 
     def _matches(self, findings: Iterable[StandingFinding], times: Times) -> Iterator[_Match]:
@@ -195,6 +214,19 @@ def why_spared(row: Row | None) -> str:
     return "no row is about it" if row is None else f"row {row.name} keeps nodes in service"
 
 
+def _drains_again(finding: StandingFinding, row: Row) -> str:
+    again = f"when {finding.check} reports it again, muster drains the node again (row {row.name})"
+    return f"{finding.as_cause.short} still stands: {again}"
+
+
+def _causes(findings: Iterable[StandingFinding]) -> tuple[Cause, ...]:
+    """The first findings as causes: one for each code, number and device, whichever checks found it."""
+    found: dict[tuple[str, int | None], StandingFinding] = {}
+    for finding in findings:
+        found.setdefault((finding.cause, finding.device), finding)
+    return tuple(finding.as_cause for finding in [*found.values()][:MOST_CAUSES])
+
+
 def _requirement(counting: Sequence[_Match], now: float) -> Requirement:
     """The requirement of the rows that count, the one that weighs most first; proven ones go before the others."""
     proven = [match for match in counting if match.is_proven(now)]
@@ -202,7 +234,7 @@ def _requirement(counting: Sequence[_Match], now: float) -> Requirement:
     first = weighing[0]
     return Requirement(
         row=first.row.name,
-        codes=tuple(dict.fromkeys(match.finding.code for match in [*proven, *counting])),
+        codes=tuple(dict.fromkeys(match.finding.code for match in counting)),
         cause=first.finding.cause,
         action=max((match.action for match in weighing), key=_ACTIONS.index),
         urgency=first.row.urgency,

@@ -44,7 +44,12 @@ class Reconciler:
         self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._new_id)
         start = Start(self._states, self._admission, self._rules, settings.mode)
         nodes = NodeIntake(self._states, self._admission, policy, keep_new_out=settings.keep_new_out)
-        actors = ActorIntake(self._states, self._rules, corrects=settings.mode == "enforce")
+        actors = ActorIntake(
+            self._states,
+            self._rules,
+            corrects=settings.mode == "enforce",
+            resumes_everywhere=settings.resume_by_hand == "everywhere",
+        )
         self._take: Mapping[type, Callable[[Any, float], Folded]] = {
             events.Restored: start.restore,
             events.NodeDescribed: nodes.describe,
@@ -192,6 +197,8 @@ class Reconciler:
         self._records.look_at(record.node, result.next_change)
         commands: list[Command] = []
         before = record.decision
+        if result.causes != before.causes and not _keeps_causes(record):
+            record = self._states.put(record.deciding(causes=result.causes))
         if result.requirement != before.requirement:
             record = self._states.put(_required(record, result.requirement, now))
             commands += self._count_causes(before.requirement, result.requirement, now=now)
@@ -258,6 +265,11 @@ def _required(record: QuarantineRecord, requirement: Requirement | None, now: fl
         cause_since=before.cause_since if has_same_cause and before.cause_since is not None else now,
         waits_for=before.waits_for if is_waiting else None,
     )
+
+
+def _keeps_causes(record: QuarantineRecord) -> bool:
+    """Whether its causes stay as they are: those of a node that is out are what it was cordoned for."""
+    return record.state in OUT and bool(record.decision.causes)
 
 
 def _gist(requirement: Requirement | None) -> tuple[object, ...]:

@@ -69,6 +69,7 @@ class ServiceStates:
             reason=reason,
             at=now,
             codes=() if requirement is None else requirement.codes,
+            causes=record.decision.causes,
             action=Action.NONE if requirement is None else requirement.action,
             by=by,
             dry_run=self._rules.is_dry,
@@ -121,6 +122,7 @@ class ServiceStates:
             waits_for=decision.waits_for if step is Step.WAIT else None,
             probation=None,
             retest_because=None,
+            causes=() if after is ServiceState.IN_SERVICE else decision.causes,
             cordoned_at=(*decision.cordoned_at, now) if is_counted else decision.cordoned_at,
             retest_checks=_checks_that_found(record) if step is Step.CORDON else decision.retest_checks,
         )

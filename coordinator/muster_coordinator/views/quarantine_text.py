@@ -1,12 +1,12 @@
 """Who is out of service and why, as text for people."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from muster.model import ServiceState, format_instant
+from muster.model import Action, ServiceState, format_instant
 from muster.table import table
 from muster.terminal import in_one_line
-from muster.transition import Effect
+from muster.transition import Cause, Effect, describe_causes
 from muster_coordinator.model.quarantine import OUT, Probation, Requirement
 from muster_coordinator.model.quarantine_events import (
     Asked,
@@ -51,21 +51,39 @@ def why(case: CaseView) -> Iterator[str]:
     """Why a node is where it is, what keeps it there and what comes next, the weightiest first."""
     if case.hands_off is not None:
         yield case.hands_off
-    if case.demand is not None:
-        yield _asked(case.demand)
+    yield from _found(case)
     if case.prospect is not None:
         yield case.prospect.text
     if case.held_because:
         is_new = case.state is ServiceState.ACCEPTING
         yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
+    yield from _whereabouts(case)
+    yield from case.spared
+    if case.will_drain_again:
+        yield from case.will_drain_again
+        yield "to prevent that, hold the node or add a policy row"
+    yield from _what_comes_next(case)
+
+
+def _found(case: CaseView) -> Iterator[str]:
+    """What was found, and what it was drained for where that is something else."""
+    is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
+    if case.causes and not is_for_causes:
+        yield f"drained for {describe_causes(case.causes, Action.NONE)}"
+    if case.demand is not None:
+        yield _asked(case.demand, case.causes if is_for_causes else ())
+
+
+def _whereabouts(case: CaseView) -> Iterator[str]:
+    """Why it gives no capacity although muster did not drain it."""
+    if case.kept_off:
+        yield f"work is kept off it ({'; '.join(case.kept_off)})"
     if case.leaving is not None:
         yield f"it is leaving: {case.leaving}"
     if case.lost_at is not None:
         yield f"silent since {format_instant(case.lost_at)}"
     if case.gone:
         yield "it has left the fleet"
-    yield from case.spared
-    yield from _what_comes_next(case)
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:
@@ -87,9 +105,11 @@ def _coming_back(case: CaseView, when: str) -> str:
     return f"waits to be tested, from {when} on: {case.may_return or 'nothing stands against it any more'}"
 
 
-def _asked(demand: Requirement) -> str:
+def _asked(demand: Requirement, causes: Sequence[Cause]) -> str:
+    """What the policy requires, with the worst first; a case of an earlier version has only codes."""
+    found = describe_causes(causes, demand.action) if causes else ", ".join(demand.codes)
     proof = "" if demand.is_proven else f"; not proven before {', '.join(demand.unproven)} has found it once more"
-    return f"{', '.join(demand.codes)} (row {demand.row}){proof}"
+    return f"{found} (row {demand.row}){proof}"
 
 
 def _progress(trial: Probation, wanted: int) -> str:
@@ -133,10 +153,16 @@ def _decision_row(decided: Decided) -> tuple[str, ...]:
         request = decided.request
         return format_instant(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
     it = decided.transition
-    codes = f"{', '.join(it.codes)}: " if it.codes else ""
+    found = ", ".join(cause.short for cause in it.causes) or ", ".join(it.codes)
     after = state(it.after, it.dry_run)
     what = f"stays {after}" if it.before is it.after else f"{it.before} to {after}"
-    return format_instant(it.at), it.node, what, it.by or "-", _one_line([codes + it.reason])
+    return (
+        format_instant(it.at),
+        it.node,
+        what,
+        it.by or "-",
+        _one_line([f"{found}: {it.reason}" if found else it.reason]),
+    )
 
 
 def _what(asked: Asked) -> str:
@@ -173,6 +199,8 @@ def _summary(it: QuarantineView) -> Iterator[str]:
     yield f"away: {it.away} of {it.nodes} nodes, at most {it.limit} may be"
     yield f"rate: {it.per_minute:g} nodes in a minute"
     yield f"held: {', '.join(it.held) or 'none'}"
+    for others in it.kept_off:
+        yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
     if not it.frozen:
         yield "frozen: no"
     for event in it.frozen:

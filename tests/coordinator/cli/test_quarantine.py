@@ -13,6 +13,7 @@ from muster.model import Action, Finding, Severity
 LOST = Finding(
     code="nvml.device_lost", summary="no answer", severity=Severity.ERROR, action=Action.REBOOT_NODE, device=3
 )
+CAUSE = "device_lost GPU 3: no answer; reboot the node (row gpu-lost)"
 NODES = ("bad", "fine", "good", "worse")
 REASON = ("--reason", "swapping a fan")
 SCRIPT = """#!/bin/sh
@@ -75,7 +76,7 @@ async def test_list_says_who_is_out_and_why(told):
     header, bad, worse, failure = await lines(told, "quarantine", "list")
     assert words(header) == ["NODE", "STATE", "SINCE", "WHY"]
     assert words(bad)[:2] == ["bad", "CORDONED"]
-    assert words(bad)[3].startswith("nvml.device_lost (row gpu-lost); it may be tested from 2")
+    assert words(bad)[3].startswith(f"{CAUSE}; it may be tested from 2")
     assert words(worse)[:2] == ["worse", "CORDONED"]
     assert failure.strip().startswith("script: FAILED")
     assert "exit code 1: asked about worse; again at " in failure
@@ -85,7 +86,7 @@ async def test_a_node_s_page_and_story_tell_of_it(told):
     """`show` says why it is out, `story` each step from what was found to what the actor did."""
     shown = await lines(told, "node", "show", "worse")
     assert "CORDONED" in shown[0]
-    assert "  nvml.device_lost (row gpu-lost)" in shown
+    assert f"  {CAUSE}" in shown
     assert any(line.startswith("  script: FAILED") for line in shown)
     story = [line.split(maxsplit=2)[1:] for line in await lines(told, "node", "story", "bad")]
     assert [kind for kind, _ in story][-5:] == ["found", "health", "policy", "service", "action"]
@@ -111,7 +112,7 @@ async def test_budget_and_history_say_what_was_done_by_whom(told):
     header, latest, outcome, first, *_ = await lines(told, "quarantine", "history", "bad")
     assert words(header) == ["TIME", "NODE", "WHAT", "BY", "REASON"]
     assert words(latest)[1:4] == ["bad", "IN_SERVICE to CORDONED", "-"]
-    assert words(latest)[4].startswith("nvml.device_lost: ")
+    assert words(latest)[4].startswith("device_lost GPU 3: ")
     assert outcome == "    script: DONE: exit code 0: asked about bad"
     assert words(first)[1:3] == ["bad", "ACCEPTING to IN_SERVICE"]
     both = await lines(told, "quarantine", "history", "--limit", "2")
@@ -128,6 +129,7 @@ async def test_people_hold_and_release_in_their_own_name(told):
     assert words(released[1])[3:] == ["-"]
     back = await lines(told, "quarantine", "release", "bad", *REASON, "--by", "ann", "--untested")
     assert words(back[1])[:2] == ["bad", "IN_SERVICE"]
+    assert "device_lost GPU 3 still stands: when nvml reports it again, muster drains the node again" in back[1]
     history = [words(line) for line in (await lines(told, "quarantine", "history"))[1:]]
     assert [line[1:4] for line in history if line[3:] and line[3] == "ann"] == [
         ["bad", "CORDONED to IN_SERVICE", "ann"],

@@ -70,6 +70,13 @@ def test_convictions_go_first_and_comparisons_last():
     assert (found[0].evidence, found[0].since, found[0].seen) == ({"confidence": 0.9}, 1.0, 2.0)
 
 
+def test_a_finding_about_a_device_has_its_uuid():
+    """As the inventory has it; one about the node, and one about a device that it does not have, have none."""
+    evidence = Evidence()
+    evidence.compare("tflops", tuple(stands(f"gemm.{device}", device=device) for device in (3, 5, None)))
+    assert [it.uuid for it in standing_findings_of(evidence, {0: "GPU-0", 3: "GPU-3"})] == ["GPU-3", "", ""]
+
+
 def xids(word, at, *numbers):
     """A run in which the driver reports these about the same GPU."""
     found = tuple(

@@ -91,6 +91,7 @@ def test_nodes_of_which_nobody_knows_where_they_stand_share_no_domain(quarantine
         pytest.param(lambda told: told.lose("a"), id="it is silent"),
         pytest.param(lambda told: told.survey("a", Mark.FOREIGN), id="somebody else has cordoned it"),
         pytest.param(lambda told: told.survey("a", Mark.OURS), id="a mark of ours is still there"),
+        pytest.param(lambda told: told.survey("a", Mark.NONE, keeps_off="taint x"), id="others keep work off it"),
     ],
 )
 def test_whatever_keeps_a_node_away_counts(quarantine: Any, goes_away: Callable[[Any], object]) -> None:
@@ -99,6 +100,28 @@ def test_whatever_keeps_a_node_away_counts(quarantine: Any, goes_away: Callable[
     goes_away(told)
     told.accuse("b", "gemm.slow")
     assert told.state("b") is ServiceState.HELD
+
+
+def test_a_node_that_others_keep_work_off_may_still_go(quarantine: Any) -> None:
+    """A taint says nothing about who may cordon the node, and cordoning it takes no further capacity."""
+    told = quarantine(3, budget=BudgetSettings(domain_share="100%", per_minute=6000))
+    told.survey("a", Mark.NONE, keeps_off="taint x")
+    told.accuse("a", "gemm.slow")
+    assert told.state("a") is ServiceState.CORDONED
+
+
+def test_the_budget_names_what_others_keep_work_off(quarantine: Any) -> None:
+    """By how they do; a new node is no capacity, and not among them."""
+    told = quarantine(3)
+    told.add("n", fit=False)
+    for node in ("n", "c", "a"):
+        told.survey(node, Mark.NONE, keeps_off="taint x")
+    told.survey("b", Mark.NONE, "slurm", keeps_off="taint y")
+    view = told.reconciler.fleet_view()
+    assert view.away == 3
+    assert [(it.how, it.nodes) for it in view.kept_off] == [("k8s: taint x", ("a", "c")), ("slurm: taint y", ("b",))]
+    told.survey("b", Mark.NONE, "slurm")
+    assert (told.reconciler.fleet_view().away, len(told.reconciler.fleet_view().kept_off)) == (2, 1)
 
 
 def test_a_node_is_away_until_all_have_let_it_in(quarantine: Any) -> None:

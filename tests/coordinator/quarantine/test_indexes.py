@@ -19,7 +19,9 @@ from muster_coordinator.quarantine.records import Records, rank
 
 observed = st.dictionaries(
     st.sampled_from(["k8s", "slurm"]),
-    st.sampled_from(Mark).map(lambda mark: SchedulerNode(node="n", mark=mark)),
+    st.builds(
+        SchedulerNode, node=st.just("n"), mark=st.sampled_from(Mark), keeps_off=st.sampled_from([None, None, "taint x"])
+    ),
     max_size=2,
 )
 requirements = st.builds(
@@ -101,4 +103,5 @@ def test_what_counts(record: QuarantineRecord) -> None:
     assert record.is_member is (state is not ServiceState.ACCEPTING and not record.evidence.has_left)
     is_marked = any(seen.mark in (Mark.FOREIGN, Mark.OURS) for seen in actors.observed.values())
     is_out = state in (ServiceState.CORDONED, ServiceState.PROBATION) or actors.shut_out_as is not None
-    assert record.is_away is (is_out or is_marked or record.evidence.lost_at is not None)
+    is_kept_off = any(seen.keeps_off is not None for seen in actors.observed.values())
+    assert record.is_away is (is_out or is_marked or is_kept_off or record.evidence.lost_at is not None)

@@ -96,6 +96,22 @@ def test_a_node_that_only_waits_to_go_can_be_released_untested(quarantine: Any) 
     assert told.state("a") is ServiceState.IN_SERVICE
 
 
+def test_a_release_untested_says_what_will_drain_the_node_again(quarantine: Any) -> None:
+    """What still stands and drains it when it is found again; not what no row drains for, and not while it is held."""
+    told = quarantine(2)
+    told.accuse("a", "nvml.gone", "host.full")
+    assert told.case("a").will_drain_again == ()
+    told.release("a", untested=True)
+    again = ("gone GPU 0 still stands: when nvml reports it again, muster drains the node again (row gone)",)
+    assert told.case("a").will_drain_again == again
+    told.hold("a")
+    assert told.case("a").will_drain_again == ()
+    told.release("a")
+    assert told.case("a").will_drain_again == again
+    told.absolve("a")
+    assert told.case("a").will_drain_again == ()
+
+
 def test_what_waited_to_go_and_is_not_proven_any_more_waits_no_more(quarantine: Any, of: Of) -> None:
     """It went away while somebody held the node, and was found once since."""
     told = quarantine(1)

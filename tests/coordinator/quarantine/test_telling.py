@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import ServiceState
 from muster.transition import Effect, Mark
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold
+from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, LogResumedByHand
 
 Of = Callable[..., list[Any]]
 
@@ -293,6 +293,7 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
         ({"mark": Mark.NONE, "opted_out": True}, "it has opted out"),
         ({"mark": Mark.FOREIGN, "detail": "bob: rma"}, "somebody else keeps it out: bob: rma"),
         ({"mark": Mark.FOREIGN}, "somebody else keeps it out: without a reason"),
+        ({"mark": Mark.NONE, "keeps_off": "taint x"}, "work is kept off it: taint x"),
     ],
 )
 def test_what_others_say_at_a_scheduler_stands_in_the_story(quarantine: Any, of: Of, said: Any, told_as: str) -> None:
@@ -309,11 +310,42 @@ def test_who_uncordons_ours_by_hand_is_respected(cordoned: Any, of: Of) -> None:
     said = cordoned.survey("a", Mark.UNDONE)
     assert of("acts", said) == [("a", IN_SERVICE, ())]
     assert cordoned.transition("a").by == "somebody at k8s"
+    said_so = "resumed by hand in k8s. muster will not drain it until `muster quarantine release a`"
+    assert f"CORDONED to IN_SERVICE: {said_so}" in of("notes", said)
+    assert cordoned.case("a").hold.reason == said_so
+    assert [(it.actor, it.text) for it in said if isinstance(it, LogResumedByHand)] == [("k8s", said_so)]
     cordoned.accuse("a", "nvml.gone")
     cordoned.wait(600)
     assert cordoned.state("a") is IN_SERVICE
     cordoned.release("a")
     assert cordoned.state("a") is CORDONED, "decided from the evidence of now"
+
+
+def test_a_node_that_is_resumed_at_one_scheduler_is_let_in_at_the_others(cordoned: Any) -> None:
+    """The text names them: nobody at the other scheduler has resumed it."""
+    cordoned.survey("a", Mark.OURS, "slurm")
+    cordoned.answer("a", Effect.DONE)
+    cordoned.survey("a", Mark.UNDONE)
+    assert cordoned.transition("a").reason.startswith("resumed by hand in k8s; also uncordoned in slurm. muster will")
+
+
+def test_a_node_that_is_resumed_there_only_stays_out_elsewhere(quarantine: Any, of: Of) -> None:
+    """It is held as it is, over restarts, and counts as away until somebody releases it. It is said once."""
+    told = quarantine(3, resume_by_hand="there")
+    told.accuse("a", "nvml.gone")
+    told.survey("a", Mark.OURS, "slurm")
+    told.answer("a", Effect.DONE)
+    said = told.survey("a", Mark.UNDONE)
+    reason = (
+        "resumed by hand in k8s; still cordoned in slurm. muster will not drain it until `muster quarantine release a`"
+    )
+    assert (of("acts", said), of("notes", said)) == ([], [f"stays CORDONED: {reason}"])
+    assert [it.text for it in said if isinstance(it, LogResumedByHand)] == [reason]
+    told.restart()
+    assert told.survey("a", Mark.UNDONE) == []
+    assert of("acts", told.wait(86_400)) == []
+    assert (told.state("a"), told.record("a").is_away, told.case("a").hold.reason) == (CORDONED, True, reason)
+    assert of("acts", told.release("a")) == [("a", ServiceState.PROBATION, ())]
 
 
 @pytest.mark.parametrize("mode", ["observe", "dry-run"])

@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
-from muster.transition import Effect, Mark, SchedulerNode, Transition
+from muster.transition import Cause, Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine import (
     Hold,
@@ -24,7 +24,14 @@ from muster_coordinator.model.quarantine_events import (
     NodeForgotten,
     ReleaseRequested,
 )
-from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
+from muster_coordinator.model.quarantine_views import (
+    ActorView,
+    BudgetView,
+    CaseView,
+    DomainView,
+    KeptOffView,
+    QuarantineView,
+)
 from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
 from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
@@ -39,6 +46,8 @@ DEMAND = Requirement(
     urgency=45,
     reason="It waits",
 )
+XID = Cause(code="nvml.xid", check="nvml", device=3, uuid="GPU-5c1d", xid=79, summary="it has fallen off the bus")
+SLOW = Cause(code="gemm.slow", check="gemm", device=1, summary="too slow")
 FOUND = "gemm.slow, gemm.spread (row slow)"
 ROUND = (ProbationTest(check="gemm", strict=True), ProbationTest(check="nvml"))
 
@@ -55,6 +64,12 @@ def scheduled(mark=Mark.NONE, **known):
     ("known", "said"),
     [
         ({"demand": DEMAND}, [FOUND]),
+        ({"demand": DEMAND, "causes": (SLOW,)}, ["slow GPU 1: too slow; inspect the hardware (row slow)"]),
+        ({"causes": (XID,)}, ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
+        (
+            {"demand": DEMAND, "causes": (XID, XID.model_copy(update={"device": 2}))},
+            ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
+        ),
         (
             {"prospect": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
             [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
@@ -78,12 +93,20 @@ def scheduled(mark=Mark.NONE, **known):
         ),
         ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
         ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
+        (
+            {"state": ServiceState.IN_SERVICE, **scheduled(keeps_off="taint x:NoSchedule")},
+            ["work is kept off it (slurm: taint x:NoSchedule)"],
+        ),
         ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
         (
             {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
             [f"silent since {TIME}", "it has left the fleet"],
         ),
         ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
+        (
+            {"state": ServiceState.IN_SERVICE, "will_drain_again": ("slow still stands",)},
+            ["slow still stands", "to prevent that, hold the node or add a policy row"],
+        ),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
         ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
         (
@@ -243,6 +266,13 @@ def test_budget_tells_of_nodes_that_nobody_lets_in():
     told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
     assert told.splitlines()[-1].startswith("kept out of work, and no agent reports from there: n7, n8; ")
     assert "no agent" not in untold
+
+
+def test_budget_names_what_others_keep_work_off():
+    """By how they do, as it uses the budget up."""
+    others = (KeptOffView(how="k8s: taint x:NoSchedule", nodes=("n1", "n2")),)
+    text = budget_text(BudgetView(quarantine=view(kept_off=others), actors=()))
+    assert "kept off work by others (k8s: taint x:NoSchedule): n1, n2" in text.splitlines()
 
 
 def test_budget_tells_what_keeps_nodes_in_service():

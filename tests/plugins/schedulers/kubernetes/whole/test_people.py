@@ -10,6 +10,10 @@ def test_what_an_operator_lets_in_again_stays_in(fleet, cluster, muster, eventua
     cluster.kubectl("uncordon", "pardoned")
     eventually(lambda: fleet.case("pardoned")["hold"], "the hold")
     assert fleet.case("pardoned")["hold"]["by"] == "somebody at kubernetes"
+    said = "resumed by hand in kubernetes. muster will not drain it until `muster quarantine release pardoned`"
+    assert said in fleet.case("pardoned")["hold"]["reason"]
+    logged = fleet.coordinator.logged("resumed_by_hand")
+    assert (logged["level"], logged["node"], logged["text"]) == ("warning", "pardoned", said)
     fleet.becomes("IN_SERVICE", "pardoned")
     found_at = fleet.case("pardoned")["charges"][0]["seen"]
     eventually(lambda: fleet.case("pardoned")["charges"][0]["seen"] > found_at, "the fault to be found again")
@@ -55,3 +59,16 @@ def test_what_is_theirs_is_left_alone(fleet, cluster, alone, eventually, ecc):
 
 def is_proven(case):
     return case["demand"] is not None and not case["demand"]["unproven"]
+
+
+def test_a_taint_of_others_uses_the_budget(fleet, cluster, eventually):
+    """The node is away for as long as it has it, and the budget says why; muster leaves node and taint alone."""
+    fleet.join("tainted")
+    fleet.becomes("IN_SERVICE", "tainted")
+    cluster.kubectl("taint", "tainted", "example.com/unhealthy", "1", "NoSchedule")
+    others = [{"how": "kubernetes: taint example.com/unhealthy=1:NoSchedule", "nodes": ["tainted"]}]
+    eventually(
+        lambda: fleet.api.get("quarantine", "budget")["quarantine"]["kept_off"] == others, "the budget to name it"
+    )
+    assert (fleet.case("tainted")["state"], cluster.cordons("tainted")) == ("IN_SERVICE", [])
+    fleet.leave("tainted")
