@@ -28,6 +28,9 @@ class Node:
     In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
     Measurements from before `forgotten_at` do not count.
 
+    Of a node that is restored, nothing `is_heard` at first, and its evidence is as old as the store. It `is_drained`
+    once no run from before the coordinator's start waits in its outbox.
+
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
     sweeps have shown.
@@ -53,6 +56,8 @@ class Node:
     learned_leaf: str | None = None
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
+    is_heard: bool = True
+    is_drained: bool = True
     _inventory_bytes: int | None = None
 
     @classmethod
@@ -63,6 +68,7 @@ class Node:
         node.clock = NodeClock(record.clock_ahead_s)
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
+        node.is_heard = node.is_drained = False
         return node
 
     @property
@@ -135,8 +141,9 @@ class Node:
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
     def begin_anew(self, now: float) -> None:
-        """Drops all evidence: another node is there now under the same name."""
+        """Drops all evidence: another node is there now under the same name. What its outbox holds does not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
+        self.is_heard = self.is_drained = True
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped

@@ -119,6 +119,7 @@ class Wait(StrEnum):
     RATE = "RATE"
     MASS_EVENT = "MASS_EVENT"
     ORDER = "ORDER"
+    CATCHING_UP = "CATCHING_UP"
 
 
 class MassEvent(Data):

@@ -53,12 +53,16 @@ class NodeLost(Data):
 
 
 class EvidenceChanged(Data):
-    """All that stands against a node now; `is_fit` says that it is examined and healthy."""
+    """All that stands against a node now; `is_fit` says that it is examined and healthy.
+
+    It is not complete while runs from before the coordinator's start may wait in the node's outbox.
+    """
 
     kind: Literal["evidence_changed"] = "evidence_changed"
     node: Name
     findings: tuple[StandingFinding, ...]
     is_fit: bool
+    is_complete: bool = True
 
 
 class NodeSurveyed(Data):

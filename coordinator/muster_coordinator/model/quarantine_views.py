@@ -110,7 +110,10 @@ class DomainView(Data):
 
 
 class QuarantineView(Data):
-    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service."""
+    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
+
+    `catching_up` nodes have not delivered yet what they reported while no coordinator ran.
+    """
 
     mode: Literal["observe", "dry-run", "enforce"]
     nodes: int
@@ -120,6 +123,7 @@ class QuarantineView(Data):
     held: tuple[Name, ...]
     frozen: tuple[MassEvent, ...]
     domains: tuple[DomainView, ...]
+    catching_up: int = 0
 
 
 class BudgetView(Data):

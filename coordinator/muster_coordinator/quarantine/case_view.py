@@ -98,9 +98,14 @@ def _needs_person(record: QuarantineRecord, settings: QuarantineSettings) -> str
 
 
 def fleet_view(
-    settings: QuarantineSettings, census: Census, records: Iterable[QuarantineRecord], fleet: FleetState
+    settings: QuarantineSettings,
+    census: Census,
+    records: Iterable[QuarantineRecord],
+    fleet: FleetState,
+    *,
+    catching_up: int,
 ) -> QuarantineView:
-    """The quarantine of the whole fleet."""
+    """The quarantine of the whole fleet, of which so many nodes are catching up after the coordinator's start."""
     limits = Limits(settings.limits)
     domains = (
         DomainView(
@@ -119,4 +124,5 @@ def fleet_view(
         held=tuple(sorted(record.node for record in is_held)),
         frozen=fleet.mass_events,
         domains=tuple(domains),
+        catching_up=catching_up,
     )

@@ -173,6 +173,8 @@ def _summary(it: QuarantineView) -> Iterator[str]:
     yield f"away: {it.away} of {it.nodes} nodes, at most {it.limit} may be"
     yield f"rate: {it.per_minute:g} nodes in a minute"
     yield f"held: {', '.join(it.held) or 'none'}"
+    if it.catching_up:
+        yield f"starting: {it.catching_up} nodes have not delivered their stored reports"
     if not it.frozen:
         yield "frozen: no"
     for event in it.frozen:
