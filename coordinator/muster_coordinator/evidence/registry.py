@@ -211,7 +211,7 @@ class NodeRegistry:
         node = self.nodes[run.node]
         if run.started_at < node.forgotten_at:
             return []
-        was_drained, node.is_drained = node.is_drained, node.is_drained or run.started_at > self._restored_at
+        was_drained, node.is_drained = node.is_drained, node.is_drained or run.started_at >= self._restored_at
         commands = self._add_run(node, run, now)
         if node.is_drained and not was_drained:
             self.news.note_evidence(node)

@@ -74,15 +74,19 @@ class Admission:
     def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
         """Why a node may not be cordoned now; None when it may.
 
-        Nodes that are worse and may go are cordoned first. A worse one that is catching up keeps its place: of all that
-        a start in enforce finds, the budget is for the worst, not for those that are heard first.
+        Nodes that are worse and may go are cordoned first. For a worse one that is catching up, its room is kept: of
+        all that a start in enforce finds, the budget is for the worst, not for those that are heard first.
         """
         wait = self._wait_alone(record, now)
         if wait is not None:
             return wait
-        ahead = self._records.before(record)
-        is_behind = any(must_go(other) and self._wait_for_room(other, now) is None for other in ahead)
-        return Wait.ORDER if is_behind else None
+        kept_for: list[QuarantineRecord] = []
+        for other in self._records.before(record):
+            if must_go(other) and self._wait_for_room(other, now) is None:
+                if other.node not in self.catching_up:
+                    return Wait.ORDER
+                kept_for.append(other)
+        return Wait.ORDER if self._limits.no_room(record, self._records.census, kept_for) else None
 
     def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
         """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
