@@ -25,9 +25,20 @@ if TYPE_CHECKING:
     from muster.config import Config
     from muster.hookspecs import hookimpl
     from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+    from muster.node_health import HealthFinding, NodeHealthReport
     from muster.references import Reference, judge_value
     from muster.section import Section
-    from muster.transition import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
+    from muster.transition import (
+        ActionOutcome,
+        Cause,
+        Effect,
+        Mark,
+        SchedulerNode,
+        Survey,
+        Transition,
+        cause_text,
+        describe_causes,
+    )
     from muster.version import __version__
 
 _EXPORTS = {
@@ -35,9 +46,10 @@ _EXPORTS = {
     "config": "Config",
     "hookspecs": "hookimpl",
     "model": "Action Device Finding Inventory Measurement Severity Topology Verdict",
+    "node_health": "HealthFinding NodeHealthReport",
     "references": "Reference judge_value",
     "section": "Section",
-    "transition": "ActionOutcome Effect Mark SchedulerNode Survey Transition",
+    "transition": "ActionOutcome Cause Effect Mark SchedulerNode Survey Transition cause_text describe_causes",
     "version": "__version__",
 }
 _MODULES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
@@ -53,18 +65,21 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Action",
     "ActionOutcome",
+    "Cause",
     "Check",
     "Config",
     "Context",
     "Device",
     "Effect",
     "Finding",
+    "HealthFinding",
     "IdleProbe",
     "Idleness",
     "Inventory",
     "Mark",
     "Measurement",
     "Needs",
+    "NodeHealthReport",
     "Params",
     "Reference",
     "Rendezvous",
@@ -80,6 +95,8 @@ __all__ = [
     "Verdict",
     "Worse",
     "__version__",
+    "cause_text",
+    "describe_causes",
     "hookimpl",
     "judge_value",
 ]

@@ -16,7 +16,7 @@ from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import JsonOption, load_settings, options_of
 from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
-from muster.errors import Unavailable
+from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
 from muster.params import parse_params
 from muster.plugins import Plugins
@@ -72,6 +72,23 @@ def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
     if fields := check.params.model_fields:
         rows = ((key, repr(field.get_default()), field.description or "") for key, field in fields.items())
         say("\n" + table(("PARAMETER", "DEFAULT", "MEANING"), rows))
+
+
+@app.command()
+@options_of(load_settings)
+def clear(settings: Settings, name: str) -> None:
+    """Forget the events that a check reports, after a repair."""
+    found, checks = _load(settings)
+    check = find(checks, name, found.failed)
+    if check.clear is None:
+        clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
+        raise Refused(f"{name} remembers nothing that can be cleared; checks that do: {clearable or 'none'}")
+    try:
+        check.clear()
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise Unavailable(f"cannot clear {name}: {problem}; run this as the agent's user, with its settings") from None
+    say(f"{name}: nothing that happened until now counts from its next run on")
 
 
 @app.command()

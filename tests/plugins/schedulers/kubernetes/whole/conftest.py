@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -95,13 +96,14 @@ class Cluster:
         return [(item["type"], item["reason"]) for item in items if item["involvedObject"]["name"] == node]
 
     def patches(self, node: str) -> list[Request]:
-        """By which the coordinator wanted to change the node or its status."""
-        paths = (f"/api/v1/nodes/{node}", f"/api/v1/nodes/{node}/status")
-        return [it for it in self.standin.requests if (it.verb, it.user) == ("patch", USER) and it.path in paths]
+        """By which the coordinator wanted to change the node; its conditions are not among them."""
+        path = f"/api/v1/nodes/{node}"
+        return [it for it in self.standin.requests if (it.verb, it.user, it.path) == ("patch", USER, path)]
 
     def cordons(self, node: str) -> list[Request]:
-        """Those of the patches by which the node was to be cordoned."""
-        return [it for it in self.patches(node) if it.body.get("spec", {}).get("unschedulable")]
+        """Those of the patches that were to cordon the node, without those that were refused as too late."""
+        patches = [it for it in self.patches(node) if it.code != HTTPStatus.CONFLICT]
+        return [it for it in patches if it.body.get("spec", {}).get("unschedulable")]
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
@@ -125,8 +127,8 @@ class NodeInKubernetes:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing of ours is there."""
-        return not self.mark and not self.state and not self.condition and "muster.dev/quarantine" not in self.taints
+        """Whether nothing is there of what says that muster keeps it out, or lets it in."""
+        return not self.mark and not self.state and "muster.dev/quarantine" not in self.taints
 
 
 class Part:
