@@ -65,7 +65,7 @@ class Liveness:
         return [command for name in silent for command in self._lose(name, "its heartbeat has stopped", None, now)]
 
     def _renew(self, name: str, cause: str, now: float) -> list[Command]:
-        """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
+        """Treats a node under the name of one that left as new. A forgotten node is unknown, so it is new anyway."""
         if name not in self._registry.nodes:
             return []
         self._sweeps.note_joined(name)

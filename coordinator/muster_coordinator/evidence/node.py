@@ -28,8 +28,8 @@ class Node:
     In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
     Measurements from before `forgotten_at` do not count.
 
-    Of a node that is restored, nothing `is_heard` at first, and its evidence is as old as the store. It `is_drained`
-    once no run from before the coordinator's start waits in its outbox.
+    `is_heard` is false for a restored node until its first message after the coordinator's start. `is_drained` is false
+    for it while runs from before that start may wait in its outbox.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which

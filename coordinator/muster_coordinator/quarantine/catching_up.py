@@ -33,7 +33,7 @@ class CatchingUp:
         return len(self._nodes)
 
     def begin(self, nodes: Iterable[str]) -> None:
-        """Has all stored nodes catch up."""
+        """Has these nodes catch up: all that are stored and have not left."""
         self._nodes = set(nodes)
 
     def note_heard(self, now: float) -> None:

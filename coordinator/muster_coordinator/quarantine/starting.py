@@ -35,7 +35,7 @@ class Start:
                 text = f"{record.state} to {switched.state}: the mode is {self._mode} now"
                 commands.append(note(record, "service", text))
         self._admission.restore(event.fleet)
-        self._admission.catching_up.begin(record.node for record in event.records)
+        self._admission.catching_up.begin(record.node for record in event.records if not record.evidence.has_left)
         for node in [*self._states.by_node]:
             commands += self._resume(node, now)
         return Folded(commands)

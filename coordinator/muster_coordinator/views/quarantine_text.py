@@ -174,7 +174,7 @@ def _summary(it: QuarantineView) -> Iterator[str]:
     yield f"rate: {it.per_minute:g} nodes in a minute"
     yield f"held: {', '.join(it.held) or 'none'}"
     if it.catching_up:
-        yield f"starting: {it.catching_up} nodes have not delivered their stored reports"
+        yield f"starting: nodes whose stored reports have not arrived yet: {it.catching_up} (not drained for now)"
     if not it.frozen:
         yield "frozen: no"
     for event in it.frozen:

@@ -245,6 +245,13 @@ def test_budget_tells_of_nodes_that_nobody_lets_in():
     assert "no agent" not in untold
 
 
+def test_budget_tells_how_many_nodes_are_waited_for_after_a_start():
+    """None of them is drained meanwhile; otherwise nothing is said."""
+    told, untold = (budget_text(BudgetView(quarantine=view(catching_up=count), actors=())) for count in (3, 0))
+    assert "starting: nodes whose stored reports have not arrived yet: 3 (not drained for now)" in told.splitlines()
+    assert "starting" not in untold
+
+
 def test_budget_tells_what_keeps_nodes_in_service():
     """Who waits, what is frozen, where a failure domain is nearly full, and which actor does not work."""
     domains = tuple(
