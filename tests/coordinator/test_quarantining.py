@@ -125,18 +125,18 @@ class Drill:
         for _ in range(seconds):
             self.feed(Ticked(), 1.0)
 
-    def report(self, node, *codes, run=None, verdict=None, ahead_s=0.0, age_s=0.0):
+    def report(self, node, *codes, run=None, verdict=None, ahead_s=0.0, age_s=0.0, check="gemm", findings=()):
         """A node, whose clock may be ahead, reports a run, which may have waited in its outbox."""
         seq = self.stored.streams.get((node, node), 0) + 1
         self.now += 0.01
-        findings = tuple(
+        findings = findings or tuple(
             Finding(code=code, summary="it is bad", severity=Severity.ERROR, action=Advice.REBOOT_NODE)
             for code in codes
         )
         done = Run(
             id=run or f"{node}-{seq}",
             node=node,
-            check="gemm",
+            check=check,
             verdict=verdict or (Verdict.FAIL if codes else Verdict.PASS),
             findings=findings,
             started_at=self.now + ahead_s - age_s,
@@ -313,6 +313,29 @@ def test_an_old_database_knows_the_service_states_only():
     drill = Drill(rules(), stored=stored)
     assert {record.node: record.state for record in drill.fleet.quarantine_records()} == states
     assert drill.acts == []
+
+
+# New nodes that are not accepted
+
+
+def test_a_node_that_is_not_accepted_says_why():
+    """Its inventory, then the checks that have not reported, then the worst that was found; nothing once it is fit."""
+    drill = Drill(rules()).start()
+    drill.beat("n1")
+    assert drill.fleet.case("n1").unfit_because == "its inventory has not arrived yet"
+    checks = (check("gemm"), check("host"))
+    inventory = InventoryReport(id="m", sent_at=START, node="n1", inventory=Inventory(), checks=checks)
+    drill.feed(InventorySeen(inventory))
+    assert drill.fleet.case("n1").unfit_because == "not measured yet: gemm, host"
+    drill.report("n1", verdict=Verdict.SKIPPED)
+    assert drill.fleet.case("n1").unfit_because == "not measured yet: host"
+    clock = Finding(code="host.clock_unsynchronised", summary="nothing keeps it right", severity=Severity.WARNING)
+    drill.report("n1", check="host", findings=(clock,), verdict=Verdict.WARN)
+    assert drill.state() is ServiceState.ACCEPTING
+    why = "its health is DEGRADED: host.clock_unsynchronised: nothing keeps it right"
+    assert drill.fleet.case("n1").unfit_because == why
+    drill.report("n1", check="host")
+    assert (drill.state(), drill.fleet.case("n1").unfit_because) == (ServiceState.IN_SERVICE, "")
 
 
 # Evidence of nodes whose clocks are off

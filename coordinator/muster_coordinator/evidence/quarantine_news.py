@@ -75,6 +75,7 @@ class QuarantineNews:
                 node=node.name,
                 findings=standing_findings_of(node.evidence),
                 is_fit=node.is_fit,
+                unfit_because=node.unfit_because,
                 is_complete=node.is_drained,
             )
         )

@@ -318,8 +318,8 @@ class NodeRegistry:
         return [*commands, Announce("node", self.view(node, now))]
 
     def _examine(self, node: Node) -> list[Command]:
-        """Reports a node that became fit without a change of evidence: the last check it waited for has reported."""
-        if node.service is ServiceState.ACCEPTING and node.is_fit:
+        """Reports a new node that was examined further without a change of evidence: a check it waited for reported."""
+        if node.service is ServiceState.ACCEPTING:
             self.news.note_evidence(node)
         return []
 

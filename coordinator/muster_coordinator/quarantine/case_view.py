@@ -19,6 +19,7 @@ EVIDENCE = {
     "charges": "findings",
     "sightings": "seen",
     "fit": "is_fit",
+    "unfit_because": "unfit_because",
     "own_checks": "own_checks",
     "patience_s": "silent_after_s",
 }

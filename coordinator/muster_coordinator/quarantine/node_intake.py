@@ -58,7 +58,7 @@ class NodeIntake:
         record = self._states.records.known(event.node)
         findings = tuple(finding.as_stored() for finding in event.findings)
         seen = times_after(record.evidence.seen, findings)
-        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit)
+        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)
         return Folded(self._learn(record, after, now), event.node)
 
     def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:

@@ -85,6 +85,15 @@ def scheduled(mark=Mark.NONE, **known):
         ),
         ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
+        (
+            {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm"},
+            ["not accepted: not measured yet: gemm"],
+        ),
+        (
+            {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm", "trial": Probation(begun=AT)},
+            ["not accepted: not measured yet: gemm", "tests: 0 of 2 rounds passed"],
+        ),
+        ({"state": ServiceState.IN_SERVICE, "unfit_because": "not measured yet: gemm"}, []),
         ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
         (
             {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
