@@ -69,14 +69,14 @@ def why(case: CaseView) -> Iterator[str]:
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:
-    is_examined_now = case.state is ServiceState.ACCEPTING and case.demand is None
-    if is_examined_now and case.unfit_because:
+    is_new = case.state is ServiceState.ACCEPTING and case.demand is None
+    if is_new and case.unfit_because:
         yield f"not accepted: {case.unfit_because}"
     if case.needs_person:
         yield f"it stays out until somebody releases it: {case.needs_person}"
     elif case.trial is not None:
         yield _progress(case.trial, case.rounds)
-    elif is_examined_now and not case.unfit_because:
+    elif is_new and not case.unfit_because:
         yield "new, and not accepted yet"
     elif case.back_at is not None:
         yield _coming_back(case, format_instant(case.back_at))
