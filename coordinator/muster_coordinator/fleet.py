@@ -12,7 +12,6 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
-from muster.wire.messages import Presence
 from muster_coordinator.evidence.decided_states import DecidedStates
 from muster_coordinator.evidence.inventory_intake import InventoryIntake
 from muster_coordinator.evidence.places import Places
@@ -20,6 +19,7 @@ from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
 from muster_coordinator.evidence.tally import Tally, fleet_view, tally
+from muster_coordinator.liveness import Liveness
 from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
@@ -81,6 +81,14 @@ class Fleet:
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
         self._inventories = InventoryIntake(self._registry, self._quotas, self._orders)
+        self._liveness = Liveness(
+            self._registry,
+            self._sweeps,
+            self._tests,
+            inventories=self._inventories,
+            quotas=self._quotas,
+            has_left=self._has_left_in_service,
+        )
         self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
@@ -98,11 +106,11 @@ class Fleet:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
         match event:
             case events.ReportSeen(message):
-                commands = [*self._hear(message.node, message.id, now), *self._reports.take(message, now)]
-            case events.PresenceSeen(message):
-                commands = self._note_presence(message, now)
+                commands = [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
+            case events.PresenceSeen():
+                commands = self._liveness.take_presence(event, now)
             case events.GroupReplySeen(message):
-                commands = [*self._hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
+                commands = [*self._liveness.hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
             case events.InventorySeen() | events.LabelsSeen() | events.AgentMisbehaved():
                 commands = self._learn(event, now)
             case events.Ticked():
@@ -216,12 +224,12 @@ class Fleet:
         records = self._states.adopt(saved.quarantine)
         restored = quarantine.Restored(records=records, transitions=saved.transitions, fleet=saved.fleet_state)
         commands = self._decide(restored, now)
-        self._registry.report_all(without={record.node for record in records if has_left_in_service(record)})
+        self._registry.news.note_all(without={record.node for record in records if has_left_in_service(record)})
         return commands + self._pass_on_news(now)
 
     def _pass_on_news(self, now: float) -> list[Command]:
         """Has the quarantine decide about what became known of nodes since it was asked last."""
-        return [command for event in self._registry.take_news() for command in self._decide(event, now)]
+        return [command for event in self._registry.news.take() for command in self._decide(event, now)]
 
     def _decide(self, event: quarantine.Event, now: float) -> list[Command]:
         """Has the quarantine decide, shows that on nodes and in stories, and starts the tests it asks for."""
@@ -249,17 +257,9 @@ class Fleet:
         record = self._quarantine.records.get(node)
         return record is not None and record.awaits(run)
 
-    def _note_presence(self, message: Presence, now: float) -> list[Command]:
-        if message.online:
-            commands = self._hear(message.node, message.id, now)
-            self._registry.nodes[message.node].note_presence(message)
-            return commands
-        node = self._registry.nodes.get(message.node)
-        if node is None or not node.online or not self._quotas.has_room(message.node, now):
-            return []  # that it is gone, its silence will tell
-        commands = self._lose(message.node, "its agent has gone", message.id, now)
-        self._quotas.charge_changes(node, 2 * len(commands))  # it will come back
-        return commands
+    def _has_left_in_service(self, node: str) -> bool:
+        record = self._quarantine.records.get(node)
+        return record is not None and has_left_in_service(record)
 
     def _learn(
         self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved, now: float
@@ -267,46 +267,17 @@ class Fleet:
         """Takes what becomes known about a node apart from its runs."""
         match event:
             case events.InventorySeen():
-                return self._note_inventory(event, now)
+                return self._liveness.take_inventory(event, now)
             case events.LabelsSeen():
                 return self._registry.label(event, now)
             case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
 
-    def _note_inventory(self, event: events.InventorySeen, now: float) -> list[Command]:
-        """Takes what a node is made of, which is no sign of life when the broker had kept it."""
-        message = event.message
-        self._inventories.note(message)
-        if not event.kept:
-            return self._hear(message.node, message.id, now)
-        return self._inventories.take(message.node, now) if message.node in self._registry.nodes else []
-
-    def _hear(self, name: str, cause: str, now: float) -> list[Command]:
-        record = self._quarantine.records.get(name)
-        has_left = record is not None and has_left_in_service(record)
-        renewed = self._renew(name, cause, now) if has_left else []
-        self._sweeps.hear(name, now)
-        heard = [*renewed, *self._registry.hear(name, cause, now), *self._inventories.take(name, now)]
-        return [*heard, *self._tests.hear(name, now)]
-
-    def _renew(self, name: str, cause: str, now: float) -> list[Command]:
-        """Has whoever comes under the name of a node that has left prove itself anew; one that is forgotten is new."""
-        if name not in self._registry.nodes:
-            return []
-        self._sweeps.note_joined(name)
-        return self._registry.renew(name, cause, now)
-
     def _tick(self, event: events.Ticked, now: float) -> list[Command]:
-        commands: list[Command] = []
-        for name in self._registry.heartbeats.overdue(now):
-            commands += self._lose(name, "its heartbeat has stopped", None, now)
+        commands = self._liveness.lose_silent(now)
         commands += self._registry.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeps.tick(event, now)
         return [*commands, *self._decide(quarantine.TimePassed(), now)]
-
-    def _lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
-        self._tests.lose(name)
-        return [*self._registry.lose(name, text, cause, now), *self._sweeps.lose(name, now)]
 
     def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
         """Does without a node that somebody says has left; its story stays."""

@@ -111,6 +111,12 @@ class Drill:
         """The next leadership over what was stored."""
         return Drill(settings or self.settings, stored=self.stored, epoch=self.epoch + 1, now=self.now)
 
+    def beat(self, *nodes, outbox=0, kept=False):
+        """These nodes send a heartbeat; so many runs wait in their outboxes."""
+        for node in nodes:
+            message = Presence(id=f"m-{node}", sent_at=self.now, node=node, online=True, outbox=outbox)
+            self.feed(PresenceSeen(message, kept=kept))
+
     def feed(self, event, after_s=0.01):
         self.now += after_s
         self._obey(self.fleet.handle(event, self.now))
@@ -119,18 +125,18 @@ class Drill:
         for _ in range(seconds):
             self.feed(Ticked(), 1.0)
 
-    def report(self, node, *codes, run=None, verdict=None, ahead_s=0.0, age_s=0.0):
+    def report(self, node, *codes, run=None, verdict=None, ahead_s=0.0, age_s=0.0, check="gemm", findings=()):
         """A node, whose clock may be ahead, reports a run, which may have waited in its outbox."""
         seq = self.stored.streams.get((node, node), 0) + 1
         self.now += 0.01
-        findings = tuple(
+        findings = findings or tuple(
             Finding(code=code, summary="it is bad", severity=Severity.ERROR, action=Advice.REBOOT_NODE)
             for code in codes
         )
         done = Run(
             id=run or f"{node}-{seq}",
             node=node,
-            check="gemm",
+            check=check,
             verdict=verdict or (Verdict.FAIL if codes else Verdict.PASS),
             findings=findings,
             started_at=self.now + ahead_s - age_s,
@@ -288,7 +294,7 @@ def test_a_dry_run_is_shown_as_one_also_after_a_restart():
     view = again.fleet.node("n1", again.now)
     assert (view.service, view.dry_run) == (ServiceState.CORDONED, True)
     enforced = again.restarted(settings=rules())
-    enforced.pass_time(1)
+    enforced.beat("n1")
     assert enforced.fleet.node("n1", enforced.now).dry_run is False
     assert [(it.node, it.before, it.after, it.dry_run) for it in enforced.acts] == [
         ("n1", "IN_SERVICE", "CORDONED", False)
@@ -307,6 +313,29 @@ def test_an_old_database_knows_the_service_states_only():
     drill = Drill(rules(), stored=stored)
     assert {record.node: record.state for record in drill.fleet.quarantine_records()} == states
     assert drill.acts == []
+
+
+# New nodes that are not accepted
+
+
+def test_a_node_that_is_not_accepted_says_why():
+    """Its inventory, then the checks that have not reported, then the worst that was found; nothing once it is fit."""
+    drill = Drill(rules()).start()
+    drill.beat("n1")
+    assert drill.fleet.case("n1").unfit_because == "its inventory has not arrived yet"
+    checks = (check("gemm"), check("host"))
+    inventory = InventoryReport(id="m", sent_at=START, node="n1", inventory=Inventory(), checks=checks)
+    drill.feed(InventorySeen(inventory))
+    assert drill.fleet.case("n1").unfit_because == "not measured yet: gemm, host"
+    drill.report("n1", verdict=Verdict.SKIPPED)
+    assert drill.fleet.case("n1").unfit_because == "not measured yet: host"
+    clock = Finding(code="host.clock_unsynchronised", summary="nothing keeps it right", severity=Severity.WARNING)
+    drill.report("n1", check="host", findings=(clock,), verdict=Verdict.WARN)
+    assert drill.state() is ServiceState.ACCEPTING
+    why = "its health is DEGRADED: host.clock_unsynchronised: nothing keeps it right"
+    assert drill.fleet.case("n1").unfit_because == why
+    drill.report("n1", check="host")
+    assert (drill.state(), drill.fleet.case("n1").unfit_because) == (ServiceState.IN_SERVICE, "")
 
 
 # Evidence of nodes whose clocks are off
@@ -347,6 +376,7 @@ def test_evidence_keeps_its_date_over_a_restart():
     before = drill.fleet.case("n1").charges
     again = drill.restarted(settings=rules())
     assert again.fleet.case("n1").charges == before
+    again.beat("n1")
     assert again.state() is ServiceState.CORDONED
 
 

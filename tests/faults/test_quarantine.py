@@ -13,7 +13,7 @@ import pytest
 from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
 
-NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6", "n7")
 OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
 """Plugins whose checks find what is wrong with the machine that runs the tests."""
 
@@ -27,7 +27,7 @@ def desk(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def enforced(tmp_path_factory, new_mosquitto, desk):
-    """Six agents and a coordinator that may take all but one out, without waiting."""
+    """Seven agents and a coordinator that may take all but one out, without waiting."""
     with new_mosquitto() as broker:
         fleet = Fleet(tmp_path_factory.mktemp("enforced"), broker, desk.path, nodes=NODES)
         fleet.coordinator.settings["quarantine"] = {
@@ -222,6 +222,25 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(quarantine, desk, e
     eventually(lambda: is_done(quarantine, "n6", "CORDONED"), "n6 to be out")
     assert [it["dry_run"] for it in history(quarantine, "n6", "CORDONED")] == [False, True]
     assert desk.state("n6") == "out"
+
+
+def test_a_start_in_enforce_cordons_nobody_for_a_fault_that_is_over(quarantine, desk, eventually):
+    """It was found in observe mode, and mended while no coordinator ran: the agent kept the passes in its outbox."""
+    rules, agent = quarantine.coordinator.settings["quarantine"], quarantine.agents["n7"]
+    quarantine.coordinator.stop()
+    rules["mode"] = "observe"
+    quarantine.start_coordinator()
+    spoil(quarantine, "n7")
+    eventually(lambda: (case(quarantine, "n7")["demand"] or {}).get("unproven") == [], "the fault to be found")
+    quarantine.coordinator.stop()
+    before = agent.kept_runs()
+    spoil(quarantine, "n7", faults=[])
+    eventually(lambda: len(agent.kept_runs() - before) > 3, "passes in the outbox")
+    rules["mode"] = "enforce"
+    quarantine.start_coordinator()
+    eventually(lambda: quarantine.api.get("nodes", "n7")["health"] == "HEALTHY", "the passes")
+    assert (case(quarantine, "n7")["state"], case(quarantine, "n7")["demand"]) == ("IN_SERVICE", None)
+    assert desk.book("called", "n7", "CORDONED") == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic_core import to_json
 
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
-from muster.model import Health, Inventory, ServiceState, Topology
+from muster.model import Health, Inventory, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
@@ -14,6 +14,8 @@ from muster_coordinator.model.orders import run_patience_s
 from muster_coordinator.topology.term import Candidate
 
 NOWHERE = Topology()
+
+_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
 
 def runs_by_itself(check: CheckInfo) -> bool:
@@ -27,6 +29,9 @@ class Node:
 
     In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
     Measurements from before `forgotten_at` do not count.
+
+    `is_heard` is false for a restored node until its first message after the coordinator's start. `is_drained` is false
+    for it while runs from before that start may wait in its outbox.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
@@ -53,6 +58,8 @@ class Node:
     learned_leaf: str | None = None
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
+    is_heard: bool = True
+    is_drained: bool = True
     _inventory_bytes: int | None = None
 
     @classmethod
@@ -63,6 +70,7 @@ class Node:
         node.clock = NodeClock(record.clock_ahead_s)
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
+        node.is_heard = node.is_drained = False
         return node
 
     @property
@@ -111,8 +119,7 @@ class Node:
     @property
     def is_examined(self) -> bool:
         """Whether each background check that needs no idle node has reported."""
-        soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
-        return bool(self.checks) and all(check.name in self.evidence.verdicts for check in soon)
+        return bool(self.checks) and not self._not_measured
 
     def has_announced(self, check: str) -> bool:
         """Whether the node has announced this check. Every agent reports PLUGINS_LOADED without announcing it."""
@@ -122,6 +129,19 @@ class Node:
     def is_fit(self) -> bool:
         """Whether the node is examined and healthy."""
         return self.health is Health.HEALTHY and self.is_examined
+
+    @property
+    def unfit_because(self) -> str:
+        """Why the node is not fit, for people; empty when it is."""
+        if not self.checks:
+            return "its inventory has not arrived yet"
+        if missing := self._not_measured:
+            return f"not measured yet: {', '.join(missing)}"
+        if self.health is Health.HEALTHY:
+            return ""
+        worst = min(self.evidence.findings, key=lambda finding: _WORST_FIRST.index(finding.severity), default=None)
+        reason = next(iter(self.evidence.reasons), "") if worst is None else f"{worst.code}: {worst.summary}"
+        return f"its health is {self.health}: {reason}"
 
     @property
     def own_checks(self) -> tuple[str, ...]:
@@ -139,9 +159,15 @@ class Node:
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
+    @property
+    def _not_measured(self) -> list[str]:
+        soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
+        return [check.name for check in soon if check.name not in self.evidence.verdicts]
+
     def begin_anew(self, now: float) -> None:
-        """Drops all evidence: another node is there now under the same name."""
+        """Drops all evidence: another node is there now under the same name. What its outbox holds does not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
+        self.is_heard = self.is_drained = True
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped

@@ -20,13 +20,14 @@ def event_of(
 ) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
     """The event for a message of a node; RemoteError when the message is not valid.
 
-    `kept` says that the broker had retained the message: it is then no sign of life.
+    `kept` says that the broker had retained the message. Such an inventory is no sign of life. Such a presence is one,
+    since the last will takes it back, but what it says about the outbox is old.
     """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:
             return InventorySeen(inventory, kept=kept)
         case Presence() as presence:
-            return PresenceSeen(presence)
+            return PresenceSeen(presence, kept=kept)
         case Report() as report:
             return ReportSeen(report, len(payload))
         case (Accepted() | Declined() | Ready() | Progress() | Finished()) as reply:

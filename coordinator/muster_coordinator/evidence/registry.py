@@ -5,7 +5,7 @@ of the cause.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -15,19 +15,11 @@ from muster_coordinator.evidence.health import Held, conviction, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
-from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.story import Story
-from muster_coordinator.model.events import Announce, Command, LabelsSeen, SaveNode
+from muster_coordinator.model.events import Announce, Command, LabelsSeen, PresenceSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.quarantine_events import (
-    Event,
-    EvidenceChanged,
-    NodeDescribed,
-    NodeHeard,
-    NodeLost,
-    TestEnded,
-)
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, Compared
 from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
@@ -37,7 +29,7 @@ class NodeRegistry:
     """All known nodes by name (`nodes`), and the `baselines` that they are compared with.
 
     `heartbeats` tell which nodes are lost. `story` writes the entries of stories. `domain` is the level of the topology
-    at which nodes fail together. Events for the quarantine gather until `take_news` takes them.
+    at which nodes fail together. `news` are events for the quarantine.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -49,9 +41,8 @@ class NodeRegistry:
         self._conduct = Conduct()
         self._orders = orders
         self._places = places
-        self._domain = domain
-        self._news: list[Event] = []
-        self._tests_ended: list[TestEnded] = []
+        self.news = QuarantineNews(self.nodes, self._announced, domain)
+        self._restored_at = 0.0
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard since
 
@@ -60,6 +51,7 @@ class NodeRegistry:
 
         A node that was online has three heartbeats' time to be heard again.
         """
+        self._restored_at = now
         for record in records:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
@@ -80,27 +72,6 @@ class NodeRegistry:
                 self.heartbeats.note(node.name, now)
         return commands
 
-    def take_news(self) -> list[Event]:
-        """Events since the last call: evidence first, then the tests that have ended."""
-        news: list[Event] = [*self._news, *self._tests_ended]
-        self._news, self._tests_ended = [], []
-        return news
-
-    def note_test_ended(self, event: TestEnded) -> None:
-        """Notes the end of a test that the quarantine has requested."""
-        self._tests_ended.append(event)
-
-    def report_all(self, without: Container[str]) -> None:
-        """Gives all that is known about every node as news, except for nodes of `without` that are online.
-
-        A node that has left comes as a new one when it is heard again.
-        """
-        for name, node in self.nodes.items():
-            if node.online and name in without:
-                continue
-            self._news += [self._described(node), self._evidence(node)]
-            self._news.append(NodeHeard(node=name) if node.online else NodeLost(node=name))
-
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self.heartbeats.is_lost(node.name, now))
 
@@ -110,6 +81,9 @@ class NodeRegistry:
         node = self.nodes.get(name)
         if node is not None and node.online:
             node.last_seen = now
+            if not node.is_heard:
+                node.is_heard = True
+                self.news.note_heard(node)
             return []
         if node is None:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
@@ -118,8 +92,9 @@ class NodeRegistry:
             told = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
             told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
-            node.online, node.last_seen = True, now
-        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
+            node.online, node.last_seen, node.is_heard = True, now, True
+        self.news.note_heard(node)
+        self.news.note_details(node)
         return [told, *self._changed(node, now)]
 
     def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
@@ -127,7 +102,7 @@ class NodeRegistry:
         self.heartbeats.give_up(name)
         node = self.nodes[name]
         node.online = False
-        self._news.append(NodeLost(node=name))
+        self.news.note_lost(node)
         return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
     def forget(self, name: str, now: float) -> list[Command]:
@@ -144,7 +119,8 @@ class NodeRegistry:
         node = self.nodes[name]
         node.begin_anew(now)
         self._conduct.forget(name)
-        self._news += [NodeHeard(node=name), self._described(node), self._evidence(node)]
+        self.news.note_heard(node)
+        self.news.note_details(node)
         told = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
         return [told, *self.baselines.forget(name), *self._changed(node, now)]
 
@@ -175,7 +151,7 @@ class NodeRegistry:
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
-        self._news += [self._described(node), self._evidence(node)]
+        self.news.note_details(node)
         return [*told, *self._changed(node, now)]
 
     def label(self, event: LabelsSeen, now: float) -> list[Command]:
@@ -186,8 +162,16 @@ class NodeRegistry:
             return []
         if not self._places.relabel(node, event):
             return []
-        self._news.append(self._described(node))
+        self.news.note_description(node)
         return self._changed(node, now)
+
+    def note_presence(self, event: PresenceSeen) -> None:
+        """Notes what an agent says about its outbox. What the broker had kept is old: runs may wait there since."""
+        node = self.nodes[event.message.node]
+        node.note_presence(event.message)
+        if not node.is_drained and not event.kept and event.message.outbox == 0:
+            node.is_drained = True
+            self.news.note_evidence(node)
 
     def note_clock(self, message: Report, now: float) -> list[Command]:
         """Compares a node's clock with ours. The story says when it turns wrong or right."""
@@ -221,11 +205,19 @@ class NodeRegistry:
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Adds a run as evidence about its node, and about the nodes that it is compared with.
 
-        Its start is by the coordinator's clock.
+        Its start is by the coordinator's clock. A run from after the coordinator's start says that the outbox has been
+        drained of older ones, since an agent sends them in order.
         """
         node = self.nodes[run.node]
         if run.started_at < node.forgotten_at:
             return []
+        was_drained, node.is_drained = node.is_drained, node.is_drained or run.started_at >= self._restored_at
+        commands = self._add_run(node, run, now)
+        if node.is_drained and not was_drained:
+            self.news.note_evidence(node)
+        return commands
+
+    def _add_run(self, node: Node, run: Run, now: float) -> list[Command]:
         changed = node.evidence.add(run)
         told = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
@@ -322,28 +314,14 @@ class NodeRegistry:
             data: Json = {"before": before, "after": node.health, "findings": [*findings]}
             text = f"{before} to {node.health}: {because}"
             commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
-        self._news.append(self._evidence(node))
+        self.news.note_evidence(node)
         return [*commands, Announce("node", self.view(node, now))]
 
     def _examine(self, node: Node) -> list[Command]:
-        """Reports a node that became fit without a change of evidence: the last check it waited for has reported."""
-        if node.service is ServiceState.ACCEPTING and node.is_fit:
-            self._news.append(self._evidence(node))
+        """Reports a new node that was examined further without a change of evidence: a check it waited for reported."""
+        if node.service is ServiceState.ACCEPTING:
+            self.news.note_evidence(node)
         return []
-
-    def _described(self, node: Node) -> NodeDescribed:
-        domain = getattr(node.topology, self._domain)
-        return NodeDescribed(
-            node=node.name,
-            domain=domain,
-            own_checks=node.own_checks,
-            usual_checks=self._announced.run_by_more_than(len(self.nodes) / 2),
-            silent_after_s=node.silent_after_s,
-        )
-
-    def _evidence(self, node: Node) -> EvidenceChanged:
-        findings = standing_findings_of(node.evidence, node.uuids)
-        return EvidenceChanged(node=node.name, findings=findings, is_fit=node.is_fit)
 
     def _changed(self, node: Node, now: float) -> list[Command]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]

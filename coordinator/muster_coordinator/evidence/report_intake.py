@@ -122,7 +122,7 @@ class ReportIntake:
         """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
         node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
-            self._registry.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
+            self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
         changed: list[Command] = []
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):

@@ -29,9 +29,10 @@ from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, Swe
 
 @dataclass(frozen=True, slots=True)
 class PresenceSeen:
-    """A heartbeat or a last will."""
+    """A heartbeat or a last will. If the broker had `kept` the message, it was sent some time ago."""
 
     message: Presence
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ class Wait(StrEnum):
     RATE = "RATE"
     MASS_EVENT = "MASS_EVENT"
     ORDER = "ORDER"
+    CATCHING_UP = "CATCHING_UP"
 
 
 class MassEvent(Data):
@@ -133,7 +134,7 @@ class NodeEvidence(Data):
     """What is known about a node: what its checks found, and whether it is there.
 
     - `findings`: what stands against it, `seen` when each was found
-    - `is_fit`: it is examined and healthy
+    - `is_fit`: it is examined and healthy; `unfit_because`: why it is not, for people
     - `lost_at`: since when it is silent; `has_left`: it left the fleet
     - `domain`: its failure domain
     - `own_checks`: the checks that it runs by itself
@@ -143,6 +144,7 @@ class NodeEvidence(Data):
     findings: tuple[StandingFinding, ...] = ()
     seen: tuple[FindingTimes, ...] = ()
     is_fit: bool = False
+    unfit_because: str = ""
     lost_at: Instant | None = None
     has_left: bool = False
     domain: str | None = None

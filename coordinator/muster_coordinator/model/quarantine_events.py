@@ -53,12 +53,17 @@ class NodeLost(Data):
 
 
 class EvidenceChanged(Data):
-    """All that stands against a node now; `is_fit` says that it is examined and healthy."""
+    """All that stands against a node now; `is_fit` says that it is examined and healthy, `unfit_because` why it is not.
+
+    It is not complete while runs from before the coordinator's start may wait in the node's outbox.
+    """
 
     kind: Literal["evidence_changed"] = "evidence_changed"
     node: Name
     findings: tuple[StandingFinding, ...]
     is_fit: bool
+    unfit_because: str = ""
+    is_complete: bool = True
 
 
 class NodeSurveyed(Data):

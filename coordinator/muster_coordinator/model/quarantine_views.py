@@ -37,8 +37,8 @@ class CaseView(Data):
     - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy requires,
       `accused_at` since when, and `cause_since` with its present cause; `prospect`: what it will require in time;
       findings seen before `absolved_at` count for nothing, as a person released the node untested
-    - `fit`: examined and healthy; `own_checks`: the checks that it runs by itself; `patience_s`: by check, how long an
-      ordered run may say nothing
+    - `fit`: examined and healthy; `unfit_because`: why it is not, which is also why a new node is not accepted yet
+    - `own_checks`: the checks that it runs by itself; `patience_s`: by check, how long an ordered run may say nothing
     - `hold`: a person's word that muster leaves it as it is; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
@@ -70,6 +70,7 @@ class CaseView(Data):
     cause_since: Instant | None = None
     absolved_at: Instant = 0.0
     fit: bool = False
+    unfit_because: str = ""
     own_checks: tuple[Name, ...] = ()
     patience_s: dict[Name, Seconds] = {}
     hold: Hold | None = None
@@ -130,6 +131,7 @@ class QuarantineView(Data):
     """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
 
     Of the nodes that are away, `kept_off` are those that others keep work off without a cordon.
+    `catching_up` nodes have not delivered yet what they reported while no coordinator ran.
     """
 
     mode: Literal["observe", "dry-run", "enforce"]
@@ -141,6 +143,7 @@ class QuarantineView(Data):
     frozen: tuple[MassEvent, ...]
     domains: tuple[DomainView, ...]
     kept_off: tuple[KeptOffView, ...] = ()
+    catching_up: int = 0
 
 
 class BudgetView(Data):

@@ -2,8 +2,9 @@
 
 Nodes are taken in the order of `records.rank`: the most urgent first, then the one for which it was required first. A
 mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
-node that may not go keeps nobody waiting. Example with the defaults in a fleet of 20: the budget is 2, one node is away
-and three must go. The most urgent one is cordoned; the others wait with `Wait.BUDGET` until one node is back.
+node that is catching up after the coordinator's start only itself. A node that may not go keeps nobody waiting. Example
+with the defaults in a fleet of 20: the budget is 2, one node is away and three must go. The most urgent one is
+cordoned; the others wait with `Wait.BUDGET` until one node is back.
 """
 
 from collections.abc import Iterator
@@ -11,18 +12,28 @@ from collections.abc import Iterator
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
 from muster_coordinator.quarantine.budget import Limits, RateWindow
+from muster_coordinator.quarantine.catching_up import CatchingUp
 from muster_coordinator.quarantine.mass_events import fleet_state_after
 from muster_coordinator.quarantine.records import Records
+
+_TEXTS = {
+    Wait.LAST_NODE: "it would be the last node that goes",
+    Wait.ORDER: "others have been waiting for longer, or are worse",
+    Wait.CATCHING_UP: "the coordinator has started, and the node's stored reports have not arrived yet",
+}
+"""Why a node waits, where that depends on no number."""
 
 
 class Admission:
     """Says which of the nodes that must be cordoned may be, as `settings` want.
 
-    `fleet` are the mass events that stand and those that a person lifted.
+    `fleet` are the mass events that stand and those that a person lifted; `catching_up` are the nodes whose evidence
+    is from before the coordinator's start.
     """
 
     def __init__(self, settings: QuarantineSettings, records: Records) -> None:
         self.fleet = self._saved = FleetState()
+        self.catching_up = CatchingUp()
         self._settings = settings
         self._records = records
         self._limits = Limits(settings.limits)
@@ -61,19 +72,27 @@ class Admission:
         return f"{len(self._records.nodes_with(cause))} nodes have {cause}: none is taken out"
 
     def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
-        """Why a node may not be cordoned now; None when it may. Nodes that are worse and may go are cordoned first."""
+        """Why a node may not be cordoned now; None when it may.
+
+        Nodes that are worse and may go are cordoned first. For a worse one that is catching up, its room is kept: of
+        all that a start in enforce finds, the budget is for the worst, not for those that are heard first.
+        """
         wait = self._wait_alone(record, now)
         if wait is not None:
             return wait
-        ahead = self._records.before(record)
-        is_behind = any(must_go(other) and self._wait_alone(other, now) is None for other in ahead)
-        return Wait.ORDER if is_behind else None
+        kept_for: list[QuarantineRecord] = []
+        for other in self._records.before(record):
+            if must_go(other) and self._wait_for_room(other, now) is None:
+                if other.node not in self.catching_up:
+                    return Wait.ORDER
+                kept_for.append(other)
+        return Wait.ORDER if self._limits.no_room(record, self._records.census, kept_for) else None
 
     def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
         """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
 
-        The answer depends on the records, the mass events and whether the rate has room, and on nothing else. While
-        none of these changes, 1,000 nodes that wait cost nothing.
+        The answer depends on the records, the mass events, the nodes that are catching up, and whether the rate has
+        room, and on nothing else. While none of these changes, 1,000 nodes that wait cost nothing.
         """
         if self._admitted_at == self._known(now):
             return
@@ -100,8 +119,6 @@ class Admission:
         """Why a node waits, with the numbers of now."""
         census, settings = self._records.census, self._settings.limits
         match wait:
-            case Wait.LAST_NODE:
-                return "it would be the last node that goes"
             case Wait.BUDGET:
                 limit = self._limits.limit(census.members)
                 return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
@@ -116,11 +133,16 @@ class Admission:
             case Wait.MASS_EVENT:
                 cause = self.fleet.mass_events[0].cause if self.fleet.mass_events else "the same"
                 return f"too many nodes have {cause} for it to be their own fault"
-            case Wait.ORDER:
-                return "others have been waiting for longer, or are worse"
+            case _:
+                return _TEXTS[wait]
 
     def _wait_alone(self, record: QuarantineRecord, now: float) -> Wait | None:
         """Why a node may not be cordoned now, other nodes that wait aside; None when it may."""
+        if record.node in self.catching_up and not self.fleet.mass_events:
+            return Wait.CATCHING_UP
+        return self._wait_for_room(record, now)
+
+    def _wait_for_room(self, record: QuarantineRecord, now: float) -> Wait | None:
         if self.fleet.mass_events:
             return Wait.MASS_EVENT
         return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
@@ -133,7 +155,7 @@ class Admission:
         return any(event.cause == cause for event in self.fleet.mass_events)
 
     def _known(self, now: float) -> tuple[object, ...]:
-        return self._records.version, self.fleet, self._rate.has_room(now)
+        return self._records.version, self.fleet, len(self.catching_up), self._rate.has_room(now)
 
 
 def must_go(record: QuarantineRecord) -> bool:

@@ -1,6 +1,7 @@
 """The budget: how many nodes may be away, in the fleet and in each failure domain, and how quickly they may go."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 
 from muster.quarantine_settings import BudgetSettings
 from muster_coordinator.model.quarantine import QuarantineRecord, Wait
@@ -54,16 +55,24 @@ class Limits:
         """How many of so many nodes of one failure domain may be away."""
         return max(1, share_of(self._settings.domain_share, members))
 
-    def no_room(self, record: QuarantineRecord, census: Census) -> Wait | None:
-        """Why there is no room to cordon a node; None when there is. A node that is away anyway needs none."""
+    def no_room(
+        self, record: QuarantineRecord, census: Census, kept_for: Iterable[QuarantineRecord] = ()
+    ) -> Wait | None:
+        """Why there is no room to cordon a node besides those that it is kept for; None when there is.
+
+        A node that is away anyway needs none.
+        """
         itself = int(record.is_member and record.is_away)
+        kept = Counter(other.evidence.domain for other in kept_for if not other.is_away)
         limit = self.limit(census.members)
         if not limit:
             return Wait.LAST_NODE
-        if census.away - itself >= limit:
+        if census.away - itself + kept.total() >= limit:
             return Wait.BUDGET
         domain = record.evidence.domain
-        if domain is not None and census.away_of[domain] - itself >= self.domain_limit(census.members_of[domain]):
+        if domain is None:
+            return None
+        if census.away_of[domain] - itself + kept[domain] >= self.domain_limit(census.members_of[domain]):
             return Wait.DOMAIN_BUDGET
         return None
 

@@ -20,6 +20,7 @@ EVIDENCE = {
     "charges": "findings",
     "sightings": "seen",
     "fit": "is_fit",
+    "unfit_because": "unfit_because",
     "own_checks": "own_checks",
     "patience_s": "silent_after_s",
 }
@@ -107,9 +108,14 @@ def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, po
 
 
 def fleet_view(
-    settings: QuarantineSettings, census: Census, records: Iterable[QuarantineRecord], fleet: FleetState
+    settings: QuarantineSettings,
+    census: Census,
+    records: Iterable[QuarantineRecord],
+    fleet: FleetState,
+    *,
+    catching_up: int,
 ) -> QuarantineView:
-    """The quarantine of the whole fleet."""
+    """The quarantine of the whole fleet, of which so many nodes are catching up after the coordinator's start."""
     limits = Limits(settings.limits)
     domains = (
         DomainView(
@@ -130,6 +136,7 @@ def fleet_view(
         frozen=fleet.mass_events,
         domains=tuple(domains),
         kept_off=_kept_off(records),
+        catching_up=catching_up,
     )
 
 

@@ -34,7 +34,8 @@ class NodeIntake:
         return Folded(commands, event.node)
 
     def hear(self, event: NodeHeard, now: float) -> Folded:
-        """Takes in a node that is there, for the first time or again."""
+        """Takes in a node that is there, for the first time, again, or still after a start."""
+        self._admission.catching_up.note_heard(now)
         record = self._states.by_node.get(event.node)
         commands: list[Command] = []
         if record is None or (record.evidence.has_left and record.state not in OUT):
@@ -52,10 +53,12 @@ class NodeIntake:
 
     def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
         """Takes in what stands against a node."""
+        if event.is_complete:
+            self._admission.catching_up.note_complete(event.node)
         record = self._states.records.known(event.node)
         findings = tuple(finding.as_stored() for finding in event.findings)
         seen = times_after(record.evidence.seen, findings)
-        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit)
+        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)
         return Folded(self._learn(record, after, now), event.node)
 
     def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:

@@ -87,7 +87,9 @@ class Reconciler:
 
     def fleet_view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
-        return case_view.fleet_view(self._settings, self._records.census, self.records.values(), self._admission.fleet)
+        census, admission = self._records.census, self._admission
+        waiting = len(admission.catching_up)
+        return case_view.fleet_view(self._settings, census, self.records.values(), admission.fleet, catching_up=waiting)
 
     def next_look(self, now: float) -> float | None:
         """When time alone may change a decision, at the earliest; None when only an event may."""
@@ -155,6 +157,7 @@ class Reconciler:
         """Forgets a node past retention."""
         record = self._records.known(event.node)
         self._transitions.erase(record.node)
+        self._admission.catching_up.note_complete(record.node)
         self._records.remove(record.node)
         alarms = self._count_causes(record.decision.requirement, now=now)
         erased = note(record, "erased", "it was away for so long that it is remembered no more")
@@ -163,6 +166,7 @@ class Reconciler:
     def _pass_time(self, _: events.TimePassed, now: float) -> Folded:
         """Cordons nodes that waited and may go now, and looks at the nodes whose time has come."""
         commands: list[Command] = []
+        self._admission.catching_up.pass_time(now)
         for record in self._admission.take_changed(now):
             commands += self._reconcile(record.node, now)
         for node in self._records.take_due(now):
@@ -226,13 +230,16 @@ class Reconciler:
         return commands
 
     def _cordon(self, record: QuarantineRecord, reason: str, now: float) -> list[Command]:
-        """Cordons a node, or has it wait."""
+        """Cordons a node, or has it wait. One that is catching up stays as it is: what it waits for may be over."""
         wait = self._admission.wait_of(record, now)
         if wait is None:
             return self._states.step(record, Step.CORDON, reason, now)
         text = self._admission.text_of(record, wait)
         is_news = record.decision.waits_for is not wait
         record = record.deciding(waits_for=wait)
+        if wait is Wait.CATCHING_UP:
+            self._states.put(record)
+            return []
         has_mass_event = wait is Wait.MASS_EVENT
         if (record.state, Step.WAIT) in ARROWS and not has_mass_event:
             return self._states.step(record, Step.WAIT, text, now)

@@ -35,6 +35,7 @@ class Start:
                 text = f"{record.state} to {switched.state}: the mode is {self._mode} now"
                 commands.append(note(record, "service", text))
         self._admission.restore(event.fleet)
+        self._admission.catching_up.begin(record.node for record in event.records if not record.evidence.has_left)
         for node in [*self._states.by_node]:
             commands += self._resume(node, now)
         return Folded(commands)
@@ -81,10 +82,10 @@ def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:
 
 
 def resumed(record: QuarantineRecord, rules: Rules) -> QuarantineRecord:
-    """The record at the start. Nodes that must go wait in the order of how bad they are, not of their names."""
+    """The record at the start. A node that must go waits until its evidence is complete."""
     record = after_restart(record)
     waits = rules.decides and record.state not in OUT and must_go(record) and record.decision.waits_for is None
-    return record.deciding(waits_for=Wait.ORDER) if waits else record
+    return record.deciding(waits_for=Wait.CATCHING_UP) if waits else record
 
 
 def shows_outdated_hold(record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules) -> bool:

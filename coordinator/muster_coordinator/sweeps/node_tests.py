@@ -86,7 +86,7 @@ class NodeTests:
         return begun
 
     def _end(self, node: str, test: str, verdict: Verdict) -> None:
-        self._registry.note_test_ended(TestEnded(node=node, test=test, verdict=verdict))
+        self._registry.news.note_test_ended(TestEnded(node=node, test=test, verdict=verdict))
 
 
 def _was_compared(record: SweepRecord) -> bool:

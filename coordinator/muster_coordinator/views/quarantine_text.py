@@ -87,11 +87,14 @@ def _whereabouts(case: CaseView) -> Iterator[str]:
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:
+    is_new = case.state is ServiceState.ACCEPTING and case.demand is None
+    if is_new and case.unfit_because:
+        yield f"not accepted: {case.unfit_because}"
     if case.needs_person:
         yield f"it stays out until somebody releases it: {case.needs_person}"
     elif case.trial is not None:
         yield _progress(case.trial, case.rounds)
-    elif case.state is ServiceState.ACCEPTING and case.demand is None:
+    elif is_new and not case.unfit_because:
         yield "new, and not accepted yet"
     elif case.back_at is not None:
         yield _coming_back(case, format_instant(case.back_at))
@@ -201,6 +204,8 @@ def _summary(it: QuarantineView) -> Iterator[str]:
     yield f"held: {', '.join(it.held) or 'none'}"
     for others in it.kept_off:
         yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
+    if it.catching_up:
+        yield f"starting: nodes whose stored reports have not arrived yet: {it.catching_up} (not drained for now)"
     if not it.frozen:
         yield "frozen: no"
     for event in it.frozen:

@@ -67,20 +67,39 @@ class Told:
         self.transitions: dict[str, TransitionRecord] = {}
         self.fleet = FleetState()
         self.runs = 0
+        self._to_be_heard: list[str] = []
         self._policy = Policy(tuple(rows))
         self.restart()
 
-    def restart(self, **changed: Any) -> list[Command]:
-        """Ends it and starts another with what was stored, under settings of which these have changed."""
+    def restart(self, *, is_heard: bool = True, **changed: Any) -> list[Command]:
+        """Ends it and starts another with what was stored, under settings of which these have changed.
+
+        Before anything else is told, the nodes that were online are heard and have nothing new to say, unless they are
+        not to be heard.
+        """
         self.epoch += 1
         self.settings = self.settings.model_copy(update=changed)
         self.reconciler = Reconciler(self.settings, self._policy, self.epoch)
         records, transitions = tuple(self.records.values()), tuple(self.transitions.values())
-        return self.tell(Restored(records=records, transitions=transitions, fleet=self.fleet))
+        said = self._handle(Restored(records=records, transitions=transitions, fleet=self.fleet))
+        online = (it.node for it in records if it.is_online and not it.evidence.has_left)
+        self._to_be_heard = [*online] if is_heard else []
+        return said
+
+    def catch_up(self, node: str) -> list[Command]:
+        """Has a node heard after a restart whose outbox holds nothing."""
+        evidence = self.record(node).evidence
+        known = EvidenceChanged(node=node, findings=evidence.findings, is_fit=evidence.is_fit)
+        return [*self._handle(NodeHeard(node=node)), *self._handle(known)]
 
     def tell(self, event: Event, after_s: float = 0.0) -> list[Command]:
         """Tells an event, so many seconds after the last; what is to be done about it."""
+        heard, self._to_be_heard = self._to_be_heard, []
+        said = [command for node in heard for command in self.catch_up(node)]
         self.now += after_s
+        return said + self._handle(event)
+
+    def _handle(self, event: Event) -> list[Command]:
         said = self.reconciler.handle(event, self.now)
         self.said += said
         for command in said:

@@ -58,6 +58,17 @@ def test_no_more_new_nodes_are_kept_out_than_may_be_away(quarantine: Any) -> Non
     assert told.case("n4").kept_out
 
 
+def test_a_new_node_that_stays_new_says_why(quarantine: Any) -> None:
+    """As long as it is not fit, and in the words of its evidence."""
+    told = quarantine()
+    told.add("n", fit=False)
+    why = "not measured yet: gemm"
+    told.tell(EvidenceChanged(node="n", findings=(), is_fit=False, unfit_because=why))
+    assert (told.state("n"), told.case("n").unfit_because) == (ACCEPTING, why)
+    told.absolve("n")
+    assert (told.state("n"), told.case("n").unfit_because) == (IN_SERVICE, "")
+
+
 def test_a_new_node_is_not_touched_otherwise(quarantine: Any, of: Of) -> None:
     """It gets work as its scheduler sees fit."""
     told = quarantine()

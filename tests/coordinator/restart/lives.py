@@ -29,6 +29,7 @@ class Lives:
 
     def __init__(self, store):
         self.store = store
+        self.mode = "enforce"
         self.fleet = Fleet(name="f", epoch=0)  # until it begins
         self.now = 1_800_000_000.0
         self._seq = 0
@@ -36,9 +37,8 @@ class Lives:
     async def begin(self):
         """A coordinator begins where the last was killed; gives what it does at once."""
         self.now += 10.0
-        self.fleet = Fleet(
-            name="f", epoch=await self.store.next_epoch(self.now), rules=RULES, policy=Policy(shipped_rows())
-        )
+        rules, epoch = RULES.model_copy(update={"mode": self.mode}), await self.store.next_epoch(self.now)
+        self.fleet = Fleet(name="f", epoch=epoch, rules=rules, policy=Policy(shipped_rows()))
         begun = self.fleet.restore(await self.store.saved(), self.now)
         await self.store.write(begun)
         return begun
@@ -50,8 +50,8 @@ class Lives:
         await self.store.write(commands)
         return commands
 
-    def run(self, node, verdict=Verdict.PASS, run=None):
-        """A run of the check on a node, as its agent reports it."""
+    def run(self, node, verdict=Verdict.PASS, run=None, age_s=0.0):
+        """A run of the check on a node, as its agent reports it; it may have waited in the outbox."""
         self._seq += 1
         lost = Finding(code="nvml.device_lost", summary="gone", severity=Severity.ERROR)
         made = Run(
@@ -60,7 +60,7 @@ class Lives:
             check="nvml",
             verdict=verdict,
             findings=(lost,) if verdict is Verdict.FAIL else (),
-            started_at=self.now,
+            started_at=self.now - age_s,
             duration_s=0.1,
             seq=self._seq,
         )

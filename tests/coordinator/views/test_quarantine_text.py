@@ -108,6 +108,15 @@ def scheduled(mark=Mark.NONE, **known):
             ["slow still stands", "to prevent that, hold the node or add a policy row"],
         ),
         ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
+        (
+            {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm"},
+            ["not accepted: not measured yet: gemm"],
+        ),
+        (
+            {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm", "trial": Probation(begun=AT)},
+            ["not accepted: not measured yet: gemm", "tests: 0 of 2 rounds passed"],
+        ),
+        ({"state": ServiceState.IN_SERVICE, "unfit_because": "not measured yet: gemm"}, []),
         ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
         (
             {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
@@ -273,6 +282,13 @@ def test_budget_names_what_others_keep_work_off():
     others = (KeptOffView(how="k8s: taint x:NoSchedule", nodes=("n1", "n2")),)
     text = budget_text(BudgetView(quarantine=view(kept_off=others), actors=()))
     assert "kept off work by others (k8s: taint x:NoSchedule): n1, n2" in text.splitlines()
+
+
+def test_budget_tells_how_many_nodes_are_waited_for_after_a_start():
+    """None of them is drained meanwhile; otherwise nothing is said."""
+    told, untold = (budget_text(BudgetView(quarantine=view(catching_up=count), actors=())) for count in (3, 0))
+    assert "starting: nodes whose stored reports have not arrived yet: 3 (not drained for now)" in told.splitlines()
+    assert "starting" not in untold
 
 
 def test_budget_tells_what_keeps_nodes_in_service():

@@ -1,0 +1,85 @@
+"""What the quarantine hears about nodes: events that gather while a message is handled, until `take` takes them."""
+
+from collections.abc import Container, Mapping
+
+from muster_coordinator.evidence.definitions import Announcements
+from muster_coordinator.evidence.node import Node
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.quarantine_events import (
+    Event,
+    EvidenceChanged,
+    NodeDescribed,
+    NodeHeard,
+    NodeLost,
+    TestEnded,
+)
+
+
+class QuarantineNews:
+    """Events about `nodes`. `domain` is the level of the topology at which nodes fail together."""
+
+    def __init__(self, nodes: Mapping[str, Node], announced: Announcements, domain: str) -> None:
+        self._nodes = nodes
+        self._announced = announced
+        self._domain = domain
+        self._events: list[Event] = []
+        self._tests_ended: list[TestEnded] = []
+
+    def take(self) -> list[Event]:
+        """Events since the last call: evidence first, then the tests that have ended."""
+        events: list[Event] = [*self._events, *self._tests_ended]
+        self._events, self._tests_ended = [], []
+        return events
+
+    def note_all(self, without: Container[str]) -> None:
+        """Notes all that is known about every node at the start, except for nodes of `without` that are online.
+
+        Nothing was heard of a node yet. One that has left comes as a new one when it is heard again.
+        """
+        for name, node in self._nodes.items():
+            if node.online and name in without:
+                continue
+            self.note_details(node)
+            if not node.online:
+                self.note_lost(node)
+
+    def note_heard(self, node: Node) -> None:
+        """Notes that a node is there, for the first time, again, or still after a restart of the coordinator."""
+        self._events.append(NodeHeard(node=node.name))
+
+    def note_lost(self, node: Node) -> None:
+        """Notes that a node fell silent."""
+        self._events.append(NodeLost(node=node.name))
+
+    def note_details(self, node: Node) -> None:
+        """Notes what a node says about itself, and its evidence."""
+        self.note_description(node)
+        self.note_evidence(node)
+
+    def note_description(self, node: Node) -> None:
+        """Notes where a node stands and which checks it runs."""
+        self._events.append(
+            NodeDescribed(
+                node=node.name,
+                domain=getattr(node.topology, self._domain),
+                own_checks=node.own_checks,
+                usual_checks=self._announced.run_by_more_than(len(self._nodes) / 2),
+                silent_after_s=node.silent_after_s,
+            )
+        )
+
+    def note_evidence(self, node: Node) -> None:
+        """Notes what stands against a node, and whether older runs may still wait in its outbox."""
+        self._events.append(
+            EvidenceChanged(
+                node=node.name,
+                findings=standing_findings_of(node.evidence, node.uuids),
+                is_fit=node.is_fit,
+                unfit_because=node.unfit_because,
+                is_complete=node.is_drained,
+            )
+        )
+
+    def note_test_ended(self, event: TestEnded) -> None:
+        """Notes the end of a test that the quarantine has requested."""
+        self._tests_ended.append(event)
