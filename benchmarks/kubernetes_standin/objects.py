@@ -17,7 +17,7 @@ def node(
     unschedulable: bool = False,
     gpus: int = 8,
 ) -> Object:
-    """A Ready node with GPUs."""
+    """A Ready node with GPUs, or of another kind when it has none."""
     return {
         "metadata": {
             "name": name,
@@ -56,7 +56,9 @@ def pod(name: str, node: str, *, namespace: str = "default", gpus: int = 0, phas
 
 def _status(name: str, gpus: int) -> Object:
     """What a kubelet says of its node."""
-    resources = {"cpu": "192", "memory": "2113462536Ki", "nvidia.com/gpu": str(gpus), "pods": "110"}
+    resources = {"cpu": "192", "memory": "2113462536Ki", "pods": "110"}
+    if gpus:
+        resources["nvidia.com/gpu"] = str(gpus)
     return {
         "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": name}],
         "allocatable": resources,

@@ -24,10 +24,12 @@ from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
@@ -111,7 +113,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
-        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, retention)
+        health = _health_publisher(settings, plugins, pipeline)
+        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
@@ -135,6 +138,16 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
     )
 
 
+def _health_publisher(settings: Settings, plugins: Plugins, pipeline: Pipeline) -> HealthPublisher:
+    return HealthPublisher(
+        plugins,
+        settings.quarantine.resync_s,
+        names=lambda: pipeline.fleet.names,
+        view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
+        clock=pipeline.clock,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """The parts that run side by side around the fleet."""
@@ -145,6 +158,7 @@ class Shell:
     notifier: RunNotifier
     dispatcher: TransitionDispatcher
     poller: ActorPoller
+    health: HealthPublisher
     retention: Retention
 
     def routes(self, store: Store) -> list[web.RouteDef]:
@@ -182,6 +196,7 @@ class Shell:
             leading = [
                 group.create_task(self.poller.run(), name="poller"),
                 group.create_task(self.dispatcher.run(), name="dispatcher"),
+                group.create_task(self.health.run(), name="health"),
             ]
             sources = [
                 group.create_task(self._lead(leading), name="link"),
@@ -207,6 +222,8 @@ class Shell:
                 self.stream.tell(command)
                 if isinstance(payload, Run):
                     self.notifier.tell(payload)
+                elif isinstance(payload, NodeView):
+                    self.health.note(payload)
             case DispatchTransition():
                 self.dispatcher.act(command)
             case Alarm(text=text):

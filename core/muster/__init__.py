@@ -22,27 +22,41 @@ from muster.check import (
 from muster.config import Config
 from muster.hookspecs import hookimpl
 from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+from muster.node_health import HealthFinding, NodeHealthReport
 from muster.references import Reference, judge_value
 from muster.section import Section
-from muster.transition import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
+from muster.transition import (
+    ActionOutcome,
+    Cause,
+    Effect,
+    Mark,
+    SchedulerNode,
+    Survey,
+    Transition,
+    cause_text,
+    describe_causes,
+)
 
 __version__ = version("gpu-muster")
 
 __all__ = [
     "Action",
     "ActionOutcome",
+    "Cause",
     "Check",
     "Config",
     "Context",
     "Device",
     "Effect",
     "Finding",
+    "HealthFinding",
     "IdleProbe",
     "Idleness",
     "Inventory",
     "Mark",
     "Measurement",
     "Needs",
+    "NodeHealthReport",
     "Params",
     "Reference",
     "Rendezvous",
@@ -58,6 +72,8 @@ __all__ = [
     "Verdict",
     "Worse",
     "__version__",
+    "cause_text",
+    "describe_causes",
     "hookimpl",
     "judge_value",
 ]

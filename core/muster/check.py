@@ -129,6 +129,8 @@ class Check(Generic[P]):
       `by_rail`, true or false, for measuring the rails one by one.
     - `judged` names the metrics to judge against references. A run reports those that have no reference.
     - `compared` names the metrics that the coordinator compares over the fleet and over time, and which way is worse.
+    - `clear`, of a check that reports past events, forgets them on this node. `muster check clear` calls it after a
+      repair.
 
     The rest is for people: `finds` has the meaning of each finding code, `cost_s` the seconds of a run with default
     parameters on a usual GPU node, and `precedent` the tools or documents that check the same.
@@ -150,6 +152,7 @@ class Check(Generic[P]):
     judged: tuple[str, ...] = ()
     compared: Mapping[str, Worse] = field(default_factory=dict)
     watch: Callable[[], None] | None = None
+    clear: Callable[[], None] | None = None
     finds: Mapping[str, str] = field(default_factory=dict)
     cost_s: float | None = None
     precedent: str = ""

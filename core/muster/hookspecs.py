@@ -12,6 +12,7 @@ import pluggy
 from muster.check import AnyCheck, Context, IdleProbe, Reservation
 from muster.config import Config
 from muster.model import Inventory, Run
+from muster.node_health import NodeHealthReport
 from muster.transition import ActionOutcome, Survey, Transition
 
 PROJECT = "muster"
@@ -75,6 +76,16 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 
 @hookspec
+async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> None:
+    """How these nodes are, by their checks: show it where others look, and decide nothing by it.
+
+    Told in every mode of the quarantine, within a second when it has changed, and again for every node each
+    `quarantine.resync_s` seconds, as a heartbeat. Of two reports about a node, the one with the later `at` holds. If
+    you raise, what has changed is told again.
+    """
+
+
+@hookspec
 async def muster_result(config: Config, run: Run) -> None:
     """A run has been stored: export it."""
 
@@ -92,4 +103,4 @@ CONTRIBUTE = (
     "muster_reservations",
     "muster_prepare_run",
 )
-NOTIFY = ("muster_survey", "muster_transition", "muster_result", "muster_close")
+NOTIFY = ("muster_survey", "muster_transition", "muster_node_health", "muster_result", "muster_close")

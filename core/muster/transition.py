@@ -1,23 +1,88 @@
 """What is told to plugins that act on nodes, and what they answer: the contract between decisions and schedulers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator
 
-from muster.model import Action, Data, Instant, Name, ServiceState
+from muster.model import Action, Data, Finding, Instant, Name, ServiceState
 
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which a node shall get no work."""
+
+_IN_WORDS = {
+    Action.CHECK_APPLICATION: "check the application",
+    Action.RESET_GPU: "reset the GPU",
+    Action.REBOOT_NODE: "reboot the node",
+    Action.INSPECT_HARDWARE: "inspect the hardware",
+    Action.REPLACE: "replace the hardware",
+}
+
+_UUID_ENDS_BY = 112
+"""Characters of `cause_text` within which the UUID of the GPU ends, unless much else is long. With the `muster: ` that
+Slurm's reason begins with, these are the first 120, which `squeue` and dashboards show."""
+
+_LEAST_SUMMARY = 20
+
+
+class Cause(Data):
+    """One finding for which a node is out of service.
+
+    `check` and `code` are the finding's. `device` is the index of the GPU, None for the node, and `uuid` that GPU's.
+    `xid` or `sxid` is the number by which the driver calls the error. `summary` is the finding's.
+    """
+
+    code: str
+    check: str = ""
+    device: int | None = None
+    uuid: str = ""
+    xid: int | None = None
+    sxid: int | None = None
+    summary: str = ""
+
+    @classmethod
+    def of(cls, finding: Finding, check: str, uuid: str = "") -> Self:
+        """The cause that a finding of `check` is; `uuid` is that of its device."""
+        return cls(
+            code=finding.code,
+            check=check,
+            device=finding.device,
+            uuid=uuid,
+            xid=_number(finding, "xid"),
+            sxid=_number(finding, "sxid"),
+            summary=finding.summary,
+        )
+
+    @property
+    def label(self) -> str:
+        """What operators call it: `XID 79`, `SXID 12028`, else the code without its check: `ecc_uncorrected`."""
+        if self.xid is not None:
+            return f"XID {self.xid}"
+        if self.sxid is not None:
+            return f"SXID {self.sxid}"
+        return self.code.partition(".")[2] or self.code
+
+    @property
+    def short(self) -> str:
+        """The label and the GPU: `XID 79 GPU 3`."""
+        return self.label if self.device is None else f"{self.label} GPU {self.device}"
+
+
+def _number(finding: Finding, name: str) -> int | None:
+    """A number in the evidence, which an agent fills with what it likes."""
+    number = finding.evidence.get(name)
+    return number if isinstance(number, int) else None
 
 
 class Transition(Data):
     """A change of a node's service state.
 
-    `id` stays the same when it is told again. `codes` are the findings that led to it, with the worst first, `action`
-    is what should be done about them, `by` who asked for it, None when nobody but the policy did. In a `dry_run` a
-    plugin changes nothing and answers what it would do.
+    `id` stays the same when it is told again. `causes` are the findings for which the node is out of service, with the
+    worst first; a retest keeps them. `codes` are the codes of the findings that led to this transition, `action` is
+    what should be done about them, `by` who asked for it, None when nobody but the policy did. In a `dry_run` a plugin
+    changes nothing and answers what it would do.
     """
 
     id: Name
@@ -27,6 +92,7 @@ class Transition(Data):
     reason: str
     at: Instant
     codes: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
     action: Action = Action.NONE
     by: str | None = None
     dry_run: bool = False
@@ -35,6 +101,44 @@ class Transition(Data):
     def is_out(self) -> bool:
         """Whether the node shall get no work from now on."""
         return self.after in OUT_OF_SERVICE
+
+
+def cause_text(transition: Transition) -> str:
+    """Why the node is in its state, in one line for people: `describe_causes`, with a retest called one.
+
+    A transition without causes, or back into service, has its reason instead.
+    """
+    if not transition.causes or transition.after is ServiceState.IN_SERVICE:
+        return transition.reason
+    note = ", retest" if transition.after is ServiceState.PROBATION else ""
+    return describe_causes(transition.causes, transition.action, note)
+
+
+def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> str:
+    """Causes, at least one, and what to do, in one line with the most important first; `note` follows the first cause.
+
+    Lists cut it: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come first, then
+    what the error is, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off the bus; reboot the
+    node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened where the UUID would
+    otherwise come too late.
+    """
+    worst, *others = causes
+    begin = f"{worst.short}{note}"
+    after = [_IN_WORDS.get(action, ""), worst.uuid]
+    room = _UUID_ENDS_BY - len("; ".join(filter(None, [f"{begin}: ", *after])))
+    summary = _shortened(_without_label(worst), max(room, _LEAST_SUMMARY))
+    more = f"+{len(others)} more: {', '.join(cause.short for cause in others)}" if others else ""
+    return "; ".join(filter(None, [f"{begin}: {summary}" if summary else begin, *after, more]))
+
+
+def _without_label(cause: Cause) -> str:
+    """The summary, which often begins with the label: `XID 79, GPU has fallen off the bus`."""
+    begins = cause.summary.startswith((f"{cause.label},", f"{cause.label}:"))
+    return cause.summary[len(cause.label) + 1 :].lstrip() if begins else cause.summary
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3].rstrip()}..."
 
 
 def _writable(text: str) -> str:
@@ -90,8 +194,9 @@ class SchedulerNode(Data):
 
     `transition` is the id in our mark. `incomplete` says that part of what marks the node as ours is missing. `detail`
     is what a person wrote beside a mark of theirs. `leaving` says why the node goes away or is about to restart as
-    planned: a scale-down, the end of a lease, an announced reboot. `is_new` says that it is kept out from its first
-    moment on until somebody lets it in; by its `registration` it is told from an earlier one of the same name.
+    planned: a scale-down, the end of a lease, an announced reboot. `keeps_off` says how somebody keeps work off a node
+    that they have not cordoned, such as by a taint: muster may still cordon it. `is_new` says that it is kept out from
+    its first moment on until somebody lets it in; its `registration` tells it from an earlier one of the same name.
     """
 
     node: Name
@@ -103,6 +208,7 @@ class SchedulerNode(Data):
     detail: Text = ""
     opted_out: bool = False
     leaving: Text | None = None
+    keeps_off: Text | None = None
     labels: dict[str, str] = {}
 
 

@@ -69,4 +69,8 @@ def _facts(check: AnyCheck) -> str:
         ("Objective in sweeps", f"`{check.objective}`" if check.objective else "none"),
         ("`--quick` sets", f"`{json.dumps(dict(check.quick))}`" if check.quick else "nothing"),
     ]
+    if check.clear is not None:
+        rows.append(
+            ("After a repair", f"`muster check clear {check.name}` on the node: what happened before is forgotten")
+        )
     return table(iter(rows), ("", ""))

@@ -68,6 +68,28 @@ def checks(check):
         check(lambda *_: Measurement(), name="warning", judge=finding_of(Severity.WARNING)),
         check(lambda *_: Measurement(), name="failing", judge=finding_of(Severity.ERROR)),
         check(fail, name="raising"),
+        check(lambda *_: Measurement(), name="forgetful", clear=Mock(side_effect=[None, denied()])),
+    )
+
+
+def denied():
+    return PermissionError(13, "Permission denied", "/var/lib/muster/forgetful.cleared")
+
+
+def test_what_a_check_remembers_is_cleared(check_command):
+    """In a word; what keeps it from that is said with what to do, and a check that remembers nothing is refused."""
+    said = "forgetful: nothing that happened until now counts from its next run on\n"
+    assert check_command("clear", "forgetful") == (0, said, "")
+    code, _, problem = check_command("clear", "forgetful")
+    assert (code, problem) == (
+        69,
+        "muster: cannot clear forgetful: /var/lib/muster/forgetful.cleared: Permission denied; "
+        "run this as the agent's user, with its settings\n",
+    )
+    code, _, problem = check_command("clear", "sized")
+    assert (code, problem) == (
+        64,
+        "muster: sized remembers nothing that can be cleared; checks that do: forgetful\n",
     )
 
 
@@ -239,7 +261,7 @@ def test_list_and_show_describe_checks(check_command):
     infos = json.loads(check_command("list", "--json")[1])
     assert infos["next_cursor"] is None
     names = [info["name"] for info in infos["items"]]
-    assert names == ["deep", "failing", "group", "raising", "sized", "skipping", "warning"]
+    assert names == ["deep", "failing", "forgetful", "group", "raising", "sized", "skipping", "warning"]
     [sized] = [info for info in infos["items"] if info["name"] == "sized"]
     assert json.loads(check_command("show", "sized", "--json")[1]) == sized
     assert sized["params"]["properties"]["size"]["default"] == 3

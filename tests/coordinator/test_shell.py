@@ -37,6 +37,7 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
         notifier=part,
         dispatcher=part,
         poller=part,
+        health=part,
         retention=part,
     )
     with pytest.raises(ExceptionGroup) as failed:
@@ -69,13 +70,13 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
 
     pipeline = part("pipeline")
     pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
-    names = ("notifier", "dispatcher", "poller", "retention")
+    names = ("notifier", "dispatcher", "poller", "health", "retention")
     monkeypatch.setattr("muster_coordinator.daemon.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():
-        while len(ended) < 2:
+        while len(ended) < 3:
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
-        assert sorted(ended) == ["dispatcher", "poller"]
+        assert sorted(ended) == ["dispatcher", "health", "poller"]
     assert {"retention", "pipeline", "notifier", "watchdog"} <= set(ended)

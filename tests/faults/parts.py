@@ -42,7 +42,7 @@ class Part:
         self.settings = settings
         self.past: list[dict[str, Any]] = []
         self._log = log
-        self._env = env
+        self.env = env
         self._process: AnyProcess | None = None
 
     @property
@@ -56,7 +56,7 @@ class Part:
 
     def start(self) -> None:
         self.past += self.log() if self._log.exists() else []
-        env = processes.environment(self.settings | {"log": {"format": "json"}}) | self._env
+        env = processes.environment(self.settings | {"log": {"format": "json"}}) | self.env
         with self._log.open("wb") as log:
             self._process = start_muster(self.command, env=env, stderr=log, imports=self.imports)
 

@@ -172,11 +172,19 @@ def test_no_gpu_where_none_is_expected_is_skipped(command):
     assert [run["verdict"] for run in ended.document["items"]] == ["SKIPPED"]
 
 
-def test_fewer_gpus_than_expected_fail(command):
-    """Here there is none of eight."""
-    ended = command("check", "run", "gemm", "--expect-gpus", "8", "--json", settings=WITHOUT_GPUS)
+def test_fewer_gpus_than_expected_fail(command, simulated):
+    """Here there are two of eight, of which one can no longer be asked."""
+    fewer = {"plugins": simulated(2, {"kind": "missing", "device": 1})}
+    ended = command("check", "run", "gemm", "--quick", "--expect-gpus", "8", "--json", settings=fewer)
     assert ended.code == 2
     assert [finding["code"] for finding in ended.runs("gemm")[0]["findings"]] == ["gemm.devices_missing"]
+
+
+def test_gpus_that_cannot_be_asked_do_not_pass(command):
+    """Without a driver nobody knows whether one of the eight is there: UNKNOWN, which is no success either."""
+    ended = command("check", "run", "gemm", "--expect-gpus", "8", "--json", settings=WITHOUT_GPUS)
+    assert ended.code == 3
+    assert [finding["code"] for finding in ended.runs("gemm")[0]["findings"]] == ["gemm.not_asked"]
 
 
 def test_what_the_tool_lacks_is_there(checks, runs):

@@ -15,7 +15,7 @@ from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import ConfigOption, JsonOption, load_settings
 from muster.config import Config, Settings
-from muster.errors import Unavailable
+from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
 from muster.model import EXIT_CODES
 from muster.params import parse_params
@@ -69,6 +69,22 @@ def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) ->
     if fields := check.params.model_fields:
         rows = ((key, repr(field.get_default()), field.description or "") for key, field in fields.items())
         say("\n" + table(("PARAMETER", "DEFAULT", "MEANING"), rows))
+
+
+@app.command()
+def clear(name: str, config: ConfigOption = None) -> None:
+    """Forget what a check has seen happen on this node, after a repair."""
+    found, checks = _load(load_settings(config))
+    check = find(checks, name, found.failed)
+    if check.clear is None:
+        clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
+        raise Refused(f"{name} remembers nothing that can be cleared; checks that do: {clearable or 'none'}")
+    try:
+        check.clear()
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+        raise Unavailable(f"cannot clear {name}: {problem}; run this as the agent's user, with its settings") from None
+    say(f"{name}: nothing that happened until now counts from its next run on")
 
 
 @app.command()

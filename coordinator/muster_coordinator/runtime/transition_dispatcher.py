@@ -115,7 +115,9 @@ class TransitionDispatcher:
             retry_after_s=outcome.retry_after_s,
             only_tells=outcome.only_tells,
         )
-        log.info("transition_told", after=transition.after, **ended.model_dump(mode="json", exclude={"kind"}))
+        causes = ", ".join(cause.short for cause in transition.causes)
+        told = ended.model_dump(mode="json", exclude={"kind"})
+        log.info("transition_told", after=transition.after, causes=causes, **told)
         self._deliver(ended)
 
 

@@ -6,12 +6,21 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
 
+NOT_ASKED = "devices are expected, but none could be asked, so nothing was measured"
+"""What the finding `not_asked` of `missing_devices` means."""
+
 
 def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
-    """The finding that devices are missing, if the facts of `measurement` say so."""
+    """The finding that devices are missing, or that none could be asked, if the facts of `measurement` say so.
+
+    A node where CUDA finds no device at all has lost its driver or its library far more often than all of its devices.
+    That is no evidence against the devices. `nvml` names the cause.
+    """
     missing = measurement.facts["missing"]
     if not isinstance(missing, list) or not missing:
         return []
+    if not _found_devices(measurement):
+        return [_not_asked(check, missing)]
     return [
         Finding(
             code=f"{check}.devices_missing",
@@ -21,6 +30,21 @@ def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
             evidence={"missing": missing},
         )
     ]
+
+
+def _found_devices(measurement: Measurement) -> list[JsonValue]:
+    """The indices of the devices that were found; the CPU that stands in for them has none."""
+    devices = measurement.facts.get("devices")
+    return [index for index in devices if index is not None] if isinstance(devices, list) else []
+
+
+def _not_asked(check: str, expected: list[JsonValue]) -> Finding:
+    return Finding(
+        code=f"{check}.not_asked",
+        summary=f"no GPU could be asked, {len(expected)} expected; the check nvml says why",
+        severity=Severity.UNKNOWN,
+        evidence={"expected": expected},
+    )
 
 
 def hidden_devices(check: str, measurement: Measurement) -> list[Finding]:

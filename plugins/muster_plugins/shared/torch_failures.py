@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Severity
 from muster.model import Json
-from muster_plugins.shared.metric_judgement import device_index
+from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index
 from muster_plugins.shared.torch_device import Place, on_each
 
 T = TypeVar("T")
@@ -22,6 +22,7 @@ def device_finds(check: str) -> dict[str, str]:
     """What the findings of `failures`, `missing_devices` and `hidden_devices` mean, by their code for `check`."""
     return {
         f"{check}.devices_missing": "the node has fewer devices than it should",
+        f"{check}.not_asked": NOT_ASKED,
         f"{check}.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
         f"{check}.out_of_memory": "a device has too little free memory for what was asked, so it was not measured",
         f"{check}.device_failed": "a device answered with an error in the middle of its work, or vanished",

@@ -32,18 +32,20 @@ def shown(*indices):
 
 
 @pytest.mark.parametrize(
-    ("visible", "node", "found", "missing", "hidden"),
+    ("visible", "node", "found", "missing", "hidden", "code"),
     [
-        (None, Node(), shown(0, 1, 2, 3), [], []),
-        (None, Node(), shown(0, 1, 3), [2], []),
-        (None, Node(expected_gpus=5), shown(0, 1, 2, 3), [4], []),
-        ("0,1,3", Node(), shown(0, 1, 3), [], [2]),
-        ("3", Node(expected_gpus=8), shown(3), [], [0, 1, 2, 4, 5, 6, 7]),
-        ("0", Node(), [], [0, 1, 2, 3], []),
+        (None, Node(), shown(0, 1, 2, 3), [], [], None),
+        (None, Node(), shown(0, 1, 3), [2], [], "devices_missing"),
+        (None, Node(expected_gpus=5), shown(0, 1, 2, 3), [4], [], "devices_missing"),
+        ("0,1,3", Node(), shown(0, 1, 3), [], [2], "devices_hidden"),
+        ("3", Node(expected_gpus=8), shown(3), [], [0, 1, 2, 4, 5, 6, 7], "devices_hidden"),
+        (None, Node(), [], [0, 1, 2, 3], [], "not_asked"),
+        (None, Node(), [CPU, CPU], [0, 1, 2, 3], [], "not_asked"),
+        ("0", Node(), [], [0, 1, 2, 3], [], "not_asked"),
     ],
 )
-def test_devices_that_are_hidden_are_not_missing(monkeypatch, visible, node, found, missing, hidden):  # noqa: PLR0917  columns of a table
-    """Whoever sets CUDA_VISIBLE_DEVICES keeps devices from us, and says nothing about whether they work."""
+def test_devices_that_are_hidden_are_not_missing(monkeypatch, visible, node, found, missing, hidden, code):  # noqa: PLR0917  columns of a table
+    """Devices are missing only beside others that CUDA shows; CUDA_VISIBLE_DEVICES says nothing about a device."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -51,8 +53,7 @@ def test_devices_that_are_hidden_are_not_missing(monkeypatch, visible, node, fou
     assert (told["missing"], told["hidden"]) == (missing, hidden)
     measurement = Measurement(facts=told)
     found_of = [*missing_devices("gemm", measurement), *hidden_devices("gemm", measurement)]
-    codes = ["gemm.devices_missing"] * bool(missing) + ["gemm.devices_hidden"] * bool(hidden)
-    assert [finding.code for finding in found_of] == codes
+    assert [finding.code for finding in found_of] == ([f"gemm.{code}"] if code else [])
 
 
 def test_the_cpu_on_purpose_misses_nothing():

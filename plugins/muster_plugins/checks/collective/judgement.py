@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from muster import Action, Finding, Measurement, Reference, Severity
-from muster_plugins.shared.metric_judgement import device_index, judge_single, missing_devices, single_metric
+from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices, single_metric
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.unmeasured import unmeasured_finding
 
 FINDS = {
     "devices_missing": "fewer devices than there should be; nothing was measured",
+    "not_asked": NOT_ASKED,
     "wrong_elements": "elements of a result are not what the collective must give: a device or link corrupts data",
     "slow": "bus bandwidth of large messages is below its reference",
     "latency": "a small message takes longer than its reference",

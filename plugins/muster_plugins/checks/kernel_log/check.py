@@ -3,11 +3,8 @@
 The rules are in `rules.toml`, `xids.toml` and `sxids.toml`. An event remains a finding until the node is rebooted, the
 device is reset, or the event has not been seen for a while. Equal events are one finding with a count.
 
-What stands is kept in `kernel_log.json` in the agent's `data_dir`. An operator who has dealt with it clears it there:
-
-    touch <data_dir>/kernel_log.cleared
-
-takes back every finding about what happened until then.
+What stands is kept in `kernel_log.json` in the agent's `data_dir`. An operator who has repaired the node takes it back
+with `muster check clear kernel_log`, which touches `kernel_log.cleared` there: what happened before does not count.
 """
 
 from collections.abc import Mapping
@@ -161,6 +158,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
             cadence_s=20.0,
             resident=True,
             watch=log.watch,
+            clear=log.clear,
             judged=RATES,
             finds=FINDS,
             cost_s=0.01,

@@ -59,6 +59,10 @@ class KernelLog:
         self._memory.keep(standing)
         return KernelLogLook(standing, now_s, booted_at)
 
+    def clear(self) -> None:
+        """Lets nothing stand that has happened until now, from the next look of whichever process on."""
+        self._cleared.touch()
+
     def watch(self) -> None:
         """Blocks until the log has an event that no application caused. Raises LogUnavailable if it cannot."""
         while True:

@@ -27,7 +27,13 @@ from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import Figures, loss_figures, odd_ones, time_figures
 from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
-from muster_plugins.shared.metric_judgement import device_index, device_metric, hidden_devices, missing_devices
+from muster_plugins.shared.metric_judgement import (
+    NOT_ASKED,
+    device_index,
+    device_metric,
+    hidden_devices,
+    missing_devices,
+)
 from muster_plugins.shared.torch_device import facts, on_each, places
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ _JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow",
 
 FINDS = {
     "training.devices_missing": "devices that should be there are not",
+    "training.not_asked": NOT_ASKED,
     "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
     "training.loss_not_finite": "the loss became infinite or no number at all",
     "training.loss_not_falling": "the loss fell less than a healthy device makes it fall",

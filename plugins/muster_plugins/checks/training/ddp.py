@@ -29,7 +29,7 @@ from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import loss_figures, odd_ones, time_figures
 from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
-from muster_plugins.shared.metric_judgement import device_index, judge_single, missing_devices
+from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.shared.torch_group import Group, joined
 
@@ -49,6 +49,7 @@ _JUDGED_AT_EVERY_RANK = {"compute_lag": "slow_rank", "step_time_drift": "drift"}
 
 FINDS = {
     "training_ddp.devices_missing": "devices that should be there are not",
+    "training_ddp.not_asked": NOT_ASKED,
     "training_ddp.not_together": "ranks got different tasks, or one could not train by itself: nothing was measured",
     "training_ddp.results_differ": "a rank ended the training alone with other bits than ranks with the same device",
     "training_ddp.weights_differ": "after the training together a rank had other weights than the others",

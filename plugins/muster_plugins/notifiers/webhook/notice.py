@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from muster import Transition
+from muster import Transition, cause_text
 from muster.model import ServiceState
 
 _IS = {
-    ServiceState.ACCEPTING: "is new, and kept out of service until it is accepted",
+    ServiceState.ACCEPTING: "is new and not accepted yet",
     ServiceState.IN_SERVICE: "is in service",
-    ServiceState.HELD: "should go out of service, but cannot go now",
-    ServiceState.CORDONED: "is out of service",
-    ServiceState.PROBATION: "is tested before it comes back",
+    ServiceState.HELD: "should be drained, but cannot be now",
+    ServiceState.CORDONED: "drained",
+    ServiceState.PROBATION: "is being retested",
 }
 
 
@@ -29,8 +29,8 @@ class Notice:
 
     @property
     def headline(self) -> str:
-        """The transition in one sentence, however long its reason is."""
-        return f"{self.transition.node} {_IS[self.transition.after]}: {self.transition.reason}"
+        """The transition in one line, cause first: `n017 drained: XID 79 GPU 3: GPU has fallen off the bus`."""
+        return f"{self.transition.node} {_IS[self.transition.after]}: {cause_text(self.transition)}"
 
     @property
     def is_over(self) -> bool:

@@ -1,15 +1,17 @@
 """Acts on transitions in Kubernetes, and tells how it has its nodes."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 
-from muster import ActionOutcome, Effect, Mark, SchedulerNode, Survey, Transition
+from muster import ActionOutcome, Effect, Mark, NodeHealthReport, SchedulerNode, Survey, Transition
 from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict
 from muster_plugins.schedulers.kubernetes.calls import OF_THE_COORDINATOR
 from muster_plugins.schedulers.kubernetes.client import Client
 from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.event import event
+from muster_plugins.schedulers.kubernetes.health_writer import HealthWriter
 from muster_plugins.schedulers.kubernetes.leaving import leaving
 from muster_plugins.schedulers.kubernetes.marks import (
     has_opted_out,
@@ -21,9 +23,12 @@ from muster_plugins.schedulers.kubernetes.marks import (
     why_left,
 )
 from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.pace import Pace
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
+
+_NOTHING = "nothing to change"
 
 _TRIES = 3
 """One may be lost to Kubernetes, which taints a node as soon as it is cordoned, and one to somebody else."""
@@ -38,10 +43,12 @@ class Actor:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings.actor
+        self._gpu_resources = settings.gpu_resources
         self._connection = Connection(settings)
         pace = Pace(settings.actor.requests_per_s)
         self._client = Client(self._connection, pace.wait)
         self._urgent_client = Client(self._connection, pace.go_first)
+        self._health = HealthWriter(self._client, settings.actor)
 
     async def close(self) -> None:
         await self._connection.close()
@@ -49,15 +56,21 @@ class Actor:
     async def survey(self) -> Survey:
         """All nodes, and what we lack to act on them; Unavailable when not even that can be told."""
         nodes = await self._client.nodes()
+        self._health.note(nodes)
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
         missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]
+        ordinary = ordinary_kinds(nodes, self._gpu_resources)
         name = f"Kubernetes at {self._connection.server}"
         return Survey(
             summary=name,
             can_cordon=not missing,
             problem=f"{name} does not let us {', '.join(missing)}: grant it by RBAC" if missing else None,
-            nodes=tuple(scheduler_node(node, self._settings) for node in nodes),
+            nodes=tuple(scheduler_node(node, ordinary, self._settings) for node in nodes),
         )
+
+    async def show_health(self, reports: Iterable[NodeHealthReport]) -> None:
+        """Writes conditions; Unavailable when not all could be written."""
+        await self._health.write(reports)
 
     async def act(self, transition: Transition) -> ActionOutcome:
         """Makes the node what the transition asks for, or says what keeps us from that."""
@@ -85,7 +98,7 @@ class Actor:
             return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name} {why}")
         missing = patches(node, transition, self._settings)
         if transition.dry_run:
-            would = "; ".join(patch.says for patch in missing)
+            would = "; ".join(patch.says for patch in missing) or _NOTHING
             return ActionOutcome(effect=Effect.WOULD, detail=f"would patch node {node.name}: {would}")
         for patch in missing:
             node = await client.patch(node, patch)
@@ -102,11 +115,11 @@ def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutco
     if node.spec.unschedulable and not transition.is_out:
         done.append(f"but it is {others_word(node)}, too")
         return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name}: {'; '.join(done)}")
-    return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done)}")
+    return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
 
-def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
-    """How Kubernetes has one node."""
+def scheduler_node(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
+    """How Kubernetes has one node; `ordinary` taints keep no work off it."""
     mark, ours = whose_mark(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,
@@ -118,5 +131,6 @@ def scheduler_node(node: Node, settings: ActorSettings) -> SchedulerNode:
         detail=others_word(node) if mark is Mark.FOREIGN else "",
         opted_out=has_opted_out(node, settings),
         leaving=leaving(node),
+        keeps_off=keeps_off(node, ordinary, settings),
         labels=node.metadata.labels,
     )

@@ -26,11 +26,15 @@ class Conflict(ApiError):
     """The object has changed in the meantime, or is there already."""
 
 
+class Invalid(ApiError):
+    """The object cannot be made so, for example because another one has come under its name."""
+
+
 class Expired(ApiError):
     """The rest of a list is not kept any more."""
 
 
-_KINDS = {404: Absent, 409: Conflict, 410: Expired}
+_KINDS = {404: Absent, 409: Conflict, 410: Expired, 422: Invalid}
 
 _LONGEST_WAIT_S = 3600.0
 

@@ -8,7 +8,7 @@ from muster_plugins.schedulers.kubernetes.node import Node
 # - api/well_known_taints.go of k8s.io/cloud-provider
 # - https://cloud.google.com/kubernetes-engine/docs/concepts/handle-disruption-gpu-tpu
 # - TAINT_NODE in the README of aws/aws-node-termination-handler
-_TAINTS = {
+LEAVING_TAINTS = {
     "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler removes it",
     "karpenter.sh/disrupted": "Karpenter removes it",
     "karpenter.sh/disruption": "Karpenter removes it",
@@ -18,6 +18,7 @@ _TAINTS = {
     "aws-node-termination-handler/scheduled-maintenance": "AWS is to maintain its machine",
     "aws-node-termination-handler/asg-lifecycle-termination": "its auto scaling group removes it",
 }
+"""By the key of a taint, why a node that has it goes away."""
 
 # The page of Google Cloud above.
 _LABELS = {("cloud.google.com/active-node-maintenance", "ONGOING"): "Google Cloud maintains its host"}
@@ -31,8 +32,8 @@ def leaving(node: Node) -> str | None:
     if node.metadata.deleted_at is not None:
         return "it is being deleted from Kubernetes"
     for taint in node.spec.taints:
-        if taint.key in _TAINTS:
-            return f"{_TAINTS[taint.key]} (taint {taint})"
+        if taint.key in LEAVING_TAINTS:
+            return f"{LEAVING_TAINTS[taint.key]} (taint {taint})"
     for label, text in _LABELS.items():
         if label in node.metadata.labels.items():
             return f"{text} (label {'='.join(label)})"

@@ -9,7 +9,7 @@ with it, somebody has undone it.
 
 from pydantic import ValidationError
 
-from muster import Mark, Transition
+from muster import Cause, Mark, Transition
 from muster.model import Data, Instant, Name, ServiceState
 from muster.transition import OUT_OF_SERVICE
 from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, Node
@@ -24,12 +24,16 @@ _OUT_LABELS = frozenset(map(state_label, OUT_OF_SERVICE))
 
 
 class OurMark(Data):
-    """The annotation: which transition keeps the node out, why, since when, and the taint that we added, if any."""
+    """The annotation: which transition keeps the node out, why, since when, and the taint that we added, if any.
+
+    `causes` are the transition's. Annotations of earlier versions have none.
+    """
 
     transition: Name
     state: ServiceState
     reason: str
     since: Instant
+    causes: tuple[Cause, ...] = ()
     taint: Taint | None = None
 
 

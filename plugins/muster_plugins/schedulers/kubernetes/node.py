@@ -56,6 +56,7 @@ class Status(_FromApi):
     """What is known about a node."""
 
     conditions: list[Condition] = []
+    capacity: dict[str, str] = {}
 
 
 class Node(_FromApi):

@@ -15,8 +15,7 @@ from typing import Any
 
 from muster import Transition
 from muster.model import ServiceState
-from muster_plugins.schedulers.kubernetes.calls import PATCH_NODE, PATCH_STATUS, Call
-from muster_plugins.schedulers.kubernetes.condition import condition
+from muster_plugins.schedulers.kubernetes.calls import PATCH_NODE, Call
 from muster_plugins.schedulers.kubernetes.marks import OurMark, is_our_cordon, our_mark, our_taint
 from muster_plugins.schedulers.kubernetes.node import Node
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
@@ -53,11 +52,9 @@ def patches(node: Node, transition: Transition, settings: ActorSettings) -> list
         ours = settings.quarantine_taint
         after = replaced(before, old, ours)
         kept = [taint for taint in before if taint.is_among(after)]
-        missing = [*_retaint(before, kept), *_mark(node, transition, settings, ours), *_retaint(kept, after)]
-    else:
-        after = [taint for taint in replaced(before, old, None) if taint.key != settings.startup_taint]
-        missing = [*_retaint(before, after), *_unmark(node, transition, settings)]
-    return [*missing, _status(node, transition)]
+        return [*_retaint(before, kept), *_mark(node, transition, settings, ours), *_retaint(kept, after)]
+    after = [taint for taint in replaced(before, old, None) if taint.key != settings.startup_taint]
+    return [*_retaint(before, after), *_unmark(node, transition, settings)]
 
 
 def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
@@ -71,7 +68,12 @@ def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
 
 def _mark(node: Node, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
     mark = OurMark(
-        transition=transition.id, state=transition.after, reason=transition.reason, since=transition.at, taint=taint
+        transition=transition.id,
+        state=transition.after,
+        reason=transition.reason,
+        since=transition.at,
+        causes=transition.causes,
+        taint=taint,
     )
     annotations = {settings.mark_key: mark.model_dump_json(exclude_defaults=True)}
     if settings.drain_hint is not None and transition.after is ServiceState.CORDONED:
@@ -94,10 +96,3 @@ def _unmark(node: Node, transition: Transition, settings: ActorSettings) -> list
     undone = f"no spec.unschedulable, no annotation {settings.mark_key}, " if is_ours else ""
     says = f"{undone}label {label}={state}"
     return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata={"labels": {label: state}})]
-
-
-def _status(node: Node, transition: Transition) -> Patch:
-    wanted = condition(node, transition)
-    says = f"condition {wanted['type']}={wanted['status']} ({wanted['reason']})"
-    rest = {"status": {"conditions": [wanted]}}
-    return Patch(call=PATCH_STATUS, form=Form.APPLY, says=says, guarded=False, rest=rest)

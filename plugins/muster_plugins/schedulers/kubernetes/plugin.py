@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muster import ActionOutcome, Config, IdleProbe, Reservation, Survey, Transition, hookimpl
+from muster import ActionOutcome, Config, IdleProbe, NodeHealthReport, Reservation, Survey, Transition, hookimpl
 from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 
@@ -55,6 +55,13 @@ async def muster_survey(config: Config) -> Survey | None:
 async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
     actor = _actor(config)
     return None if actor is None else await actor.act(transition)
+
+
+@hookimpl
+async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> None:
+    actor = _actor(config)
+    if actor is not None:
+        await actor.show_health(reports)
 
 
 @hookimpl

@@ -67,6 +67,14 @@ class ActorSettings(Section):
         "muster.dev/accepting",
         description="Key of the taint with which new nodes come; removed when one is let into service",
     )
+    component_conditions: bool = Field(
+        False,
+        description="true: besides MusterHealthy, a condition by component, such as MusterGpuProblem",
+    )
+    ordinary_taints: tuple[Key, ...] = Field(
+        ("nvidia.com/gpu", "node-role.kubernetes.io/control-plane"),
+        description="Keys of others' taints that do not make a node count as away; nor does what most GPU nodes have",
+    )
     opt_out: Pair = Field("muster.dev/opt-out=true", description="A node with this label is left alone")
     drain_hint: Pair | None = Field(
         None,

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from muster import Action, Transition
+from muster import Action, Transition, cause_text
 from muster.model import ServiceState
 
-_MOST_CHARACTERS = 1024
-"""Of an event's text: NoteLengthLimit in pkg/apis/core/validation/events.go of Kubernetes."""
+MOST_CHARACTERS = 1024
+"""Of the text of an Event or condition: NoteLengthLimit in pkg/apis/core/validation/events.go of Kubernetes."""
 
 
 def state_word(state: ServiceState) -> str:
@@ -20,10 +20,18 @@ def state_label(state: ServiceState) -> str:
 
 
 def message(transition: Transition) -> str:
-    """Why, and what should be done about it."""
+    """The cause first, then what was decided and why; the transition's id comes last and is never cut."""
+    ending = f" ({transition.id})"
+    return f"{_why(transition)[: MOST_CHARACTERS - len(ending)]}{ending}"
+
+
+def _why(transition: Transition) -> str:
+    cause = cause_text(transition)
+    if cause != transition.reason:
+        return f"{cause}; {transition.reason}"
     codes = f" ({', '.join(transition.codes)})" if transition.codes else ""
     action = f"; suggested action: {transition.action}" if transition.action is not Action.NONE else ""
-    return f"{transition.reason}{codes}{action}"[:_MOST_CHARACTERS]
+    return f"{transition.reason}{codes}{action}"
 
 
 def api_time(seconds: float) -> str:

@@ -1,20 +1,26 @@
 """How muster marks a node in Slurm, and whose word it is that a node gets no work.
 
-A drain of ours is known by its reason: `muster:ID …` takes a node out of service, where ID is the transition's, and
-`muster-test: …` keeps work off it while it is tested. Slurm forgets the reason when the node is resumed. So that a
-resume by hand can be told from a drain that never was, `[muster:ID]` stands in the node's comment as well, behind
-whatever people wrote there. A program cannot ask Slurm for a change on a condition: what somebody writes in the
+A drain of ours is known by its reason. `muster: XID 79 GPU 3: … [ID]` takes a node out of service, where ID is the
+transition's; the cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
+versions. `muster-test: …` keeps work off a node while it is tested. Slurm forgets the reason when the node is resumed.
+So that a resume by hand can be told from a drain that never was, `[muster:ID]` stands in the node's comment as well,
+behind whatever people wrote there. A program cannot ask Slurm for a change on a condition: what somebody writes in the
 milliseconds between our look at a node and our change is lost. Of what muster itself writes then, the mark is left.
 """
 
 import re
 from enum import StrEnum
 
-from muster import Transition
+from muster import Transition, cause_text
+from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.nodes import SlurmNode
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-_QUARANTINE = re.compile(rf"muster:{_ID}( |$)")
+_QUARANTINE = re.compile(r"muster: .* \[[a-z]?\d+-\d+\]$")
+_QUARANTINE_BEFORE = re.compile(rf"muster:{_ID}( |$)")
+"""The form of earlier versions. Such a drain is ours all the same; the next transition gives it the new form."""
+
+_ENDING_ID = re.compile(r" \[[a-z]?\d+-\d+\]$")
 _TEST = re.compile(r"muster-test: ")
 _MARK = re.compile(rf"\s*\[muster:({_ID})\]")
 _NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
@@ -56,7 +62,7 @@ def hold(node: SlurmNode) -> Hold:
 
 
 def _our_hold(reason: str) -> Hold | None:
-    if _QUARANTINE.match(reason):
+    if _QUARANTINE.match(reason) or _QUARANTINE_BEFORE.match(reason):
         return Hold.QUARANTINE
     return Hold.TEST if _TEST.match(reason) else None
 
@@ -68,14 +74,22 @@ def describe(node: SlurmNode) -> str:
 
 
 def quarantine_reason(transition: Transition, node: SlurmNode) -> str:
-    """The reason of a drain for this transition: what was found, and what that means."""
-    found = f"{', '.join(transition.codes)}: " if transition.codes else ""
-    return _reason(f"muster:{transition.id} {transition.after.lower()}: {found}{transition.reason}", node)
+    """The reason of a drain for this transition: the cause first, the transition's id last, which is never cut."""
+    return _reason(f"muster: {_why(transition)}", node, ending=f" [{transition.id}]")
+
+
+def _why(transition: Transition) -> str:
+    """The causes; without any, what is known of the transition itself."""
+    if transition.causes:
+        return cause_text(transition)
+    retest = "retest: " if transition.after is ServiceState.PROBATION else ""
+    codes = f"{', '.join(transition.codes)}: " if transition.codes else ""
+    return f"{retest}{codes}{transition.reason}"
 
 
 def restored_reason(id: str, node: SlurmNode) -> str:
     """The reason of a drain for the transition of that id, of which no more is known."""
-    return _reason(f"muster:{id} taken out while it was tested", node)
+    return _reason("muster: drained while it was tested", node, ending=f" [{id}]")
 
 
 def testing_reason(why: str, node: SlurmNode) -> str:
@@ -99,18 +113,19 @@ def without_mark(comment: str) -> str:
     return _MARK.sub("", comment)
 
 
-def _reason(text: str, node: SlurmNode) -> str:
-    """One line that is short enough, with what others wrote at its end; where it is too long, each gets half."""
-    note = _note(node)
-    ending = _one_line(f"{_BEFORE}{note}") if note else ""
-    beginning = _cut(_one_line(text), _MOST_BYTES - min(len(ending.encode()), _MOST_BYTES // 2))
-    return beginning + _cut(ending, _MOST_BYTES - len(beginning.encode()))
+def _reason(text: str, node: SlurmNode, *, ending: str = "") -> str:
+    """One line that is short enough, with what others wrote behind it; where it is too long, each gets half."""
+    most, note = _MOST_BYTES - len(ending.encode()), _note(node)
+    others = _one_line(f"{_BEFORE}{note}") if note else ""
+    ours = _cut(_one_line(text), most - min(len(others.encode()), most // 2))
+    return ours + _cut(others, most - len(ours.encode())) + ending
 
 
 def _note(node: SlurmNode) -> str:
-    """What others wrote beside a node that still got work: there, or at the end of a reason of ours since."""
+    """What others wrote beside a node that still got work: there, or in a reason of ours since."""
     if _our_hold(node.reason):
-        return node.reason.partition(_BEFORE)[2]
+        ours = _ENDING_ID.sub("", node.reason) if _QUARANTINE.match(node.reason) else node.reason
+        return ours.partition(_BEFORE)[2]
     return node.reason if hold(node) is Hold.NOTHING else ""
 
 

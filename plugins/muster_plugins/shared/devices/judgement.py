@@ -113,7 +113,12 @@ def _usable(node: NodeReading) -> list[Finding]:
 
 
 def _missing(node: NodeReading) -> list[Finding]:
-    """Without NVML the bus is all the evidence there is."""
+    """Without NVML the bus is all the evidence there is; where it shows no GPU either, nothing was counted.
+
+    A library that an image or container lacks, on a node whose bus shows nothing, is no sign that 8 GPUs are gone.
+    """
+    if node.unusable is not None and not node.on_bus:
+        return []
     seen = [device.pci_address for device in node.devices] if node.unusable is None else list(node.on_bus)
     if node.expected is None or len(seen) >= node.expected:
         return []

@@ -37,7 +37,7 @@ FAILED: Json = {
         ({"tflops_bf16": [None, 700.0]}, {}, []),
         ({"tflops_fp32": [1.0, 1.0]}, {}, []),
         ({"spread_bf16": 0.06}, {}, [("gemm.spread", "WARNING", None, "NONE")]),
-        ({}, {"devices": [], "missing": [0, 1]}, [("gemm.devices_missing", "ERROR", None, "INSPECT_HARDWARE")]),
+        ({}, {"devices": [], "missing": [0, 1]}, [("gemm.not_asked", "UNKNOWN", None, "NONE")]),
         ({}, {"unsupported": {"fp8": "too old"}}, [("gemm.unsupported", "SKIPPED", None, "NONE")]),
         ({}, {"failed": [OUT_OF_MEMORY, OUT_OF_MEMORY]}, [("gemm.out_of_memory", "UNKNOWN", 0, "NONE")]),
         ({}, {"failed": [FAILED]}, [("gemm.device_failed", "UNKNOWN", 1, "INSPECT_HARDWARE")]),
@@ -172,12 +172,12 @@ def test_no_gpu_where_none_is_expected_is_skipped(torch_child):
     assert torch_child.ask("gemm") == {"skipped": "no GPU here, none expected"}
 
 
-@pytest.mark.parametrize("check", ["gemm", "memory"])
-def test_missing_gpus_are_named_by_index(torch_child, check):
-    """What is expected and not there is a fault."""
-    (finding,) = torch_child.ask(check, {"expected_gpus": 2})["findings"]
-    assert (finding["code"], finding["severity"]) == (f"{check}.devices_missing", "ERROR")
-    assert finding["evidence"] == {"missing": [0, 1]}
+@pytest.mark.parametrize("check", ["gemm", "memory", "training"])
+def test_gpus_that_cannot_be_asked_are_unknown(torch_child, check):
+    """Where CUDA finds no device, this is no evidence that all that are expected are gone."""
+    (finding,) = torch_child.ask(check, {"expected_gpus": 8})["findings"]
+    assert (finding["code"], finding["severity"]) == (f"{check}.not_asked", "UNKNOWN")
+    assert finding["summary"] == "no GPU could be asked, 8 expected; the check nvml says why"
 
 
 def test_a_missing_device_does_not_keep_the_others_from_being_measured(torch_child, codes, simulated_node):

@@ -49,7 +49,12 @@ TWO_SLOW_DEVICES: Matrix = [[None, 100.0], [100.0, None]]
         ({"triad_gbps": [1.0, 1.0, 1.0]}, {}, []),
         ({"to_host_gbps": [49.0, 55.0, 55.0]}, {}, [("memory.transfer_slow", "WARNING", 0, "INSPECT_HARDWARE")]),
         ({"host_copy_gbps": 99.0}, {}, [("memory.host_slow", "ERROR", None, "NONE")]),
-        ({}, {"devices": [], "missing": [0]}, [("memory.devices_missing", "ERROR", None, "INSPECT_HARDWARE")]),
+        ({}, {"devices": [], "missing": [0]}, [("memory.not_asked", "UNKNOWN", None, "NONE")]),
+        (
+            {},
+            {"devices": [0, 2], "missing": [1]},
+            [("memory.devices_missing", "ERROR", None, "INSPECT_HARDWARE")],
+        ),
         (
             {},
             {"failed": [{"device": 1, "reason": "out_of_memory", "detail": "CUDA out of memory", "evidence": {}}]},

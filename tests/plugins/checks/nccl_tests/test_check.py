@@ -196,6 +196,12 @@ def test_missing_gpus_are_named_and_nothing_is_measured(node, installed):
     assert (codes(measurement), measurement.metrics) == ([("nccl_tests.devices_missing", "ERROR")], {})
 
 
+def test_gpus_that_nobody_could_ask_are_unknown(node, installed):
+    """Without an inventory nothing says that all eight are gone."""
+    measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node(0, expected=8))
+    assert (codes(measurement), measurement.metrics) == ([("nccl_tests.not_asked", "UNKNOWN")], {})
+
+
 @pytest.mark.parametrize(
     ("gpus", "reason"),
     [({"count": 0}, "no GPU here"), ({"simulated": True}, "simulated"), ({}, "no all_reduce_perf in")],

@@ -213,11 +213,12 @@ def test_no_gpu_where_none_is_expected_is_skipped(node_without_nvml, expected_gp
     assert node_without_nvml.ask("nvml", expected_gpus) == {"skipped": "no GPU here, none expected"}
 
 
-def test_no_gpu_where_some_are_expected_is_an_error(node_without_nvml):
-    """The finding says which indices are missing, next to why nothing could be asked."""
-    findings = node_without_nvml.ask("nvml", expected_gpus=2)["findings"]
-    assert [finding["code"] for finding in findings] == ["nvml.library_missing", "nvml.devices_missing"]
-    assert findings[1]["evidence"]["missing"] == ["index 0", "index 1"]
+def test_a_missing_library_says_nothing_about_the_devices_that_are_expected(node_without_nvml, codes):
+    """Nothing was counted: one finding, UNKNOWN. Only a bus that shows some of the devices shows which are missing."""
+    unknown = ("nvml.library_missing", "UNKNOWN", None)
+    assert codes(node_without_nvml.ask("nvml", expected_gpus=8)) == [unknown]
+    node_without_nvml.plug("0000:10:00.0")
+    assert codes(node_without_nvml.ask("nvml", expected_gpus=2)) == [unknown, ("nvml.devices_missing", "ERROR", None)]
 
 
 def test_the_inventory_comes_from_nvml(stubbed_node, node_without_nvml):

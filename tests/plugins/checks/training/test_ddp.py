@@ -66,10 +66,10 @@ def test_judgement(metrics, facts, expected):
     assert named == expected
 
 
-def test_a_missing_device_ends_it_before_anybody_waits(torch_child, codes):
-    """A node that lacks a device does not join on the CPU."""
+def test_devices_that_cannot_be_asked_end_it_before_anybody_waits(torch_child, codes):
+    """A node that should have a device does not join on the CPU."""
     (answer,) = torch_child.ask("training_ddp", {"expected_gpus": 1})
-    assert codes(answer) == [("training_ddp.devices_missing", "ERROR", None)]
+    assert codes(answer) == [("training_ddp.not_asked", "UNKNOWN", None)]
 
 
 def test_ranks_train_one_network(torch_child, codes):

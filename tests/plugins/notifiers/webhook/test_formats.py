@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from muster.model import Action, ServiceState
-from muster.transition import Transition
+from muster.transition import Cause, Transition
 from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alerts
 from muster_plugins.notifiers.webhook.notice import Notice, cut
 from muster_plugins.notifiers.webhook.pagerduty import pagerduty_event
@@ -55,15 +55,31 @@ def test_generic():
         "reason": "fell off the bus",
         "at": "2023-11-14T22:13:20.000Z",
         "codes": ["nvml.lost", "kernel_log.xid_79"],
+        "causes": [],
         "action": "REPLACE",
         "by": "alice",
         "dry_run": False,
     }
 
 
+CAUSE = Cause(code="kernel_log.xid", device=3, uuid="GPU-5c1d", xid=79, summary="XID 79, GPU has fallen off the bus")
+HEADLINE = "gpu-0042 drained: XID 79 GPU 3: GPU has fallen off the bus; replace the hardware; GPU-5c1d"
+
+
+def test_the_cause_comes_first():
+    """In the line that a person sees of each format; programs get it in its parts."""
+    told = OUT.model_copy(update={"causes": (CAUSE,)})
+    slack: Any = slack_message(notice(told))
+    alerts: Any = alertmanager_alerts(notice(told))
+    assert slack["text"] == HEADLINE
+    assert event_of(told)["payload"]["summary"] == HEADLINE
+    assert alerts[0]["annotations"]["summary"] == HEADLINE
+    assert transition_document("prod", told)["causes"] == [CAUSE.model_dump()]
+
+
 def test_slack():
     """The headline, below it the circumstances, and the headline once more for notifications."""
-    headline = "gpu-0042 is out of service: fell off the bus"
+    headline = "gpu-0042 drained: fell off the bus"
     below = "fleet prod · IN_SERVICE → CORDONED · nvml.lost · kernel_log.xid_79 · REPLACE · by alice".replace(
         ">", "&gt;"
     )
@@ -85,7 +101,7 @@ def test_slack_tells_of_no_move_where_there_is_none():
 def test_slack_reads_no_command_in_a_reason():
     """Nobody can have everybody called through a finding's text, and no text is longer than Slack takes."""
     message: Any = slack_message(notice(OUT, reason="<!channel> & " + "<" * 10_000, codes=("&" * 10_000,)))
-    assert message["text"].startswith("gpu-0042 is out of service: &lt;!channel&gt; &amp; &lt;")
+    assert message["text"].startswith("gpu-0042 drained: &lt;!channel&gt; &amp; &lt;")
     texts = [message["text"], message["blocks"][1]["elements"][0]["text"]]
     assert all(1500 < len(text) <= 3000 and text.endswith("…") for text in texts)
 
@@ -99,7 +115,7 @@ def test_pagerduty_opens_an_incident():
         "client": "muster",
         "client_url": LINK,
         "payload": {
-            "summary": "gpu-0042 is out of service: fell off the bus",
+            "summary": "gpu-0042 drained: fell off the bus",
             "source": "gpu-0042",
             "severity": "error",
             "timestamp": "2023-11-14T22:13:20.000Z",
@@ -143,7 +159,7 @@ def test_alertmanager_alert_stands():
         {
             "labels": {"alertname": "MusterNodeUnfit", "fleet": "prod", "node": "gpu-0042"},
             "annotations": {
-                "summary": "gpu-0042 is out of service: fell off the bus",
+                "summary": "gpu-0042 drained: fell off the bus",
                 "state": "CORDONED",
                 "codes": "nvml.lost, kernel_log.xid_79",
                 "action": "REPLACE",

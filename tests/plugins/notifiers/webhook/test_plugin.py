@@ -51,7 +51,7 @@ async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     outcome = await told.tell(OUT.model_copy(update={"dry_run": True}))
     assert outcome.effect is Effect.WOULD
-    expected = "would tell ops (generic), chat (slack): gpu-0042 is out of service: fell off the bus"
+    expected = "would tell ops (generic), chat (slack): gpu-0042 drained: fell off the bus"
     assert (outcome.detail, outcome.only_tells) == (expected, True)
     assert server.posts == {}
 

@@ -1,5 +1,6 @@
 """Taking nodes out of a real Slurm and letting them back, beside people who do the same."""
 
+import re
 import time
 
 import pytest
@@ -33,7 +34,8 @@ async def surveyed(node="gpu1", **settings):
 
 
 def reason(nodes, node="gpu1"):
-    return nodes.node(node).get("Reason", "").partition(" [")[0]
+    """Without who wrote it and when."""
+    return re.sub(r" \[\S+@\S+\]$", "", nodes.node(node).get("Reason", ""))
 
 
 def by_hand(nodes, *changes, node="gpu1"):
@@ -44,7 +46,7 @@ async def test_a_node_goes_and_comes_back(nodes):
     """With a reason for people, and without a trace afterwards."""
     assert (await tell()).effect is Effect.DONE
     assert nodes.node("gpu1")["State"] == "IDLE+DRAIN"
-    assert reason(nodes) == "muster:1-7 cordoned: ecc on device 0"
+    assert reason(nodes) == "muster: ecc on device 0 [1-7]"
     assert (await surveyed()).transition == "1-7"
     assert (await tell("IN_SERVICE", id="1-8")).effect is Effect.DONE
     assert "DRAIN" not in nodes.node("gpu1")["State"]
@@ -55,10 +57,43 @@ async def test_a_node_goes_and_comes_back(nodes):
 async def test_a_new_node_waits_until_it_is_accepted(nodes):
     """And each further step that leaves it out gives the drain its own reason."""
     await tell("ACCEPTING")
-    assert reason(nodes) == "muster:1-7 accepting: ecc on device 0"
+    assert reason(nodes) == "muster: ecc on device 0 [1-7]"
     await tell("PROBATION", id="1-8", reason="tested again")
-    assert reason(nodes) == "muster:1-8 probation: tested again"
+    assert reason(nodes) == "muster: retest: tested again [1-8]"
     assert (await surveyed()).transition == "1-8"
+
+
+UUID = "GPU-5c1d2e3f-1111-2222-3333-444455556666"
+BUS = {"code": "kernel_log.xid", "device": 3, "uuid": UUID, "xid": 79, "summary": "XID 79, GPU has fallen off the bus"}
+
+
+def listed(nodes, most):
+    """The one reason in Slurm's list, so many characters of it."""
+    return nodes.run("sinfo", "-R", "-h", "-o", f"%{most}E").stdout.strip()
+
+
+async def test_a_list_of_reasons_shows_the_cause(nodes):
+    """`sinfo -R` shows 20 characters by default: the error and the GPU, also while the node is tested again."""
+    for after, event in (("CORDONED", "t1795393028-1"), ("PROBATION", "t1795393028-2")):
+        assert (await tell(after, id=event, causes=[BUS], action="REBOOT_NODE")).effect is Effect.DONE
+        assert listed(nodes, 20) == "muster: XID 79 GPU 3"
+        assert UUID in listed(nodes, 120)
+        assert ((await surveyed()).mark, (await surveyed()).transition) == ("OURS", event)
+    assert reason(nodes).endswith(f"{UUID} [t1795393028-2]")
+
+
+async def test_a_drain_of_an_earlier_version_is_ours(nodes):
+    """It stays as it is, gets the new form with the next step, and is let back."""
+    earlier = ("State=DRAIN", "Reason=muster:1-7 cordoned: nvml.xid: A GPU is lost", "Comment=[muster:1-7]")
+    by_hand(nodes, *earlier)
+    assert ((await surveyed()).mark, (await surveyed()).transition) == ("OURS", "1-7")
+    assert (await tell()).detail == "gpu1 is drained already"
+    assert reason(nodes) == "muster:1-7 cordoned: nvml.xid: A GPU is lost"
+    await tell("PROBATION", id="1-8", causes=[BUS])
+    assert reason(nodes).startswith("muster: XID 79 GPU 3, retest: ")
+    by_hand(nodes, *earlier)
+    assert (await tell("IN_SERVICE", id="1-9")).effect is Effect.DONE
+    assert "DRAIN" not in nodes.node("gpu1")["State"]
 
 
 async def test_told_twice_is_done_once(nodes):
@@ -156,9 +191,9 @@ async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, 
     nodes.scontrol("reboot", "reason=new kernel", "gpu1")
     assert (await surveyed()).leaving == "Slurm is to reboot it"
     await tell()
-    assert reason(nodes) == "muster:1-7 cordoned: ecc on device 0; before: new kernel"
+    assert reason(nodes) == "muster: ecc on device 0; before: new kernel [1-7]"
     await tell("PROBATION", id="1-8")
-    assert reason(nodes) == "muster:1-8 probation: ecc on device 0; before: new kernel"
+    assert reason(nodes) == "muster: retest: ecc on device 0; before: new kernel [1-8]"
     await tell("IN_SERVICE", id="1-9")
     assert "REBOOT_REQUESTED" in nodes.node("gpu1")["State"]
 
@@ -208,7 +243,7 @@ async def test_a_dry_run_says_what_it_would_do(nodes):
     outcome = await tell(dry_run=True)
     assert outcome.effect is Effect.WOULD
     assert outcome.detail == (
-        "scontrol update NodeName=gpu1 State=DRAIN 'Reason=muster:1-7 cordoned: ecc on device 0' 'Comment=[muster:1-7]'"
+        "scontrol update NodeName=gpu1 State=DRAIN 'Reason=muster: ecc on device 0 [1-7]' 'Comment=[muster:1-7]'"
     )
     assert nodes.node("gpu1")["State"] == "IDLE"
     assert (await tell("IN_SERVICE", dry_run=True)).effect is Effect.DONE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster import Effect, Mark, Transition
+from muster import Cause, Effect, Mark, Transition
 from muster.labels import valid_labels
 from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.decision import decide
@@ -11,7 +11,8 @@ from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.nodes import SlurmNode
 from muster_plugins.schedulers.slurm.survey import scheduler_node
 
-OURS = "muster:1-7 cordoned: gpu.ecc"
+OURS = "muster: gpu.ecc [1-7]"
+BEFORE = "muster:1-7 cordoned: gpu.ecc"
 TEST = "muster-test: collective in group 5f1c"
 
 NODES = {
@@ -21,8 +22,10 @@ NODES = {
     "ours": (("IDLE", "DRAIN"), OURS, "RMA 17 [muster:1-7]"),
     "ours, gone": (("DOWN", "DRAIN", "NOT_RESPONDING"), OURS, "[muster:1-7]"),
     "ours, unmarked": (("IDLE", "DRAIN"), OURS, "RMA 17"),
-    "ours of before": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x", "[muster:1-2]"),
-    "ours of before, noted": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x; before: new kernel", "[muster:1-2]"),
+    "ours of before": (("IDLE", "DRAIN"), "muster: x [1-2]", "[muster:1-2]"),
+    "ours of before, noted": (("IDLE", "DRAIN"), "muster: x; before: new kernel [1-2]", "[muster:1-2]"),
+    "ours, earlier version": (("IDLE", "DRAIN"), BEFORE, "[muster:1-7]"),
+    "ours of before, earlier version": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x; before: fan [2]", "[muster:1-2]"),
     "undone": (("IDLE",), "", "[muster:1-7]"),
     "undone, tested": (("IDLE", "DRAIN"), TEST, "[muster:1-7]"),
     "undone, gone": (("DOWN",), "Not responding", "[muster:1-7]"),
@@ -37,6 +40,7 @@ NODES = {
     "theirs, down": (("DOWN",), "pulled", ""),
     "failing": (("IDLE", "FAIL", "DRAIN"), OURS, ""),
     "reads like ours": (("IDLE", "DRAIN"), "muster: look at this", ""),
+    "reads like ours, too": (("IDLE", "DRAIN"), "muster: look at this [ticket 17]", ""),
 }
 """State, reason and comment."""
 
@@ -57,20 +61,22 @@ def drain(reason=OURS, comment="[muster:1-7]"):
 
 OUT = {
     "in service": (Effect.DONE, drain()),
-    "noted": (Effect.DONE, drain(f"{OURS}; before: firmware due")),
+    "noted": (Effect.DONE, drain("muster: gpu.ecc; before: firmware due [1-7]")),
     "commented": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
     "ours": (Effect.DONE, {}),
     "ours, gone": (Effect.DONE, {}),
     "ours, unmarked": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
     "ours of before": (Effect.DONE, drain()),
-    "ours of before, noted": (Effect.DONE, drain(f"{OURS}; before: new kernel")),
+    "ours of before, noted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
+    "ours, earlier version": (Effect.DONE, {}),
+    "ours of before, earlier version": (Effect.DONE, drain("muster: gpu.ecc; before: fan [2] [1-7]")),
     "undone": (Effect.LEFT, {}),
     "undone, tested": (Effect.LEFT, {}),
     "undone, gone": (Effect.LEFT, {}),
     "undone before": (Effect.DONE, drain()),
     "overwritten": (Effect.LEFT, {}),
     "tested": (Effect.DONE, drain()),
-    "tested, noted": (Effect.DONE, drain(f"{OURS}; before: new kernel")),
+    "tested, noted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
     "gone": (Effect.DONE, drain()),
     "gone under test": (Effect.DONE, drain()),
     "theirs": (Effect.LEFT, {}),
@@ -78,6 +84,7 @@ OUT = {
     "theirs, down": (Effect.LEFT, {}),
     "failing": (Effect.LEFT, {}),
     "reads like ours": (Effect.LEFT, {}),
+    "reads like ours, too": (Effect.LEFT, {}),
 }
 
 UNMARK = {"Comment": ""}
@@ -90,6 +97,8 @@ BACK = {
     "ours, unmarked": (Effect.DONE, {"State": "UNDRAIN"}),
     "ours of before": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
     "ours of before, noted": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours, earlier version": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours of before, earlier version": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
     "undone": (Effect.DONE, UNMARK),
     "undone, tested": (Effect.DONE, UNMARK),
     "undone, gone": (Effect.DONE, UNMARK),
@@ -104,13 +113,30 @@ BACK = {
     "theirs, down": (Effect.LEFT, {}),
     "failing": (Effect.LEFT, {}),
     "reads like ours": (Effect.LEFT, {}),
+    "reads like ours, too": (Effect.LEFT, {}),
 }
 
 MARKS = {
     Mark.NONE: {"in service", "noted", "commented", "tested", "tested, noted", "gone", "gone under test"},
-    Mark.OURS: {"ours", "ours, gone", "ours, unmarked", "ours of before", "ours of before, noted"},
+    Mark.OURS: {
+        "ours",
+        "ours, gone",
+        "ours, unmarked",
+        "ours of before",
+        "ours of before, noted",
+        "ours, earlier version",
+        "ours of before, earlier version",
+    },
     Mark.UNDONE: {"undone", "undone, tested", "undone, gone", "undone before"},
-    Mark.FOREIGN: {"overwritten", "theirs", "theirs, no reason", "theirs, down", "failing", "reads like ours"},
+    Mark.FOREIGN: {
+        "overwritten",
+        "theirs",
+        "theirs, no reason",
+        "theirs, down",
+        "failing",
+        "reads like ours",
+        "reads like ours, too",
+    },
 }
 
 
@@ -170,23 +196,50 @@ def test_a_drain_says_that_jobs_run_on():
 
 
 def test_a_drain_says_what_was_found():
-    """Which is what whoever reads `sinfo -R` looks up; the policy's reason says what it means."""
+    """Without causes, as of a coordinator of an earlier version, the codes and the reason."""
     told = transition("CORDONED", codes=("nvml.device_lost", "nvml.xid"), reason="A GPU no longer answers")
     update = decide(node("in service"), told, "x").update
-    assert update["Reason"] == "muster:1-7 cordoned: nvml.device_lost, nvml.xid: A GPU no longer answers"
+    assert update["Reason"] == "muster: nvml.device_lost, nvml.xid: A GPU no longer answers [1-7]"
+
+
+UUID = "GPU-5c1d2e3f-1111-2222-3333-444455556666"
+BUS = Cause(
+    code="kernel_log.xid", check="kernel_log", device=3, uuid=UUID, xid=79, summary="XID 79, GPU has fallen off the bus"
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "begin"), [("CORDONED", "muster: XID 79 GPU 3"), ("PROBATION", "muster: XID 79 GPU 3, retest")]
+)
+def test_a_drain_says_its_cause_first(after, begin):
+    """So that the first 20 characters tell; the id comes last, and a retest keeps the cause."""
+    told = transition(after, codes=("kernel_log.xid",), causes=(BUS,), action="REBOOT_NODE", reason="policy row lost")
+    update = decide(node("in service"), told, "x").update
+    assert update["Reason"] == f"{begin}: GPU has fallen off the bus; reboot the node; {UUID} [1-7]"
+
+
+def test_many_causes_leave_the_id_whole():
+    """The end of the list is cut; the id is not."""
+    told = transition("CORDONED", causes=(BUS,) * 40, id="t1795393028-1")
+    line = decide(node("in service"), told, "x").update["Reason"]
+    assert line.endswith(" [t1795393028-1]")
+    assert len(line.encode()) == 250
 
 
 @pytest.mark.parametrize("reason", ["two\nlines\tand\0more", "ü" * 400, "x" * 400])
 def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     """And still ours when it is cut."""
     line = decide(node("in service"), transition("ACCEPTING", reason=reason), "x").update["Reason"]
-    assert line.startswith("muster:1-7 accepting: ")
+    assert line.startswith(f"muster: {reason[:3]}")
+    assert line.endswith(" [1-7]")
     assert line.isprintable()
     assert len(line.encode()) <= 250
     assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
 
 
-@pytest.mark.parametrize("note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y"])
+@pytest.mark.parametrize(
+    "note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y", "muster: x; before: fan [9-9]"]
+)
 @pytest.mark.parametrize("reason", ["ü" * 400, "gpu.ecc"])
 def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
     """Neither it nor our own words take all the room, and it gets no meaning by what it says."""
@@ -194,9 +247,10 @@ def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
     for event in ("1-7", "1-8", "1-9"):
         line = decide(there, transition("CORDONED", id=event, reason=reason), "x").update["Reason"]
         ours, before = line.split("; before: ", 1)
-        assert ours.startswith(f"muster:{event} cordoned: {reason[:40]}")
+        assert ours.startswith(f"muster: {reason[:40]}")
         assert len(line.encode()) <= 250
-        ends.add(before)
+        assert before.endswith(f" [{event}]")
+        ends.add(before.removesuffix(f" [{event}]"))
         there = SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)
         assert hold(there) is Hold.QUARANTINE
     (end,) = ends

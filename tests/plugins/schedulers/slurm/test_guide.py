@@ -25,8 +25,11 @@ def test_the_lines_can_be_run(nodes, block):
 
 def test_the_lines_of_a_dry_run_are_those_that_muster_runs(nodes):
     """The guide shows the arguments of its own updates."""
+    uuid = "GPU-5c1d2e3f-1111-2222-3333-444455556666"
+    cause = {"code": "nvml.xid", "device": 3, "uuid": uuid, "xid": 79, "summary": "XID 79, GPU has fallen off the bus"}
     told = {"id": "t17-4", "node": "gpu1", "before": "IN_SERVICE", "after": "CORDONED", "at": 1.0}
-    transition = Transition.model_validate(told | {"codes": ["nvml.xid"], "reason": "A GPU is lost"})
+    found = {"causes": [cause], "action": "REBOOT_NODE", "reason": "A GPU is lost"}
+    transition = Transition.model_validate(told | found)
     (block,) = [block for block in BLOCKS if "t17-4" in block]
     for line, after in zip(block.splitlines(), (ServiceState.CORDONED, ServiceState.IN_SERVICE), strict=True):
         (node,) = read_nodes(nodes.scontrol("--oneliner", "show", "node", "gpu1"))

@@ -22,7 +22,11 @@ def install():
         logger.parent.mkdir(exist_ok=True)
         logger.write_text(LOGGER.format(log=system_log(slurm)))
         logger.chmod(0o755)
-        return slurm.example("node-check", PATH=f"{logger.parent}:/usr/sbin:/usr/bin:/sbin:/bin", **changed)
+        scontrol = logger.parent / "scontrol"
+        scontrol.write_text(f"""#!/bin/sh\nSLURM_CONF='{slurm.env["SLURM_CONF"]}' exec /usr/bin/scontrol "$@"\n""")
+        scontrol.chmod(0o755)
+        paths = {"PATH": f"{logger.parent}:/usr/sbin:/usr/bin:/sbin:/bin", "scontrol": scontrol}
+        return slurm.example("node-check", **paths, **changed)
 
     return one
 
@@ -79,7 +83,8 @@ def test_a_faulty_node_is_drained_and_the_job_runs_elsewhere(guarded, tmp_path, 
     guarded.put_fault("gpu1", kind="ecc")
     job = guarded.sbatch("--nodes=1", f"--output={tmp_path / 'out'}", "--wrap=echo from $SLURMD_NODENAME")
     eventually(lambda: guarded.node("gpu1")["State"] == "IDLE+DRAIN", "the drain")
-    assert guarded.node("gpu1")["Reason"].startswith("Prolog error")
+    assert guarded.node("gpu1")["Reason"].startswith("ecc_uncorrected GPU 0: ")
+    assert "reset the GPU; SIM-gpu1-0 (muster-node-check) [" in guarded.node("gpu1")["Reason"]
     assert "simulated.ecc_uncorrected on device 0" in system_log(guarded).read_text()
     eventually(lambda: guarded.job(job)["JobState"] == "PENDING", "the requeue")
     guarded.scontrol("update", f"JobId={job}", "StartTime=now")
@@ -94,7 +99,7 @@ def test_a_node_that_a_job_leaves_faulty_is_drained(guarded, tmp_path, eventuall
     ended = guarded.ended(job)
     assert ended["JobState"] == "COMPLETED"
     eventually(lambda: "DRAIN" in guarded.node(ended["NodeList"])["State"], "the drain")
-    assert guarded.node(ended["NodeList"])["Reason"].startswith("Epilog error")
+    assert guarded.node(ended["NodeList"])["Reason"].startswith("ecc_uncorrected GPU 0: ")
 
 
 @pytest.mark.parametrize(

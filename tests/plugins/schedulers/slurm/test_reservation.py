@@ -1,6 +1,7 @@
 """Keeping the work of a real Slurm off a node while it is tested, beside drains of all other kinds."""
 
 import asyncio
+import re
 import shutil
 import time
 from functools import partial
@@ -40,9 +41,9 @@ async def tell(after, id):
 
 
 def stands(nodes):
-    """Whether the node is drained, and the reason."""
+    """Whether the node is drained, and the reason without who wrote it and when."""
     node = nodes.node("gpu1")
-    return "DRAIN" in node["State"], node.get("Reason", "").partition(" [")[0]
+    return "DRAIN" in node["State"], re.sub(r" \[\S+@\S+\]$", "", node.get("Reason", ""))
 
 
 def test_a_job_waits_until_the_test_has_ended(nodes, eventually):
@@ -86,7 +87,7 @@ async def test_a_node_that_is_out_of_service_stays_out(nodes):
     await tell("PROBATION", "1-7")
     await in_thread(reserve)
     await in_thread(release)
-    assert stands(nodes) == (True, "muster:1-7 probation: ecc")
+    assert stands(nodes) == (True, "muster: retest: ecc [1-7]")
 
 
 async def test_a_node_that_is_taken_out_while_it_is_tested_stays_out(nodes):
@@ -94,7 +95,7 @@ async def test_a_node_that_is_taken_out_while_it_is_tested_stays_out(nodes):
     await in_thread(reserve)
     await tell("CORDONED", "1-7")
     await in_thread(release)
-    assert stands(nodes) == (True, "muster:1-7 cordoned: ecc")
+    assert stands(nodes) == (True, "muster: ecc [1-7]")
 
 
 async def test_a_node_that_is_let_back_while_it_is_tested_waits_for_the_end(nodes):
@@ -121,7 +122,7 @@ async def test_what_was_written_beside_the_node_before_is_kept(noted):
         await in_thread(partial(reserve, why))
         assert stands(noted) == (True, f"muster-test: {why}; before: new kernel")
     await tell("CORDONED", "1-7")
-    assert stands(noted) == (True, "muster:1-7 cordoned: ecc; before: new kernel")
+    assert stands(noted) == (True, "muster: ecc; before: new kernel [1-7]")
 
 
 async def in_thread(call):
@@ -135,7 +136,7 @@ def overtaken(nodes, tmp_path):
 
     def write():
         path, real = tmp_path / "scontrol", shutil.which("scontrol")
-        drain = f"{real} update NodeName=gpu1 State=DRAIN 'Reason=muster:1-7 cordoned: ecc' 'Comment=[muster:1-7]'"
+        drain = f"{real} update NodeName=gpu1 State=DRAIN 'Reason=muster: ecc [1-7]' 'Comment=[muster:1-7]'"
         once = f"[ $1 != update ] || [ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; {drain}; }}"
         path.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/calls\n{once}\nexec {real} "$@"\n')
         path.chmod(0o755)
@@ -154,12 +155,12 @@ async def test_a_drain_that_comes_between_our_look_and_our_change_is_put_back(no
         await in_thread(reserve)
     racing = reservation(scontrol=overtaken())
     await in_thread(partial(racing.reserve, "gemm") if ours == "reserve" else racing.release)
-    assert stands(nodes) == (True, "muster:1-7 taken out while it was tested")
+    assert stands(nodes) == (True, "muster: drained while it was tested [1-7]")
     asked = (tmp_path / "calls").read_text().split()
     assert len(asked) * plugin._TEST_TIMEOUT_S < RESERVATION_TIMEOUT_S, asked
     await in_thread(release)
     await tell("CORDONED", "1-7")
-    assert stands(nodes) == (True, "muster:1-7 taken out while it was tested")
+    assert stands(nodes) == (True, "muster: drained while it was tested [1-7]")
     await tell("IN_SERVICE", "1-8")
     assert stands(nodes) == (False, "")
 
@@ -168,7 +169,7 @@ async def test_a_drain_that_is_put_back_keeps_what_was_written_before(noted, ove
     """Which the drain that got lost had kept, and our own before it."""
     await in_thread(reserve)
     await in_thread(reservation(scontrol=overtaken()).release)
-    assert stands(noted) == (True, "muster:1-7 taken out while it was tested; before: new kernel")
+    assert stands(noted) == (True, "muster: drained while it was tested; before: new kernel [1-7]")
 
 
 def test_a_node_that_slurm_has_down_is_not_ours_to_bring_up(nodes):

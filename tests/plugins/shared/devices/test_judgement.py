@@ -178,7 +178,7 @@ def test_an_unusable_nvml_is_unknown_and_says_why(word):
         (NodeReading(devices=(device(),), expected=2, on_bus=ADDRESSES), ["0000:11:00.0"]),
         (NodeReading(devices=(device(),), expected=3, on_bus=ADDRESSES), ["0000:11:00.0", "index 2"]),
         (NodeReading(expected=1), ["index 0"]),
-        (NodeReading(unusable="library_missing", expected=3, on_bus=ADDRESSES), ["index 2"]),
+        (NodeReading(unusable="driver_not_loaded", expected=3, on_bus=ADDRESSES), ["index 2"]),
     ],
 )
 def test_a_missing_device_is_named(node, missing):
@@ -187,6 +187,13 @@ def test_a_missing_device_is_named(node, missing):
     (finding,) = [each for each in judge("nvml", measurement, {}) if each.code == "nvml.devices_missing"]
     assert finding.evidence["missing"] == missing
     assert all(name in finding.summary for name in missing)
+
+
+@pytest.mark.parametrize("word", UNUSABLE)
+def test_what_could_not_be_asked_is_not_missing(word):
+    """With no NVML and no GPU on the bus nothing was counted: one finding says why, and it is UNKNOWN."""
+    node = NodeReading(unusable=word, expected=8)
+    assert judged(node.measurement()) == [(f"nvml.{word}", "UNKNOWN", None, UNUSABLE[word].action.value)]
 
 
 def test_more_devices_than_expected_is_a_warning():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster import ActionOutcome, SchedulerNode, Survey, Transition
+from muster import ActionOutcome, NodeHealthReport, SchedulerNode, Survey, Transition
 from muster.config import Config, Settings
 from muster_plugins.schedulers.kubernetes import plugin
 from muster_plugins.schedulers.kubernetes.node import Node
@@ -40,6 +40,9 @@ class Coordinator:
         """The node in a survey."""
         (found,) = (node for node in (await self.survey()).nodes if node.node == name)
         return found
+
+    async def show(self, *reports: NodeHealthReport) -> None:
+        await plugin.muster_node_health(self.config, reports)
 
     async def close(self) -> None:
         await plugin.muster_close(self.config)

@@ -6,7 +6,7 @@ from muster import Effect, Mark
 from muster_plugins.schedulers.kubernetes.api_error import ApiError
 from muster_plugins.schedulers.kubernetes.client import Client
 
-PATCHES = ("no old taint", "the mark with the new one", "the new taint", "the condition")
+PATCHES = ("no old taint", "the mark with the new one", "the new taint")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Nodes are taken out of scheduling and let back, and what others say about them is respected."""
 
+import json
+
 import pytest
 from benchmarks.kubernetes_standin.objects import node as new_node
 from benchmarks.kubernetes_standin.resources import EVENTS
@@ -14,11 +16,6 @@ def taints(node):
     return [taint for taint in node["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/unschedulable"]
 
 
-def condition(node):
-    (found,) = (it for it in node["status"]["conditions"] if it["type"] == "MusterHealthy")
-    return found["status"], found["reason"]
-
-
 def events(standin):
     return [stored.item for _, stored in standin.store.all(EVENTS)]
 
@@ -29,13 +26,13 @@ def writes(standin):
 
 
 async def test_a_node_is_taken_out_and_let_back(standin, coordinator):
-    """With a trace on the node, and none of it afterwards but its label and its condition."""
+    """With a trace on the node, and none of it afterwards but its label."""
     outcome = await coordinator.tell("CORDONED")
     assert outcome.effect is Effect.DONE
     assert "spec.unschedulable=true" in outcome.detail
     node = standin.node("n1")
     assert node["spec"]["unschedulable"] is True
-    assert (taints(node), condition(node)) == ([TAINT], ("False", "Cordoned"))
+    assert taints(node) == [TAINT]
     assert node["metadata"]["labels"]["muster.dev/service-state"] == "cordoned"
     assert (await coordinator.see()).model_dump(include={"mark", "transition"}) == {
         "mark": Mark.OURS,
@@ -48,7 +45,7 @@ async def test_a_node_is_taken_out_and_let_back(standin, coordinator):
     assert (await coordinator.tell("IN_SERVICE", before="PROBATION")).effect is Effect.DONE
     node = standin.node("n1")
     assert "unschedulable" not in node["spec"]
-    assert (taints(node), condition(node)) == ([], ("True", "InService"))
+    assert taints(node) == []
     assert node["metadata"]["labels"]["muster.dev/service-state"] == "in-service"
     assert not [key for key in node["metadata"]["annotations"] if key.startswith("muster.dev")]
     assert (await coordinator.see()).mark is Mark.NONE
@@ -69,7 +66,7 @@ async def test_fields_are_ours_by_server_side_apply(standin, coordinator):
         },
         "f:spec": {"f:unschedulable": {}},
     }
-    assert [*owned["Apply", "status"]["f:status"]["f:conditions"]] == ['k:{"type":"MusterHealthy"}']
+    assert [*owned] == [("Apply", None), ("Update", None)]
 
 
 async def test_what_others_write_into_our_fields_does_not_stop_us(standin, coordinator, kubectl):
@@ -90,8 +87,21 @@ async def test_a_transition_can_be_told_again(standin, coordinator):
         [event],
     )
     assert (event["type"], event["reason"]) == ("Warning", "Cordoned")
-    assert event["message"] == "GPU 3 has fallen off the bus (nvml.device_lost)"
+    assert event["message"] == "GPU 3 has fallen off the bus (nvml.device_lost) (to-CORDONED)"
     assert event["involvedObject"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_event_and_annotation_say_the_cause(standin, coordinator):
+    """The Event's message begins with it and ends with the transition's id, whatever comes between."""
+    bus = {"code": "nvml.xid", "check": "nvml", "device": 3, "uuid": "GPU-5c1d", "xid": 79, "summary": "off the bus"}
+    told = {"causes": [bus], "action": "REBOOT_NODE", "reason": "policy row fallen-off-the-bus " + "x" * 2000}
+    await coordinator.tell("CORDONED", **told)
+    (event,) = events(standin)
+    assert event["message"].startswith("XID 79 GPU 3: off the bus; reboot the node; GPU-5c1d; policy row fallen-off-")
+    assert event["message"].endswith("x (to-CORDONED)")
+    assert len(event["message"]) == 1024
+    mark = json.loads(standin.node("n1")["metadata"]["annotations"]["muster.dev/quarantine"])
+    assert mark["causes"] == [bus]
 
 
 async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):
@@ -100,8 +110,7 @@ async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):
     assert (outcome.effect, writes(standin), events(standin)) == (Effect.WOULD, [], [])
     assert outcome.detail == (
         "would patch node n1: spec.unschedulable=true, label muster.dev/service-state=cordoned, "
-        "annotation muster.dev/quarantine; taint muster.dev/quarantine:NoSchedule; "
-        "condition MusterHealthy=False (Cordoned)"
+        "annotation muster.dev/quarantine; taint muster.dev/quarantine:NoSchedule"
     )
 
 

@@ -11,7 +11,6 @@ from muster_plugins.schedulers.kubernetes.client import Client
 STEPS = {
     "read": ("get", "/api/v1/nodes/read"),
     "cordon": ("patch", "/api/v1/nodes/cordon"),
-    "condition": ("patch", "/api/v1/nodes/condition/status"),
 }
 """By the name of a node, the request at which something goes wrong for it."""
 
@@ -52,7 +51,7 @@ async def test_a_node_does_not_wait_for_its_event(coordinator, fault, standin):
         outcome = await coordinator.tell(after)
         text = FAULTS[fault] if fault not in ASKED_AGAIN else "no answer from "
         assert outcome.effect is Effect.DONE
-        assert f"condition MusterHealthy={after == 'IN_SERVICE'}" in outcome.detail
+        assert f"label muster.dev/service-state={'cordoned' if after == 'CORDONED' else 'in-service'}" in outcome.detail
         assert f"; no Event: {text}" in outcome.detail
     assert "unschedulable" not in standin.node("n1")["spec"]
 

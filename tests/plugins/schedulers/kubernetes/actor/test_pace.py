@@ -30,6 +30,6 @@ async def test_what_takes_a_node_out_does_not_wait(coordinator, waited, after):
 async def test_what_lets_a_node_in_waits(standin, coordinator, waited):
     """With each of its requests, as does the survey."""
     assert (await coordinator.tell("IN_SERVICE")).effect is Effect.DONE
-    assert len(waited) == len(standin.requests) == 4
+    assert len(waited) == len(standin.requests) == 3
     await coordinator.survey()
     assert len(waited) == len(standin.requests)

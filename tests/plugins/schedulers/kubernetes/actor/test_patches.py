@@ -29,61 +29,58 @@ def marked(**more):
 OUT = {"unschedulable": True}
 CORDON = "spec.unschedulable=true, label muster.dev/service-state=cordoned, annotation muster.dev/quarantine"
 UNDO = "no spec.unschedulable, no annotation muster.dev/quarantine, label muster.dev/service-state=in-service"
-UNFIT = "condition MusterHealthy=False (Cordoned)"
-FIT = "condition MusterHealthy=True (InService)"
 
 TABLE = {
     "a node in service": (
         "CORDONED", {}, {},
-        [CORDON, "taint muster.dev/quarantine:NoSchedule", UNFIT],
+        [CORDON, "taint muster.dev/quarantine:NoSchedule"],
     ),
     "a node that is out already": (
         "CORDONED", marked(taint=OURS), {**OUT, "taints": [OTHERS, OURS]},
-        [UNFIT],
+        [],
     ),
     "a node that lacks the taint": (
         "CORDONED", marked(taint=OURS), {**OUT, "taints": [OTHERS]},
-        ["taint muster.dev/quarantine:NoSchedule", UNFIT],
+        ["taint muster.dev/quarantine:NoSchedule"],
     ),
     "a node with another taint of ours": (
         "CORDONED", marked(taint={"key": "old", "effect": "NoSchedule"}),
         {**OUT, "taints": [{"key": "old", "effect": "NoSchedule"}]},
-        ["no taint old:NoSchedule", CORDON, "taint muster.dev/quarantine:NoSchedule", UNFIT],
+        ["no taint old:NoSchedule", CORDON, "taint muster.dev/quarantine:NoSchedule"],
     ),
     "a node that goes into probation": (
         "PROBATION", marked(taint=OURS), {**OUT, "taints": [OURS]},
-        [CORDON.replace("cordoned", "probation"), "condition MusterHealthy=False (Probation)"],
+        [CORDON.replace("cordoned", "probation")],
     ),
     "a new node": (
         "ACCEPTING", {}, {"taints": [STARTUP]},
         [
             CORDON.replace("cordoned", "accepting"), "taint muster.dev/quarantine:NoSchedule",
-            "condition MusterHealthy=False (Accepting)",
         ],
     ),
     "a new node that is accepted": (
         "IN_SERVICE", marked(taint=OURS), {**OUT, "taints": [STARTUP, OTHERS, OURS]},
-        ["no taint muster.dev/accepting:NoExecute, no taint muster.dev/quarantine:NoSchedule", UNDO, FIT],
+        ["no taint muster.dev/accepting:NoExecute, no taint muster.dev/quarantine:NoSchedule", UNDO],
     ),
     "a node with the same taint of somebody else": (
         "IN_SERVICE", marked(), {**OUT, "taints": [OURS]},
-        [UNDO, FIT],
+        [UNDO],
     ),
     "a node that somebody has uncordoned": (
         "IN_SERVICE", marked(taint=OURS), {"taints": [OURS]},
-        ["no taint muster.dev/quarantine:NoSchedule", UNDO, FIT],
+        ["no taint muster.dev/quarantine:NoSchedule", UNDO],
     ),
     "a node that was never out": (
         "IN_SERVICE", {}, {},
-        ["label muster.dev/service-state=in-service", FIT],
+        ["label muster.dev/service-state=in-service"],
     ),
     "a node that is as it should be": (
         "IN_SERVICE", {"labels": {LABEL: "in-service"}}, {},
-        [FIT],
+        [],
     ),
     "a node for which there is no room": (
         "HELD", {}, {"taints": [OTHERS]},
-        ["label muster.dev/service-state=held", "condition MusterHealthy=False (Held)"],
+        ["label muster.dev/service-state=held"],
     ),
 }  # fmt: skip
 
@@ -98,7 +95,7 @@ def test_what_is_missing_is_patched(as_node, transition, settings, case):
 
 def test_the_mark_tells_all_that_is_needed_to_undo_it(as_node, transition, settings):
     """Cordon and mark are one request, in which nothing is that we do not want to own."""
-    mark, taint, _ = patches(as_node(spec={"taints": [OTHERS]}), transition(), settings())
+    mark, taint = patches(as_node(spec={"taints": [OTHERS]}), transition(), settings())
     assert (mark.form, mark.guarded, mark.rest) == (Form.APPLY, True, {"spec": {"unschedulable": True}})
     assert mark.metadata["labels"] == {LABEL: "cordoned"}
     read = OurMark.model_validate_json(mark.metadata["annotations"]["muster.dev/quarantine"])
@@ -107,6 +104,7 @@ def test_the_mark_tells_all_that_is_needed_to_undo_it(as_node, transition, setti
         "state": "CORDONED",
         "reason": "GPU 3 has fallen off the bus",
         "since": "2027-01-15T08:00:00.000Z",
+        "causes": [],
         "taint": {**OURS, "value": ""},
     }
     assert (taint.form, taint.guarded, taint.rest) == (Form.MERGE, True, {"spec": {"taints": [OTHERS, OURS]}})
@@ -114,9 +112,8 @@ def test_the_mark_tells_all_that_is_needed_to_undo_it(as_node, transition, setti
 
 def test_a_node_without_a_taint_of_ours_is_only_cordoned(as_node, transition, settings):
     """Where the settings ask for none."""
-    mark, status = patches(as_node(), transition(), settings(taint=""))
+    (mark,) = patches(as_node(), transition(), settings(taint=""))
     assert "taint" not in mark.metadata["annotations"]["muster.dev/quarantine"]
-    assert status.says == UNFIT
 
 
 def test_others_can_be_asked_to_drain_the_node(as_node, transition, settings):
@@ -126,36 +123,3 @@ def test_others_can_be_asked_to_drain_the_node(as_node, transition, settings):
     assert mark.metadata["annotations"]["example.com/drain"] == "please"
     testing, *_ = patches(as_node(spec=OUT, **marked()), transition("PROBATION"), hinting)
     assert [*testing.metadata["annotations"]] == ["muster.dev/quarantine"]
-
-
-SINCE = "2026-12-24T18:00:00Z"
-NOW = "2027-01-15T08:00:00Z"
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        (None, "CORDONED", "False", NOW),
-        ("True", "CORDONED", "False", NOW),
-        ("False", "PROBATION", "False", SINCE),
-        ("False", "IN_SERVICE", "True", NOW),
-        ("True", "HELD", "False", NOW),
-    ],
-)
-def test_the_condition_holds_since_its_status_has_changed(as_node, transition, settings, case):
-    """As tools expect that wait for so long before they repair a node. It overwrites nobody, so it is not guarded."""
-    before, after, status, since = case
-    known = {"type": "MusterHealthy", "status": before, "lastTransitionTime": SINCE}
-    node = as_node(status={"conditions": [known] if before else []})
-    patch = patches(node, transition(after, action="REPLACE"), settings())[-1]
-    assert (patch.call.path, patch.form, patch.guarded) == ("/api/v1/nodes/{node}/status", Form.APPLY, False)
-    assert patch.rest["status"]["conditions"] == [
-        {
-            "type": "MusterHealthy",
-            "status": status,
-            "reason": after.title().replace("_", ""),
-            "message": "GPU 3 has fallen off the bus (nvml.device_lost); suggested action: REPLACE",
-            "lastHeartbeatTime": NOW,
-            "lastTransitionTime": since,
-        }
-    ]

@@ -4,8 +4,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from muster import Effect
+from muster import Effect, NodeHealthReport
 from muster.errors import Unavailable
+from muster.model import Health
 from muster_plugins.schedulers.kubernetes import rbac
 from muster_plugins.schedulers.kubernetes.calls import (
     CREATE_EVENT,
@@ -45,7 +46,7 @@ async def test_what_is_generated_is_enough(standin, limited):
     assert {request.code for request in standin.requests} <= {200, 201, 409}
 
 
-@pytest.mark.parametrize("missing", [READ_NODE, PATCH_NODE, PATCH_STATUS, CREATE_EVENT], ids=str)
+@pytest.mark.parametrize("missing", [READ_NODE, PATCH_NODE, CREATE_EVENT], ids=str)
 async def test_what_is_missing_is_named(limited, missing):
     """At the start by the survey, and by the action that needs it."""
     coordinator = limited(call for call in OF_THE_COORDINATOR if call is not missing)
@@ -56,6 +57,15 @@ async def test_what_is_missing_is_named(limited, missing):
     assert outcome.effect is (Effect.DONE if missing is CREATE_EVENT else Effect.FAILED)
     assert f'User "{ACCOUNT}" cannot {missing.verb} resource "{missing.resource}"' in outcome.detail
     assert outcome.detail.endswith(f"grant it by RBAC: {missing}")
+
+
+async def test_who_may_not_write_conditions_is_told(limited):
+    """By the survey, and by each try to show the health of a node."""
+    coordinator = limited(call for call in OF_THE_COORDINATOR if call is not PATCH_STATUS)
+    survey = await coordinator.survey()
+    assert survey.problem == f"{survey.summary} does not let us {PATCH_STATUS}: grant it by RBAC"
+    with pytest.raises(Unavailable, match=r'cannot patch resource "nodes/status" .*grant it by RBAC'):
+        await coordinator.show(NodeHealthReport(node="n1", at=1.0, health=Health.HEALTHY))
 
 
 async def test_who_may_not_list_nodes_is_no_actor(limited):

@@ -95,9 +95,9 @@ class Cluster:
         return [(item["type"], item["reason"]) for item in items if item["involvedObject"]["name"] == node]
 
     def patches(self, node: str) -> list[Request]:
-        """By which the coordinator wanted to change the node or its status."""
-        paths = (f"/api/v1/nodes/{node}", f"/api/v1/nodes/{node}/status")
-        return [it for it in self.standin.requests if (it.verb, it.user) == ("patch", USER) and it.path in paths]
+        """By which the coordinator wanted to change the node; its conditions are not among them."""
+        path = f"/api/v1/nodes/{node}"
+        return [it for it in self.standin.requests if (it.verb, it.user, it.path) == ("patch", USER, path)]
 
     def cordons(self, node: str) -> list[Request]:
         """Those of the patches by which the node was to be cordoned."""
@@ -125,8 +125,8 @@ class NodeInKubernetes:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing of ours is there."""
-        return not self.mark and not self.state and not self.condition and "muster.dev/quarantine" not in self.taints
+        """Whether nothing is there of what says that muster keeps it out, or lets it in."""
+        return not self.mark and not self.state and "muster.dev/quarantine" not in self.taints
 
 
 class Part:

@@ -1,6 +1,7 @@
 """What somebody or something removes of muster's marks, without a word for the node, is put back by the survey."""
 
 LOST = ("without-mark", "without-taint", "made-anew", "made-anew-with-taint")
+BROKEN = [("False", "EccUncorrected")]
 STARTUP_TAINT = {"key": "muster.dev/accepting", "effect": "NoSchedule"}
 
 
@@ -16,7 +17,7 @@ def test_lost_marks_are_put_back(fleet, cluster, eventually, ecc):
     cluster.register("made-anew-with-taint", taints=[STARTUP_TAINT])
     for node in LOST:
         eventually(lambda node=node: cluster.node(node).is_quarantined, f"{node} to be marked again")
-        eventually(lambda node=node: cluster.node(node).condition == [("False", "Cordoned")], f"{node}'s condition")
+        eventually(lambda node=node: cluster.node(node).condition == BROKEN, f"{node}'s condition")
         assert fleet.case(node)["state"] == "CORDONED"
         assert "kubernetes has it otherwise than decided, and is told again" in fleet.story(node, "drift")
     fleet.leave(*LOST)

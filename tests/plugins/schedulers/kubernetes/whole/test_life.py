@@ -39,19 +39,21 @@ def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
     fleet.becomes("IN_SERVICE", "new")
     node = cluster.node("new")
     assert (node.cordoned, node.taints, node.state) == (False, [], "in-service")
-    assert node.condition == [("True", "InService")]
+    eventually(lambda: cluster.node("new").condition == [("True", "Healthy")], "the condition")
 
     fleet.start_agent("new", ecc)
     fleet.becomes("CORDONED", "new")
     node = cluster.node("new")
-    assert node.is_quarantined
-    assert (node.state, node.condition) == ("cordoned", [("False", "Cordoned")])
+    assert (node.is_quarantined, node.state) == (True, "cordoned")
+    eventually(lambda: cluster.node("new").condition == [("False", "EccUncorrected")], "the condition")
 
+    fleet.stop_agent("new")
+    eventually(lambda: cluster.node("new").condition == [("Unknown", "AgentSilent")], "the condition")
     fleet.start_agent("new")
     fleet.becomes("IN_SERVICE", "new")
     node = cluster.node("new")
     assert (node.cordoned, node.taints, node.mark, node.state) == (False, [], None, "in-service")
-    assert node.condition == [("True", "InService")]
+    eventually(lambda: cluster.node("new").condition == [("True", "Healthy")], "the condition")
     assert cluster.events("new") == [
         ("Normal", "InService"),
         ("Warning", "Cordoned"),

@@ -1,0 +1,109 @@
+"""Tells plugins how nodes are: what has changed at once, and every node again and again as a heartbeat.
+
+No decision is in it, so it goes on in every mode. What a plugin could not take in is told again, the changes after a
+pause that grows to half a minute, the heartbeats with the next round.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from muster.backoff import backoff_s
+from muster.node_health import NodeHealthReport
+from muster.plugins import Plugins
+from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.views.node_health import health_report
+
+HOOK = "muster_node_health"
+
+AT_ONCE = 100
+"""Nodes in one call. A plugin that writes two hundred a second is done within a second."""
+
+TIMEOUT_S = 60.0
+"""For one call."""
+
+FIRST_RETRY_S = 1.0
+LONGEST_RETRY_S = 30.0
+
+
+class HealthPublisher:
+    """`names` are the nodes of the fleet, `view` gives one of them, None when it is gone by now."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        every_s: float,
+        *,
+        names: Callable[[], Sequence[str]],
+        view: Callable[[str], NodeView | None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._plugins = plugins
+        self._every_s = every_s
+        self._names = names
+        self._view = view
+        self._clock = clock
+        self._is_wanted = bool(plugins.implementing(HOOK))
+        self._changed: dict[str, NodeHealthReport] = {}  # what waits to be told
+        self._told: dict[str, NodeHealthReport] = {}  # what every plugin has taken in
+        self._news = asyncio.Event()
+
+    def note(self, view: NodeView) -> None:
+        """Queues what a node is like now, if that is news."""
+        if not self._is_wanted:
+            return
+        report, told = health_report(view, self._clock()), self._told.get(view.name)
+        if told is not None and report == told.model_copy(update={"at": report.at}):
+            self._changed.pop(view.name, None)
+        else:
+            self._changed[view.name] = report
+            self._news.set()
+
+    async def run(self) -> None:
+        """Tells plugins, for ever; returns at once when none wants to know."""
+        if not self._is_wanted:
+            return
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_changes(), name="changes of health")
+            group.create_task(self._beat(), name="heartbeats of health")
+
+    async def _tell_changes(self) -> None:
+        failures = 0
+        while True:
+            await self._news.wait()
+            reports = [self._changed.pop(name) for name in list(self._changed)[:AT_ONCE]]
+            if await self._tell(reports):
+                failures = 0
+            else:
+                failures += 1
+                self._changed = {report.node: report for report in reports} | self._changed
+                await asyncio.sleep(backoff_s(failures, FIRST_RETRY_S, LONGEST_RETRY_S))
+            if not self._changed:
+                self._news.clear()
+
+    async def _beat(self) -> None:
+        """The first round at once: what was told before this start may be wrong by now."""
+        while True:
+            begun = time.monotonic()
+            names = self._names()
+            for start in range(0, len(names), AT_ONCE):
+                views = (self._view(name) for name in names[start : start + AT_ONCE])
+                there = [view for view in views if view is not None and not view.left]
+                await self._tell([health_report(view, self._clock()) for view in there])
+            known = set(names)
+            self._told = {name: report for name, report in self._told.items() if name in known}
+            await asyncio.sleep(max(1.0, begun + self._every_s - time.monotonic()))
+
+    async def _tell(self, reports: Sequence[NodeHealthReport]) -> bool:
+        """Whether every plugin took the reports in."""
+        if not reports:
+            return True
+        for report in reports:  # until the plugins have answered, whatever is noted about the node is news
+            self._told.pop(report.node, None)
+        answers = await self._plugins.call_each(HOOK, TIMEOUT_S, reports=tuple(reports))
+        if any(answer.error for answer in answers):
+            return False
+        for report in reports:
+            if report.at >= self._told.get(report.node, report).at:  # a change may have gone past a heartbeat
+                self._told[report.node] = report
+        return True

@@ -1,0 +1,33 @@
+"""What plugins are told about the health of a node, made from its view. Pure."""
+
+from collections.abc import Mapping
+
+from muster.model import Severity
+from muster.node_health import HealthFinding, NodeHealthReport
+from muster.transition import Cause
+from muster_coordinator.model.nodes import NodeFinding, NodeView
+
+MOST_FINDINGS = 32
+"""In a report; a node that has more is bad enough."""
+
+_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
+"""The severities of findings that stand."""
+
+
+def health_report(view: NodeView, at: float) -> NodeHealthReport:
+    """How the node was at `at`, with its findings, the worst first."""
+    uuids = {device.index: device.uuid for device in view.devices}
+    worst = sorted(view.findings, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST_FINDINGS]
+    return NodeHealthReport(
+        node=view.name,
+        at=at,
+        health=view.health,
+        is_silent=view.lost or view.left,
+        findings=tuple(_finding(finding, uuids) for finding in worst),
+    )
+
+
+def _finding(finding: NodeFinding, uuids: Mapping[int, str]) -> HealthFinding:
+    uuid = "" if finding.device is None else uuids.get(finding.device, "")
+    cause = Cause.of(finding, finding.check, uuid)
+    return HealthFinding(**dict(cause), severity=finding.severity, action=finding.action)

@@ -1,0 +1,91 @@
+"""The conditions of a node by which others see how muster finds it. Pure.
+
+`MusterHealthy` is True while nothing is known to be broken. The conditions by component have the polarity of
+node-problem-detector: True is a problem. Both are health; whether the node gets work stands in label and annotation.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from muster import HealthFinding, NodeHealthReport, Severity, describe_causes
+from muster.model import Health, Json
+from muster_plugins.schedulers.kubernetes.components import COMPONENTS, component_of
+from muster_plugins.schedulers.kubernetes.node import Condition
+from muster_plugins.schedulers.kubernetes.words import MOST_CHARACTERS, api_time
+
+TYPE = "MusterHealthy"
+
+_STATUS = {
+    Health.HEALTHY: "True",
+    Health.DEGRADED: "True",
+    Health.SUSPECT: "False",
+    Health.FAILED: "False",
+    Health.UNKNOWN: "Unknown",
+}
+_WORD = {
+    Health.HEALTHY: "Healthy",
+    Health.DEGRADED: "Degraded",
+    Health.SUSPECT: "Suspect",
+    Health.FAILED: "Failed",
+    Health.UNKNOWN: "NotMeasured",
+}
+
+
+class _Said(NamedTuple):
+    """What a condition says."""
+
+    status: str
+    reason: str
+    message: str
+
+
+_SILENT = _Said("Unknown", "AgentSilent", "the agent has stopped reporting")
+
+
+def conditions(report: NodeHealthReport, before: Mapping[str, Condition], *, by_component: bool) -> list[Json]:
+    """The node's conditions; `before` are those that it has, by type. Since when holds for the status alone."""
+    said = {TYPE: _SILENT if report.is_silent else _health(report)}
+    if by_component:
+        said |= {kind: _SILENT if report.is_silent else _component(kind, report) for kind in COMPONENTS}
+    return [_condition(kind, each, api_time(report.at), before.get(kind)) for kind, each in said.items()]
+
+
+def _health(report: NodeHealthReport) -> _Said:
+    status = _STATUS[report.health]
+    is_bad = status == "False" and report.findings and report.findings[0].severity is Severity.ERROR
+    reason = _reason(report.findings[0]) if is_bad else _WORD[report.health]
+    return _Said(status, reason, _message(report.findings) or f"health is {report.health}")
+
+
+def _component(kind: str, report: NodeHealthReport) -> _Said:
+    """Only errors are a problem; without any, a node that was not measured is not called free of problems."""
+    found = [each for each in report.findings if component_of(each) == kind and each.severity is Severity.ERROR]
+    if found:
+        return _Said("True", _reason(found[0]), _message(found))
+    if report.health is Health.UNKNOWN:
+        return _Said("Unknown", _WORD[report.health], "not every check could tell")
+    return _Said("False", "NoProblem", "no check finds a problem")
+
+
+def _message(findings: Sequence[HealthFinding]) -> str:
+    return describe_causes(findings, findings[0].action)[:MOST_CHARACTERS] if findings else ""
+
+
+def _reason(finding: HealthFinding) -> str:
+    """The label as the API takes a reason: `Xid79`, `EccUncorrected`."""
+    words = re.findall(r"[A-Za-z0-9]+", finding.label)
+    reason = "".join(word[0].upper() + word[1:].lower() for word in words)
+    return reason if reason[:1].isalpha() else f"Finding{reason}"
+
+
+def _condition(kind: str, said: _Said, now: str, before: Condition | None) -> Json:
+    stands = before is not None and before.status == said.status
+    return {
+        "type": kind,
+        "status": said.status,
+        "reason": said.reason,
+        "message": said.message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": (before.since if before and stands else None) or now,
+    }

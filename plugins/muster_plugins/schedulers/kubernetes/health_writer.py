@@ -1,0 +1,88 @@
+"""Writes the health of nodes into their conditions."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from muster import NodeHealthReport
+from muster.errors import Unavailable
+from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Invalid
+from muster_plugins.schedulers.kubernetes.calls import PATCH_STATUS
+from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.conditions import conditions
+from muster_plugins.schedulers.kubernetes.marks import has_opted_out
+from muster_plugins.schedulers.kubernetes.node import Metadata, Node, Status
+from muster_plugins.schedulers.kubernetes.patches import Form, Patch
+from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+
+_MOST_REFUSALS = 3
+"""One node may be refused for its own sake. After so many the server is in trouble, and is left alone for now."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is kept of a node: who it is and its conditions, and of when the report is that was written last."""
+
+    node: Node
+    has_opted_out: bool
+    written_at: float = -1.0
+
+
+class HealthWriter:
+    """Writes one node after the other, as it is told by reports that may come late: an older one changes nothing.
+
+    It remembers nodes from surveys and from its own writes, so that a heartbeat is one request.
+    """
+
+    def __init__(self, client: Client, settings: ActorSettings) -> None:
+        self._client = client
+        self._settings = settings
+        self._known: dict[str, _Known] = {}
+        self._turn = asyncio.Lock()
+
+    def note(self, nodes: Iterable[Node]) -> None:
+        """Takes over how all nodes are."""
+        before, self._known = self._known, {}
+        for node in nodes:
+            self._remember(node, before[node.name].written_at if node.name in before else -1.0)
+
+    async def write(self, reports: Iterable[NodeHealthReport]) -> None:
+        """Writes all that can be written; Unavailable, with the first refusal, when there was one."""
+        refusals: list[ApiError] = []
+        for report in reports:
+            async with self._turn:
+                try:
+                    await self._write(report)
+                except Absent:
+                    self._known.pop(report.node, None)
+                except ApiError as error:
+                    refusals.append(error)
+            if len(refusals) == _MOST_REFUSALS:
+                break
+        if refusals:
+            raise Unavailable(f"conditions of nodes: {refusals[0]}")
+
+    async def _write(self, report: NodeHealthReport) -> None:
+        """By what is remembered of the node; when another one has come under its name, by how that is."""
+        if (known := self._known.get(report.node)) is not None:
+            with suppress(Conflict, Invalid):
+                return await self._patch(known, report)
+        node = await self._client.node(report.node)
+        return await self._patch(self._remember(node, -1.0), report)
+
+    async def _patch(self, known: _Known, report: NodeHealthReport) -> None:
+        if known.has_opted_out or report.at < known.written_at:
+            return
+        before = {condition.type: condition for condition in known.node.status.conditions}
+        wanted = conditions(report, before, by_component=self._settings.component_conditions)
+        rest = {"status": {"conditions": wanted}}
+        patch = Patch(call=PATCH_STATUS, form=Form.APPLY, says="conditions", guarded=False, rest=rest)
+        self._remember(await self._client.patch(known.node, patch), report.at)
+
+    def _remember(self, node: Node, written_at: float) -> _Known:
+        """Without what others write on a node, which takes most of the room."""
+        metadata = Metadata(name=node.name, uid=node.metadata.uid, resourceVersion=node.metadata.version)
+        slim = Node(metadata=metadata, status=Status(conditions=node.status.conditions))
+        known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), written_at)
+        return known
