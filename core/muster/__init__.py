@@ -6,6 +6,7 @@ A plugin needs only the names that this module exports.
 
 from importlib.metadata import version
 
+from muster.alarm import Alarm, AlarmKind
 from muster.check import (
     Check,
     Context,
@@ -42,6 +43,8 @@ __version__ = version("gpu-muster")
 __all__ = [
     "Action",
     "ActionOutcome",
+    "Alarm",
+    "AlarmKind",
     "Cause",
     "Check",
     "Config",

@@ -297,5 +297,5 @@ Command = (
     | quarantine.SaveTransition
     | quarantine.SaveRequest
     | quarantine.DispatchTransition
-    | quarantine.Alarm
+    | quarantine.SendAlarm
 )

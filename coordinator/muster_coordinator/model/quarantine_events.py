@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from muster.alarm import Alarm
 from muster.model import Data, Instant, Json, Name, Seconds, Verdict
 from muster.transition import Effect, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
@@ -261,11 +262,11 @@ class Note(Data):
     data: Json = {}
 
 
-class Alarm(Data):
-    """Tell whoever watches over the fleet."""
+class SendAlarm(Data):
+    """Notify people that an alarm has begun or is over."""
 
-    kind: Literal["alarm"] = "alarm"
-    text: str
+    kind: Literal["send_alarm"] = "send_alarm"
+    alarm: Alarm
 
 
 Command = (
@@ -277,5 +278,5 @@ Command = (
     | DispatchTransition
     | StartTest
     | Note
-    | Alarm
+    | SendAlarm
 )

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from muster.alarm import Alarm
 from muster.model import Data, Instant, Name, Seconds, ServiceState
 from muster.transition import SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
@@ -110,7 +111,10 @@ class DomainView(Data):
 
 
 class QuarantineView(Data):
-    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service."""
+    """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
+
+    `alarms` are those that stand.
+    """
 
     mode: Literal["observe", "dry-run", "enforce"]
     nodes: int
@@ -120,6 +124,7 @@ class QuarantineView(Data):
     held: tuple[Name, ...]
     frozen: tuple[MassEvent, ...]
     domains: tuple[DomainView, ...]
+    alarms: tuple[Alarm, ...] = ()
 
 
 class BudgetView(Data):

@@ -30,7 +30,7 @@ from muster_coordinator.model.events import (
     SendCommand,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition
+from muster_coordinator.model.quarantine_events import DispatchTransition, SendAlarm
 from muster_coordinator.store.store import Store
 
 BACKLOG = 5_000
@@ -45,7 +45,7 @@ PRESSING = 500
 STUCK_S = 120.0
 """A batch that takes longer hangs. A database that fails over or a busy disk takes up to a minute."""
 
-Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | DispatchTransition | Alarm
+Outgoing = SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | DispatchTransition | SendAlarm
 
 
 log = structlog.get_logger()
