@@ -10,7 +10,7 @@ from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlO
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.model.quarantine_events import DECIDED
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
-from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table
+from muster_coordinator.views.quarantine_text import alarm_table, budget_text, case_table, decision_table
 from muster_coordinator.web.client import PAGE
 
 app = typer.Typer(
@@ -26,12 +26,16 @@ def list_(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every node that is away or not plainly in service: its state, why, and what could not be done about it."""
-    answer = connect(url, token_file, config).pages("quarantine")
+    """List every node that is away or not plainly in service: why, and what could not be done; then the alarms."""
+    connection = connect(url, token_file, config)
+    answer = connection.pages("quarantine")
     if as_json:
         say_json(answer)
         return
     say(case_table(CaseView.model_validate(item) for item in answer["items"]))
+    alarms = BudgetView.model_validate(connection.get("quarantine", "budget")).quarantine.alarms
+    if alarms:
+        say(f"\n{alarm_table(alarms)}")
 
 
 @app.command()
@@ -74,7 +78,7 @@ def budget(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
+    """Show how many nodes are away and may be, who waits, what is frozen, whether the actors work, and the alarms."""
     _print_budget(connect(url, token_file, config).get("quarantine", "budget"), as_json)
 
 

@@ -10,7 +10,7 @@ The alarm begins at 10:01. Each failure keeps it up, and it is over at 10:04. Wh
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from muster.alarm import Alarm, AlarmKind
 from muster.model import ServiceState, format_instant
@@ -44,16 +44,27 @@ class Alarms:
         self._texts = AlarmTexts(settings, records, transitions)
         self._levels: defaultdict[Key, dict[str, float]] = defaultdict(dict)  # by node, since when it is so
         self._keys_of: dict[str, tuple[Key, ...]] = {}
-        self._changed: dict[str, None] = {}
         self._calm_since: dict[Key, float] = {}
 
-    def note(self, *nodes: str) -> None:
-        """Has these nodes counted anew with the next look."""
-        self._changed.update(dict.fromkeys(nodes))
+    def count(self, nodes: Iterable[str]) -> None:
+        """Counts nodes anew in every level, after their records or transitions changed."""
+        for node in nodes:
+            for key in self._keys_of.pop(node, ()):
+                del self._levels[key][node]
+                if not self._levels[key]:
+                    del self._levels[key]
+            record = self._records.by_node.get(node)
+            if record is None or record.evidence.has_left:
+                continue
+            latest = self._transitions.latest(node)
+            levels = dict(levels_of(record, latest, self._rules, self._settings.limits.domain))
+            for key, since in levels.items():
+                self._levels[key][node] = since
+            if levels:
+                self._keys_of[node] = tuple(levels)
 
     def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Alarm]]:
         """The fleet's state with the alarms that stand now, and those that begin or end."""
-        self._count_changed()
         levels = self._all_levels(fleet)
         standing = {_key(alarm): alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
         ended = [self._outdated(alarm, now) for alarm in fleet.alarms if alarm.dry_run is not self._rules.is_dry]
@@ -82,23 +93,6 @@ class Alarms:
         return (
             alarm.text if calm_since is None else f"{alarm.text} (not so any more since {format_instant(calm_since)})"
         )
-
-    def _count_changed(self) -> None:
-        """Counts the nodes that changed in every level."""
-        changed, self._changed = self._changed, {}
-        for node in changed:
-            for key in self._keys_of.pop(node, ()):
-                del self._levels[key][node]
-                if not self._levels[key]:
-                    del self._levels[key]
-            if (record := self._records.by_node.get(node)) is None:
-                continue
-            latest = self._transitions.latest(node)
-            keys = dict(levels_of(record, latest, self._rules, self._settings.limits.domain))
-            for key, since in keys.items():
-                self._levels[key][node] = since
-            if keys:
-                self._keys_of[node] = tuple(keys)
 
     def _all_levels(self, fleet: FleetState) -> dict[Key, Mapping[str, float]]:
         """By kind and subject, the nodes that raise it, and since when each does."""
@@ -139,12 +133,10 @@ class Alarms:
 def levels_of(
     record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules, domain: str
 ) -> Iterator[tuple[Key, float]]:
-    """What a node adds to, by kind and subject, and since when; `domain` is what a failure domain is called.
+    """What a node of the fleet adds to, and since when; `domain` is what a failure domain is called.
 
     A node that muster keeps its hands off waits for nothing and nobody: a person knows of it.
     """
-    if record.evidence.has_left:
-        return
     decision = record.decision
     if record.hands_off is None:
         if (subject := _waits_for(record, domain)) is not None:

@@ -98,7 +98,9 @@ class Reconciler:
         if node is not None:
             commands = commands + self._reconcile(node, now)
         changed = self._records.take_changed()
-        self._alarms.note(*(record.node for record in changed), *_nodes_with_news(commands))
+        self._alarms.count({*(record.node for record in changed), *_nodes_with_news(commands)})
+        if isinstance(event, events.TimePassed):
+            commands = commands + self._raise_alarms(now)
         saves: list[Command] = [events.SaveRecord(record=record) for record in changed]
         if (fleet := self._admission.take_unsaved()) is not None:
             saves.append(events.SaveFleetState(state=fleet))
@@ -109,7 +111,7 @@ class Reconciler:
     def _restore(self, event: events.Restored, now: float) -> Folded:
         """Goes on with what is stored."""
         restored = self._start.restore(event, now)
-        self._alarms.note(*self.records)
+        self._alarms.count(self.records)
         return restored
 
     def _end_test(self, event: events.TestEnded, now: float) -> Folded:
@@ -163,7 +165,7 @@ class Reconciler:
         return Folded([erased, events.EraseNode(node=record.node)])
 
     def _pass_time(self, _: events.TimePassed, now: float) -> Folded:
-        """Cordons nodes that waited and may go now, looks at the nodes whose time has come, then raises alarms."""
+        """Cordons nodes that waited and may go now, and looks at the nodes whose time has come."""
         commands: list[Command] = []
         for record in self._admission.take_changed(now):
             commands += self._reconcile(record.node, now)
@@ -174,11 +176,10 @@ class Reconciler:
                 commands += self._transitions.retry(node, due) if due else ()
             self._states.look_at_retry(node)
             commands += self._reconcile(node, now)
-        return Folded([*commands, *self._raise_alarms(commands, now)])
+        return Folded(commands)
 
-    def _raise_alarms(self, commands: list[Command], now: float) -> list[Command]:
-        """Says which alarms begin or end with this tick, of which `commands` are the commands so far."""
-        self._alarms.note(*self._records.changed, *_nodes_with_news(commands))
+    def _raise_alarms(self, now: float) -> list[Command]:
+        """Says which alarms begin or end with this tick."""
         self._admission.fleet, news = self._alarms.look(self._admission.fleet, now)
         said: list[Command] = []
         for alarm in news:

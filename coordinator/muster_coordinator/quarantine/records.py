@@ -8,7 +8,7 @@ which node is to be looked at again.
 import heapq
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from muster.errors import Refused, unknown
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -74,11 +74,6 @@ class Records:
         """The records that changed since this was asked last."""
         nodes, self._changed = self._changed, {}
         return [self.by_node[node] for node in nodes]
-
-    @property
-    def changed(self) -> Collection[str]:
-        """The nodes whose records changed since they were taken last."""
-        return self._changed
 
     @property
     def waiting(self) -> int:

@@ -148,7 +148,7 @@ def test_each_error_of_a_driver_is_a_trouble_of_its_own(quarantine: Any, of: Of)
         told.tell(EvidenceChanged(node=name, findings=(told.charge("nvml.xid", evidence={"xid": 79}),), is_fit=False))
     assert frozen(told) == ["nvml.xid 79"]
     told.wait(0)
-    assert of("alarms", told.said) == [BEGUN.format(5, "XID 79", 3)]
+    assert of("alarms", told.said) == [BEGUN.format(5, "XID 79", 4)]
 
 
 def test_of_many_nodes_it_takes_a_share(quarantine: Any) -> None:

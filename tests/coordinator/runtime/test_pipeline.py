@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import structlog
 
-from muster.config import Settings
 from muster.alarm import Alarm, AlarmKind
+from muster.config import Settings
 from muster.model import Run, Verdict
 from muster.wire.messages import Ack, Presence, Report, Start
 from muster_coordinator.fleet import Fleet
