@@ -29,8 +29,10 @@ def make_request(
     key: str, target: Target, credentials: Credentials, notice: Notice | AlarmNotice, now: float
 ) -> Request:
     """The request that tells the target; `key` is the same whenever the same target is told the same."""
-    is_alarm = isinstance(notice, AlarmNotice)
-    body = to_json(_alarm(target, credentials, notice) if is_alarm else _transition(target, credentials, notice))
+    if isinstance(notice, AlarmNotice):
+        body = to_json(_alarm(target, credentials, notice))
+    else:
+        body = to_json(_transition(target, credentials, notice))
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"muster/{__version__}",

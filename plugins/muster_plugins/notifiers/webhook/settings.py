@@ -40,7 +40,7 @@ class Target(Section):
     )
     alarms: bool | None = Field(
         None,
-        description="true: it is told of alarms too; unset: true, but false for generic, whose receivers must know",
+        description="true: it is told of alarms too; unset: true, but false for the format generic",
     )
     plain_http: bool = Field(
         False, description="true: url may be http:// to other hosts too, for all on the way to read"
