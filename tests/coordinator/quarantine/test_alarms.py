@@ -112,7 +112,7 @@ def test_a_notifier_that_fails_is_no_alarm(cordoned: Any) -> None:
 
 def test_thousands_of_nodes_that_one_actor_fails_for_are_one_alarm(quarantine: Any) -> None:
     """Its text names a few, and is bounded whatever the actor writes."""
-    told = quarantine()
+    told = quarantine(mass_event=MassEventSettings(nodes=5000))
     nodes = [f"n{number:04}" for number in range(2000)]
     told.add(*nodes)
     for node in nodes[:-1]:
@@ -184,8 +184,10 @@ def test_a_node_that_needs_a_person(quarantine: Any) -> None:
 
 def test_a_node_that_is_erased_takes_its_alarm_with_it(quarantine: Any) -> None:
     """Nobody can release what is not remembered."""
-    told = quarantine(3, returning=ReturnSettings(wait_s=0, times=0))
+    told = quarantine(3, returning=ReturnSettings(passes=1, pause_s=0, wait_s=0, times=1))
     told.accuse("a", "gemm.slow")
+    told.absolve("a")
+    told.end_test("a", Verdict.FAIL)
     assert gist(told.wait(0)) == [("PERSON", "a", False)]
     told.tell(NodeErased(node="a"))
     (over,) = sent(told.wait(0))
