@@ -126,6 +126,10 @@ class Fleet:
         """Every node that was heard of and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
 
+    def select(self, selection: str) -> list[str]:
+        """The nodes that a selection such as `rack=r1 health=FAILED` means, by name; none where none fits."""
+        return self._sweeps.select(selection)
+
     @property
     def present(self) -> frozenset[str]:
         """The nodes that were heard of and have not left since."""
@@ -152,10 +156,6 @@ class Fleet:
     def sweeps(self) -> list[SweepRecord]:
         """The sweeps that run, as they stand."""
         return [sweep.record() for sweep in self._sweeps.running.values()]
-
-    def sweep(self, id: str) -> SweepRecord | None:
-        """A sweep that runs, with all its groups, or one that has ended lately, without them."""
-        return self._sweeps.record(id)
 
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""

@@ -1,44 +1,68 @@
 """muster keeps a fleet of GPU nodes fit for duty.
 
 This package is the contract: whatever an agent, the coordinator or a plugin imports from another part lives here.
-A plugin needs only the names that this module exports.
+A plugin needs only the names that this module exports. Each is imported when it is asked for: together they take longer
+to import than a command such as `muster node list` takes to run.
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from muster.alarm import Alarm, AlarmKind
-from muster.check import (
-    Check,
-    Context,
-    Idleness,
-    IdleProbe,
-    Needs,
-    Params,
-    Rendezvous,
-    Reservation,
-    Scope,
-    Skip,
-    Worse,
-)
-from muster.config import Config
-from muster.hookspecs import hookimpl
-from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
-from muster.node_health import HealthFinding, NodeHealthReport
-from muster.references import Reference, judge_value
-from muster.section import Section
-from muster.transition import (
-    ActionOutcome,
-    Cause,
-    Effect,
-    Mark,
-    SchedulerNode,
-    Survey,
-    Transition,
-    cause_text,
-    describe_causes,
-)
+if TYPE_CHECKING:
+    from muster.alarm import Alarm, AlarmKind
+    from muster.check import (
+        Check,
+        Context,
+        Idleness,
+        IdleProbe,
+        Needs,
+        Params,
+        Rendezvous,
+        Reservation,
+        Scope,
+        Skip,
+        Worse,
+    )
+    from muster.config import Config
+    from muster.hookspecs import hookimpl
+    from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+    from muster.node_health import HealthFinding, NodeHealthReport
+    from muster.references import Reference, judge_value
+    from muster.section import Section
+    from muster.transition import (
+        ActionOutcome,
+        Cause,
+        Effect,
+        Mark,
+        SchedulerNode,
+        Survey,
+        Transition,
+        cause_text,
+        describe_causes,
+    )
+    from muster.version import __version__
 
-__version__ = version("gpu-muster")
+_EXPORTS = {
+    "alarm": "Alarm AlarmKind",
+    "check": "Check Context IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
+    "config": "Config",
+    "hookspecs": "hookimpl",
+    "model": "Action Device Finding Inventory Measurement Severity Topology Verdict",
+    "node_health": "HealthFinding NodeHealthReport",
+    "references": "Reference judge_value",
+    "section": "Section",
+    "transition": "ActionOutcome Cause Effect Mark SchedulerNode Survey Transition cause_text describe_causes",
+    "version": "__version__",
+}
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """The exported object of this name, imported now (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'muster' has no attribute {name!r}")
+    return getattr(import_module(f"muster.{_MODULES[name]}"), name)
+
 
 __all__ = [
     "Action",

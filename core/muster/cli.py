@@ -1,20 +1,22 @@
 """The command `muster`. Its sub-commands come from entry points and are imported when they are used."""
 
+import functools
+import os
 import sys
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-import muster
 from muster.errors import EX_USAGE, MusterError, Unavailable, unknown
 from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
 
 
+@functools.cache
 def _commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
@@ -51,7 +53,7 @@ def _command(point: EntryPoint) -> Any:
 
 
 def _stand_in(name: str, reason: str) -> TyperCommand:
-    """Takes the place of a command that cannot be imported, so that --help and the other commands go on working."""
+    """Takes the place of a command that cannot be imported. The other commands and --help keep working."""
 
     def refuse() -> None:
         raise Unavailable(f"{name} cannot be loaded: {reason} (all parts: pip install 'gpu-muster[agent,coordinator]')")
@@ -64,8 +66,8 @@ def _stand_in(name: str, reason: str) -> TyperCommand:
 
 app = typer.Typer(
     cls=LazyGroup,
-    add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},  # sub-commands inherit them
     help="Keeps a fleet of GPU nodes fit for duty.",
     pretty_exceptions_enable=False,
 )
@@ -73,15 +75,32 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        say(muster.__version__)
+        from muster.version import __version__  # noqa: PLC0415 (reading it takes longer than most commands need)
+
+        say(__version__)
         raise typer.Exit
+
+
+def _no_colour(wanted: bool) -> None:
+    if wanted:
+        os.environ["NO_COLOR"] = "1"  # child processes obey it, too
 
 
 @app.callback()
 def _muster(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-    ),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    no_colour: Annotated[
+        bool,
+        typer.Option(
+            "--no-colour",
+            "--no-color",
+            callback=_no_colour,
+            is_eager=True,
+            help="Print no colours; the variable NO_COLOR does the same.",
+        ),
+    ] = False,
 ) -> None:
     """Keeps a fleet of GPU nodes fit for duty."""
 
@@ -94,9 +113,18 @@ def main() -> None:
         say(f"muster: {error}", file=sys.stderr)
         code = error.exit_code
     except typer.TyperException as error:
-        if message := error.format_message():  # empty when the help was shown in its stead
-            say(f"muster: {message} (see --help)", file=sys.stderr)
-        code = EX_USAGE
+        code = _explain(error)
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: typer.TyperException) -> int:
+    """Prints what is wrong, or the help where a group was called alone; the exit code."""
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export it
+        say(message, end="")  # empty where rich has printed the help already
+        return 0
+    context = getattr(error, "ctx", None)
+    say(f"muster: {message} (see {context.command_path if context else 'muster'} --help)", file=sys.stderr)
+    return EX_USAGE

@@ -6,13 +6,11 @@ right. Plugins own the tables `[plugins.<name>]` and declare what may stand in t
 
 import os
 import socket
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-import pydantic_core
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -24,19 +22,16 @@ from pydantic import (
 )
 
 from muster.addresses import is_loopback, possible_host, split_address
+from muster.defaults import DATA_DIR, HTTP_LISTEN
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.home_path import HomePath
 from muster.model import Name, Seconds
 from muster.quarantine_settings import QuarantineSettings
 from muster.section import Section
+from muster.settings_table import read_table
 from muster.sweep_settings import SweepsSettings
 from muster.topology_labels import TopologyLabels
-
-ENVIRONMENT_PREFIX = "MUSTER_"
-
-CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL", "MUSTER_RUN"})
-"""Not settings: the first two are options of the command line, the last marks the processes of a run."""
 
 
 class BrokerSettings(Section):
@@ -79,7 +74,7 @@ class BrokerSettings(Section):
 class HttpSettings(Section):
     """The coordinator's HTTP API."""
 
-    listen: str = Field("127.0.0.1:8787", description="host:port of the API; other than loopback needs a token")
+    listen: str = Field(HTTP_LISTEN, description="host:port of the API; other than loopback needs a token")
     token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
     trust_loopback: bool = Field(
         False, description="true: without a token_file, every local user may change everything"
@@ -217,7 +212,7 @@ class Settings(Section):
 
     fleet: Name = Field("default", description="Name of the fleet; fleets can share a broker")
     node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
-    data_dir: HomePath = Field(Path("~/.local/share/muster"), description="Where outbox and database are kept")
+    data_dir: HomePath = Field(Path(DATA_DIR), description="Where outbox and database are kept")
     expected_gpus: int | None = Field(None, ge=0, description="GPUs that this node must have; unset: whatever is there")
     references_file: HomePath | None = Field(
         None, description="The operator's references for this machine (TOML); they go before all others"
@@ -272,49 +267,12 @@ class Config:
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings from the file at `path`, if any, overlaid by `environment`; SettingsError says what is wrong."""
-    table = _read(path) if path is not None else {}
-    _overlay(table, environment)
+    return validated_settings(read_table(path, environment))
+
+
+def validated_settings(table: Mapping[str, Any]) -> Settings:
+    """The settings that a table of `read_table` means; SettingsError says what is wrong."""
     return _validated(Settings, table, prefix=())
-
-
-def read_secret(path: Path, key: str) -> str:
-    """The secret in a file that the setting `key` names, without the final newline."""
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{key}: cannot read {path}: {error}") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not TOML: {error}") from None
-
-
-def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:
-    for variable in sorted(environment):
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in CLIENT_VARIABLES:
-            continue
-        *parents, last = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-        level = table
-        for parent in parents:
-            level = level.setdefault(parent, {})
-            if not isinstance(level, dict):
-                raise SettingsError(f"{variable}: {parent!r} is a single value, not a table")
-        level[last] = _value(environment[variable])
-
-
-def _value(text: str) -> Any:
-    """Lists and tables are given as JSON; anything else stays a string, which pydantic converts."""
-    if text[:1] not in ("[", "{"):
-        return text
-    try:
-        return pydantic_core.from_json(text)
-    except ValueError:
-        return text
 
 
 def _validated(model: type[S], table: Any, prefix: tuple[str, ...]) -> S:

@@ -2,7 +2,7 @@
 
 import bisect
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 EX_USAGE = 64
 """Exit code for wrong usage and wrong settings (sysexits.h)."""
@@ -61,6 +61,12 @@ def unknown(what: str, name: str, valid: Iterable[str]) -> str:
     listing = ", ".join(names[:_LISTED]) or "none"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"unknown {what} {name!r}{hint} (valid: {listing}{more})"
+
+
+def ambiguous(what: str, prefix: str, found: Sequence[str], most: int) -> str:
+    """One line that refuses a `prefix` that several ids begin with, and names the first `most` of them."""
+    more = " and more" if len(found) > most else ""
+    return f"several {what}s begin with {prefix!r}: {', '.join(found[:most])}{more}; type more characters"
 
 
 def _neighbours(name: str, names: list[str]) -> list[str]:

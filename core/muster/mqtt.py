@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import aiomqtt
 
 from muster.backoff import backoff_s
-from muster.config import BrokerSettings, read_secret
+from muster.config import BrokerSettings
 from muster.errors import SettingsError
+from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
 """The most unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""

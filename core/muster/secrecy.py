@@ -7,6 +7,11 @@ from typing import Any
 
 HIDDEN = "***"
 
+
+class Masked(str):
+    """A text in place of one that holds a secret: it may be shown, but is not the value of the setting."""
+
+
 _SECRET_KEY = re.compile(
     r"(^|[._-])(url|uri|dsn|proxy|token|password|passwd|secret|credentials?|auth|authorization|cookie|headers?|key)$",
     re.IGNORECASE,
@@ -44,8 +49,10 @@ def without_quotes_of(secrets: Iterable[str], message: str) -> str:
 
 
 def without_secrets(value: Any) -> Any:
-    """A setting of any shape with the secret parts of its URLs hidden: passwords and queries."""
+    """A setting of any shape with the secret parts of its URLs hidden: passwords and queries. Such a URL is Masked."""
     match value:
+        case Masked():
+            return value
         case dict():
             return {key: without_secrets(item) for key, item in value.items()}
         case list() | tuple():
@@ -61,7 +68,8 @@ def _url_without_secrets(url: str) -> str:
     user, colon, _ = given.partition(":")
     place, question, _ = place.partition("?")
     shown = f"{user}:{HIDDEN}@" if colon else f"{HIDDEN}@" if at else ""
-    return f"{scheme}://{shown}{place}" + (f"?{HIDDEN}" if question else "")
+    text = f"{scheme}://{shown}{place}" + (f"?{HIDDEN}" if question else "")
+    return Masked(text) if shown or question else url
 
 
 def _unquoted(text: str) -> str:

@@ -3,17 +3,32 @@
 Much of the text comes from nodes and plugins: names of devices, findings, errors, output of programs. A terminal obeys
 control characters. Therefore this module replaces them, and also characters that are invisible or change the order of
 others. JSON for programs is printed as it is, in ASCII.
+
+On a terminal, states and verdicts have colours: words in capitals such as FAILED, wherever they stand. The colours are
+put in after the control characters have been replaced, so no text of a node can bring its own.
 """
 
 import json
+import os
+import re
+import shutil
 import sys
 from typing import Any, TextIO
-
-from pydantic import BaseModel
 
 _KEPT = "\n\t"
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_RED, _YELLOW, _GREEN = "31", "33", "32"
+
+_COLOURS = {
+    **dict.fromkeys(("FAIL", "FAILED", "ERROR", "CORDONED", "LOST"), _RED),
+    **dict.fromkeys(("WARN", "WARNING", "SUSPECT", "DEGRADED", "UNKNOWN", "HELD", "PROBATION"), _YELLOW),
+    **dict.fromkeys(("PASS", "HEALTHY"), _GREEN),
+}
+
+_COLOURED = re.compile(rf"(?<!was )\b({'|'.join(_COLOURS)})\b")
+"""What a lost node `was` has no colour: a green HEALTHY there would reassure."""
 
 
 def for_terminal(text: str) -> str:
@@ -33,13 +48,31 @@ def say(text: str = "", *, file: TextIO | None = None, end: str = "\n") -> None:
     out = sys.stdout if file is None else file
     encoding = out.encoding or "utf-8"
     shown = for_terminal(text).encode(encoding, "replace").decode(encoding)
-    print(shown, file=out, end=end, flush=True)
+    print(_coloured(shown) if has_colours(out) else shown, file=out, end=end, flush=True)
 
 
-def say_json(data: BaseModel | Any) -> None:
-    """Prints JSON to stdout, in ASCII."""
-    value = data.model_dump(mode="json") if isinstance(data, BaseModel) else data
-    print(json.dumps(value), flush=True)  # noqa: T201
+def has_colours(out: TextIO) -> bool:
+    """Whether to print colours to `out`: only to a terminal, and not where NO_COLOR or TERM=dumb forbids it."""
+    return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def line_width() -> int:
+    """How many characters a line may have: the terminal's width, COLUMNS if that is set, and 80 in a pipe."""
+    return shutil.get_terminal_size().columns
+
+
+def _coloured(text: str) -> str:
+    return _COLOURED.sub(lambda found: f"\x1b[{_COLOURS[found[0]]}m{found[0]}\x1b[0m", text)
+
+
+def say_json(data: Any) -> None:
+    """Prints JSON to stdout, in ASCII. Pydantic models may stand anywhere in `data`."""
+    print(json.dumps(data, default=lambda model: model.model_dump(mode="json")), flush=True)  # noqa: T201
+
+
+def say_items(items: Any) -> None:
+    """Prints a whole list as JSON in the form in which the API serves the pages of a list."""
+    say_json({"items": list(items), "next_cursor": None})
 
 
 def copy_out(text: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
+from muster.secrecy import Masked
+
 
 def shipped_table(package: str, name: str) -> dict[str, Any]:
     """What the file `name` in the import package `package` says."""
@@ -13,7 +15,10 @@ def shipped_table(package: str, name: str) -> dict[str, Any]:
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The table as TOML that reads back the same. None, which TOML lacks, stands there as a comment."""
+    """The table as TOML that reads back the same, but for comments in place of what cannot be written.
+
+    That is None, which TOML lacks, and what is masked: a program would take `***` for the value.
+    """
     return "\n".join(_table(table, ())).strip()
 
 
@@ -23,9 +28,25 @@ def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     tables = {name: value for name, value in table.items() if isinstance(value, Mapping)}
     for name, value in table.items():
         if name not in tables:
-            yield f"# {_key(name)} is not set" if value is None else f"{_key(name)} = {_value(value)}"
+            yield _line(name, value)
     for name, value in tables.items():
         yield from _table(value, (*path, name))
+
+
+def _line(name: str, value: Any) -> str:
+    if value is None:
+        return f"# {_key(name)} is not set"
+    line = f"{_key(name)} = {_value(value)}"
+    return f"# {line}  # holds a secret: put in the whole value" if _is_masked(value) else line
+
+
+def _is_masked(value: Any) -> bool:
+    match value:
+        case Mapping():
+            return any(map(_is_masked, value.values()))
+        case list() | tuple():
+            return any(map(_is_masked, value))
+    return isinstance(value, Masked)
 
 
 def _key(name: str) -> str:

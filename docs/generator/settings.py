@@ -4,7 +4,8 @@ from generator.markdown import NOTE, fields, page, table
 from pydantic import BaseModel
 
 from muster import plugins
-from muster.config import ENVIRONMENT_PREFIX, Config, Settings
+from muster.config import Config, Settings
+from muster.settings_table import ENVIRONMENT_PREFIX
 
 
 def settings() -> str:

@@ -151,6 +151,21 @@ def test_the_exit_code_is_that_of_the_worst_verdict(check_command, names, code):
     assert check_command("run", *names)[0] == code
 
 
+@pytest.mark.parametrize(("names", "code"), [(names, 0 if code == 1 else code) for names, code in EXITS])
+def test_a_warning_need_not_fail_what_called(check_command, names, code):
+    """With --fail-on fail a WARN is no failure; what could not be tested still is. `warn` changes nothing."""
+    assert check_command("run", *names, "--fail-on", "fail")[0] == code
+    assert check_command("run", *names, "--fail-on", "warn")[0] == dict(EXITS)[names]
+
+
+def test_what_to_fail_on_is_one_of_two_words(check_command):
+    """Another one is wrong usage, in one line with both."""
+    code, out, err = check_command("run", "sized", "--fail-on", "error")
+    assert (code, out) == (64, "")
+    assert "'warn', 'fail'" in err
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(("name", "code"), [("sized", 69), ("failing", 2)])
 def test_a_report_that_cannot_be_written_hides_no_verdict(check_command, monkeypatch, tmp_path, name, code):
     """A disk that has filled up since is told after what was found; only a good verdict gives way to it."""

@@ -1,6 +1,7 @@
 """Sweeps of a fleet: whom they take, which goes first, and what a restart does to them."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from tests.coordinator.fleets import CHECKS, fleet, inventory, kinds, presence, report, run, sweep, views
@@ -8,7 +9,15 @@ from tests.coordinator.fleets import CHECKS, fleet, inventory, kinds, presence, 
 from muster.model import Health, ServiceState, Topology, Verdict
 from muster.wire.messages import Join
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import Command, SaveGroup, SaveNode, SendCommand, SweepAbortRequested, Ticked
+from muster_coordinator.model.events import (
+    Command,
+    SaveGroup,
+    SaveNode,
+    SaveSweep,
+    SendCommand,
+    SweepAbortRequested,
+    Ticked,
+)
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import (
@@ -25,6 +34,11 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.topology.learned import MeasuredPair
 
 
+def saved_sweep(commands: Sequence[Command]) -> SweepRecord:
+    """The sweep as it was saved last."""
+    return [command.record for command in commands if isinstance(command, SaveSweep)][-1]
+
+
 def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
     """Neighbours stand next to each other; who is lost is left out, with the reason."""
     made = Fleet(name="test", epoch=7)
@@ -33,8 +47,7 @@ def test_a_sweep_takes_whoever_is_there_in_topology_order() -> None:
     made.handle(presence("lost", online=False), 1.0)
     commands = made.handle(sweep("s", strategy="whole"), 1.0)
     assert [word for word in kinds(commands) if word.startswith("join")] == ["join b", "join d", "join a", "join c"]
-    record = made.sweep("s")
-    assert record is not None
+    record = saved_sweep(commands)
     assert (record.nodes, record.state) == (("b", "d", "a", "c"), SweepState.RUNNING)
     assert record.absent == {"lost": "is lost: last heard at 1970-01-01T00:00:00.000Z"}
 
@@ -75,11 +88,10 @@ def test_an_aborted_sweep_frees_its_nodes() -> None:
     """Its members are told to leave, its record stays to be asked for, and aborting again does nothing."""
     made = fleet("a", "b")
     made.handle(sweep("s", strategy="pairs"), 1.0)
-    commands = kinds(made.handle(SweepAbortRequested("s", "enough"), 2.0))
-    assert commands[:4] == ["abort a", "abort b", "SaveSweep", "announce sweep"]
-    assert commands[-2:] == ["tell inconclusive"] * 2
-    record = made.sweep("s")
-    assert record is not None
+    commands = made.handle(SweepAbortRequested("s", "enough"), 2.0)
+    assert kinds(commands)[:4] == ["abort a", "abort b", "SaveSweep", "announce sweep"]
+    assert kinds(commands)[-2:] == ["tell inconclusive"] * 2
+    record = saved_sweep(commands)
     assert (record.state, record.verdict, record.reason) == (SweepState.ABORTED, Verdict.UNKNOWN, "enough")
     assert made.handle(SweepAbortRequested("s", "enough"), 3.0) == []
     assert "join a" in kinds([*made.handle(sweep("s2", strategy="pairs"), 3.0), *made.handle(Ticked(), 5.0)])
@@ -132,8 +144,7 @@ def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     with_c = [pair(node, "c", Verdict.FAIL) for node in ("a", "b")]
     new, commands = restarted(AfterRestart.ABORT, pair("a", "b", Verdict.PASS), *with_c, lost=("b",))
     assert [word for word in kinds(commands) if word.startswith("abort")] == ["abort a", "abort b", "abort c"]
-    ended = new.sweep("s")
-    assert isinstance(ended, SweepRecord)
+    ended = saved_sweep(commands)
     assert (ended.state, ended.verdict, ended.cleared_nodes) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
     groups = [command.record for command in commands if isinstance(command, SaveGroup)]
     assert [group.ending for group in groups] == [*[Ending.FINISHED] * 3, Ending.INTERRUPTED]
@@ -169,9 +180,7 @@ def test_a_sweep_whose_check_is_gone_ends_after_a_restart() -> None:
     old.handle(sweep("s", strategy="pairs"), 1.0)
     (node, other) = (_stored(name, online=True).model_copy(update={"checks": CHECKS[:1]}) for name in ("a", "b"))
     new = Fleet(name="test", epoch=8)
-    new.restore(Saved(nodes=(node, other), sweeps=tuple(old.sweeps())), 100.0)
-    ended = new.sweep("s")
-    assert ended is not None
+    ended = saved_sweep(new.restore(Saved(nodes=(node, other), sweeps=tuple(old.sweeps())), 100.0))
     assert ended.state is SweepState.ABORTED
     assert ended.reason == "the coordinator was restarted: none of its nodes has check 'collective' any more"
 

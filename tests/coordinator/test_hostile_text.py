@@ -15,7 +15,7 @@ NODE = {
     "health": "FAILED",
     "service": "CORDONED",
     "lost": False,
-    "last_seen": 1.0,
+    "last_seen": "1970-01-01T00:00:01.000Z",
     "devices": [DEVICE],
     "findings": [FINDING],
     "reasons": [BAD],

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, version
+from typing import Any
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from muster import cli
 from muster.errors import Unavailable
@@ -13,17 +16,21 @@ from muster.errors import Unavailable
 HEAVY = {"aiohttp", "aiomqtt", "alembic", "amqtt", "pynvml", "sqlalchemy", "torch"}
 
 
-def imported_by(*arguments: str) -> set[str]:
-    """The top-level modules that a call of the command line has imported when it ends."""
+def modules_of(*arguments: str) -> set[str]:
+    """The modules that a call of the command line has imported when it ends, whatever comes of it."""
     program = (
         "import sys, atexit; sys.argv[0] = 'muster'\n"
-        "atexit.register(lambda: print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr))\n"
+        "atexit.register(lambda: print('\\n', *sys.modules, file=sys.stderr))\n"
         "from muster.cli import main\nmain()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=True
-    )
-    return set(done.stderr.split())
+    called = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(called, capture_output=True, text=True, timeout=60, check=False)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """The top-level modules that a call of the command line has imported when it ends."""
+    return {name.partition(".")[0] for name in modules_of(*arguments)}
 
 
 @pytest.mark.usefixtures("live")
@@ -45,6 +52,15 @@ def test_plugin_commands_import_no_heavy_library():
 def test_commands_that_ask_a_coordinator_import_nothing_that_only_it_needs(command):
     """They would take half as long again to start."""
     assert not imported_by(command, "--help") & {"alembic", "amqtt", "sqlalchemy"}
+
+
+def test_the_list_of_nodes_imports_no_model():
+    """They take longer to import than everything else that `muster node list` does; it works on the API's JSON."""
+    modules = modules_of("node", "list", "--url", "http://127.0.0.1:1")
+    assert "muster_coordinator.web.client" in modules
+    assert not modules & {"muster.model", "muster.config", "muster.check"}
+    assert not {name for name in modules if name.startswith(("muster_coordinator.model", "muster_coordinator.fleet"))}
+    assert not {name.partition(".")[0] for name in modules} & (HEAVY | {"muster_agent", "muster_plugins"})
 
 
 def test_version(muster):
@@ -80,11 +96,70 @@ def test_wrong_usage_exits_with_64(muster, arguments, message):
 
 
 def test_without_a_command_the_help_is_shown(muster):
-    """`muster` alone explains itself, and is still wrong usage for a script."""
-    done = muster()
-    assert done.returncode == 64
-    assert "Usage: muster" in done.stdout + done.stderr
-    assert "muster: " not in done.stderr
+    """`muster` alone, or a group of commands alone, explains itself on stdout: that is no error."""
+    for group in ([], ["node"], ["sweep"], ["config"]):
+        done = muster(*group)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"Usage: {' '.join(['muster', *group])}" in done.stdout
+
+
+def every_command() -> list[list[str]]:
+    """The words of every command and every group."""
+    found: list[list[str]] = [[]]
+    for name in sorted(cli._commands()):
+        command = cli._command(cli._commands()[name])
+        found += [[name], *([name, inner] for inner in getattr(command, "commands", ()))]
+    return found
+
+
+def test_every_command_has_a_short_option_for_help():
+    """`-h` says the same as `--help`."""
+    assert len(every_command()) > 30
+    for words in every_command():
+        told = [CliRunner().invoke(cli.app, [*words, option], prog_name="muster") for option in ("-h", "--help")]
+        assert [result.exit_code for result in told] == [0, 0], words
+        assert told[0].output == told[1].output
+        assert " ".join(["Usage: muster", *words]) in told[0].output
+
+
+def test_common_options_are_the_same_everywhere():
+    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all."""
+    helps: dict[str, set[tuple[str, str, str]]] = {}
+    for words in every_command():
+        command: Any = get_command(cli.app)
+        for word in words:
+            command = command.get_command(None, word)
+        for option in command.params:
+            if option.name in ("config", "config_file", "url", "token_file", "as_json"):
+                helps.setdefault(option.opts[0], set()).add((option.help, str(option.envvar), str(option.default)))
+    assert {name: len(told) for name, told in helps.items()} == {
+        "--config": 1, "--url": 1, "--token-file": 1, "--json": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_completion_for_the_shell(muster, shell):
+    """Of commands, groups and options."""
+    done = muster(env={"_MUSTER_COMPLETE": f"source_{shell}"})
+    assert done.returncode == 0
+    assert "_MUSTER_COMPLETE" in done.stdout
+    assert "--install-completion" in muster("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [("muster swe", "sweep"), ("muster node l", "list"), ("muster node list --wi", "--wide")]
+)
+def test_completion_knows_commands_and_options(muster, line, expected):
+    """Also those that plugins and the coordinator bring."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = muster(env={"_MUSTER_COMPLETE": "complete_bash", **words})
+    assert done.stdout.split() == [expected]
+
+
+def test_no_colour_is_an_option(muster):
+    """In both spellings."""
+    for option in ("--no-colour", "--no-color"):
+        assert muster(option, "--version").returncode == 0
 
 
 def test_a_command_that_cannot_be_imported_refuses_alone():

@@ -18,9 +18,9 @@ from muster.config import (
     Settings,
     StoreSettings,
     load,
-    read_secret,
 )
 from muster.errors import SettingsError
+from muster.secret_file import read_secret
 from muster.section import Section
 from muster.sweep_settings import NewNodesSettings, ScheduleSettings, SweepsSettings
 from muster.topology_labels import TopologyLabels

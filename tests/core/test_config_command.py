@@ -57,23 +57,60 @@ peers = [{ at = "http://peer.example/?key=HUSH", in = "/etc/peers" }]
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_show_tells_no_url_of_a_plugin(muster, tmp_path, options):
-    """From the file or the environment, at any depth, whether a plugin knows the table or not; paths are shown."""
+@pytest.fixture
+def chat(muster, tmp_path):
+    """Shows settings with URLs of plugins."""
     path = tmp_path / "muster.toml"
     path.write_text(CHAT)
     environment = {
         "MUSTER_PLUGINS__WEBHOOK__TARGETS__OPS__URL": "https://hooks.slack.com/services/T000/B000/HUSH",
         "MUSTER_PLUGINS__OTHER": "https://other.example/HUSH",
     }
-    done = muster("config", "show", "--config", str(path), *options, env=environment)
-    assert done.returncode == 0, done.stderr
-    plugins = (json if options else tomllib).loads(done.stdout)["plugins"]
+
+    def show(*options):
+        done = muster("config", "show", "--config", str(path), *options, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert "HUSH" not in done.stdout + done.stderr
+        return done.stdout
+
+    return show
+
+
+def test_what_is_masked_is_no_value(chat):
+    """It stands in a comment: as a value, `https://***` would be taken for the URL."""
+    text = chat()
+    assert text.count('# url = "https://***"  # holds a secret: put in the whole value') == 3
+    assert '# peers = [{at = "http://***", in = "/etc/peers"}]' in text
+    plugins = tomllib.loads(text)["plugins"]
+    assert plugins["webhook"]["targets"] == {"chat": {"format": "slack"}, "mistyped": {}, "ops": {}}
+    assert plugins["elsewhere"] == {}
+    assert "other" not in plugins
+
+
+def test_what_is_shown_shows_the_same_again(muster, settings_file, tmp_path):
+    """As a settings file, where nothing is masked; and where something is, the rest."""
+    settings_file.write_text(settings_file.read_text().replace("muster:hush@", ""))
+    first = muster("config", "show", "--config", str(settings_file), env={"MUSTER_NODE": "n1"})
+    copy = tmp_path / "copy.toml"
+    copy.write_text(first.stdout)
+    assert muster("config", "show", "--config", str(copy)).stdout == first.stdout
+    assert muster("config", "check", "--config", str(copy)).returncode == 0
+    masked = muster(
+        "config", "show", "--config", str(copy), env={"MUSTER_STORE__URL": "postgresql+asyncpg://m:hush@db/m"}
+    )
+    copy.write_text(masked.stdout)
+    again = tomllib.loads(muster("config", "show", "--config", str(copy)).stdout)
+    assert again == tomllib.loads(masked.stdout)
+    assert "url" not in again["store"]
+
+
+def test_show_tells_no_url_of_a_plugin(chat):
+    """From the file or the environment, at any depth, whether a plugin knows the table or not; paths are shown."""
+    plugins = json.loads(chat("--json"))["plugins"]
     urls = {name: target["url"] for name, target in plugins["webhook"]["targets"].items()}
     assert urls == dict.fromkeys(("chat", "mistyped", "ops"), "https://***")
     assert plugins["elsewhere"] == {"peers": [{"at": "http://***", "in": "/etc/peers"}]}
     assert plugins["other"] == "https://***"
-    assert "HUSH" not in done.stdout + done.stderr
 
 
 def test_show_as_json(muster, settings_file):

@@ -80,6 +80,52 @@ def test_a_document_is_changed_for_terminals_only(monkeypatch, is_terminal, show
     assert out.getvalue() == shown
 
 
+class Terminal(io.StringIO):
+    """What takes itself for a terminal."""
+
+    def isatty(self):
+        return True
+
+
+STATES = "FAIL WARN PASS HEALTHY FAILED LOST CORDONED PASSED"
+PAINTED = (
+    "\x1b[31mFAIL\x1b[0m \x1b[33mWARN\x1b[0m \x1b[32mPASS\x1b[0m \x1b[32mHEALTHY\x1b[0m \x1b[31mFAILED\x1b[0m "
+    "\x1b[31mLOST\x1b[0m \x1b[31mCORDONED\x1b[0m PASSED"
+)
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [({}, PAINTED), ({"NO_COLOR": ""}, PAINTED), ({"NO_COLOR": "1"}, STATES), ({"TERM": "dumb"}, STATES)],
+)
+def test_a_terminal_shows_states_in_colour(monkeypatch, environment, shown):
+    """Unless NO_COLOR is set to anything (https://no-color.org), or the terminal has none."""
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    out = Terminal()
+    say(STATES, file=out)
+    assert out.getvalue() == f"{shown}\n"
+
+
+def test_a_pipe_gets_no_colours(monkeypatch):
+    """What reads it compares text."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = io.StringIO()
+    say(STATES, file=out)
+    assert out.getvalue() == f"{STATES}\n"
+
+
+def test_no_text_brings_colours_of_its_own(monkeypatch):
+    """Nor does what a lost node was look well."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    say("\x1b[32mall is well, LOST (was HEALTHY)", file=out)
+    assert out.getvalue() == "\ufffd[32mall is well, \x1b[31mLOST\x1b[0m (was HEALTHY)\n"
+
+
 PACKAGES = ("core/muster", "agent/muster_agent", "coordinator/muster_coordinator", "plugins/muster_plugins")
 ALLOWED = {"core/muster/terminal.py", "coordinator/muster_coordinator/views/sweeps/progress.py"}
 """The second moves the cursor itself; it passes text from outside through `in_one_line`."""

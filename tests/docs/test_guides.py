@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.muster_process import TORCH, MusterProcess, Recorded
 from tests.waiting import wait_for
 
 from muster import plugins
@@ -90,15 +91,9 @@ class Place:
 
 
 def command(directory: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "muster", *arguments],
-        env=environment({"data_dir": str(directory / "coordinator"), "url": url}),
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    env = environment({"data_dir": str(directory / "coordinator"), "url": url})
+    imports = TORCH if arguments[0] == "check" else ()
+    return Recorded(*arguments, env=env, cwd=directory, imports=imports).ended(timeout=120)
 
 
 @contextlib.contextmanager
@@ -106,11 +101,13 @@ def part(directory: Path, name: str, settings: dict[str, Any]) -> Iterator[Path]
     """Runs `muster coordinator` or, by any other name, an agent; the file that its log goes to."""
     log = directory / f"{name}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "muster", "coordinator" if name == "coordinator" else "agent"],
-            env=environment({"data_dir": str(directory / name), "log": {"format": "json"}, **settings}),
+        env = environment({"data_dir": str(directory / name), "log": {"format": "json"}, **settings})
+        is_coordinator = name == "coordinator"
+        process = MusterProcess(
+            "coordinator" if is_coordinator else "agent",
+            env=env,
             stderr=output,
-            start_new_session=True,
+            imports=() if is_coordinator else TORCH,
         )
     try:
         yield log

@@ -57,6 +57,8 @@ DISK = Check(
     judge=judge,
     timeout_s=10,
     cadence_s=600,
+    judged=("free_share",),
+    finds={"disk.full": "the file system has little free space left"},
 )
 
 

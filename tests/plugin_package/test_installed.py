@@ -62,6 +62,27 @@ def test_its_params_are_checked_by_the_settings(muster, environment):
     assert "unknown parameter of disk 'pat'; did you mean 'path'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("code", "problem"), [("disk.full", ""), ("disk.ful", "unknown finding code 'disk.ful'; did you mean 'disk.full'?")]
+)
+def test_a_policy_with_a_typo_in_its_code_is_refused(muster, environment, tmp_path, code, problem):
+    """Because the check lists its findings; a row with the right code is accepted."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'[[row]]\nname = "full"\ncodes = ["{code}"]\nreason = "jobs fail on a full disk"\n')
+    done = muster("config", "check", env={**environment, "MUSTER_QUARANTINE__POLICY_FILE": str(policy)})
+    assert done.returncode == (64 if problem else 0), done.stderr
+    assert problem in done.stderr
+
+
+def test_a_reference_for_a_metric_that_it_does_not_judge_is_refused(muster, environment, tmp_path):
+    """Because the check lists what it judges."""
+    references = tmp_path / "references.toml"
+    references.write_text('[[reference]]\ncheck = "disk"\nmetric = "fre_share"\nfail_below = 0.1\nsource = "us"\n')
+    done = muster("config", "check", env={**environment, "MUSTER_REFERENCES_FILE": str(references)})
+    assert done.returncode == 64
+    assert "'fre_share'; did you mean 'free_share'?" in done.stderr
+
+
 def test_broken_it_hurts_nobody(muster, site, tmp_path):
     """The same plugin, broken at import, is listed as failed; the others are loaded."""
     broken = shutil.copytree(site, tmp_path / "broken")

@@ -177,7 +177,7 @@ def test_fewer_gpus_than_expected_fail(command, simulated):
     fewer = {"plugins": simulated(2, {"kind": "missing", "device": 1})}
     ended = command("check", "run", "gemm", "--quick", "--expect-gpus", "8", "--json", settings=fewer)
     assert ended.code == 2
-    assert [finding["code"] for finding in ended.runs("gemm")[0]["findings"]] == ["gemm.devices_missing"]
+    assert "gemm.devices_missing" in [finding["code"] for finding in ended.runs("gemm")[0]["findings"]]
 
 
 def test_gpus_that_cannot_be_asked_do_not_pass(command):

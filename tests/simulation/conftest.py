@@ -296,7 +296,7 @@ class Promises:
         if not isinstance(event, GroupReplySeen) or event.message.group not in self._ended_groups:
             return None
         was_missing = event.message.node in fleet._sweeps._unheard  # then groups can be formed because it is back
-        return None if was_missing else fleet.sweep(event.message.group.rpartition("-")[0])
+        return None if was_missing else fleet._sweeps.record(event.message.group.rpartition("-")[0])
 
     def check(self, fleet: Fleet, commands: list[Command]) -> None:
         """After a step of the fleet."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import Field, JsonValue, ValidationError
 
 from muster.model import Data, Run
-from muster_agent.acceptance.terminal import metric_text
+from muster.units import metric_text, unit_of
 
 WIDTH, HEIGHT = 640, 200
 """Of a curve's drawing, in units of its own."""
@@ -46,14 +46,23 @@ class Curve(Data):
     @property
     def points(self) -> str:
         """The curve as SVG wants the points of a line; y begins at 0."""
-        across, top = _scaled(self.x, WIDTH), max(*self.y, 0.0) or 1.0
-        down = [HEIGHT * (1 - max(y, 0.0) / top) for y in self.y]
+        across = _scaled(self.x, WIDTH)
+        down = [HEIGHT * (1 - max(y, 0.0) / self._top) for y in self.y]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
 
     @property
-    def ends(self) -> tuple[str, str, str]:
-        """Smallest and largest x, and largest y, for people."""
-        return metric_text(min(self.x)), metric_text(max(self.x)), metric_text(max(self.y))
+    def x_ends(self) -> tuple[str, str]:
+        """Smallest and largest x, for people."""
+        return metric_text(min(self.x)), metric_text(max(self.x))
+
+    @property
+    def y_ticks(self) -> list[tuple[float, str]]:
+        """Lines across the drawing at 0, half way and the largest y: where each stands, and its value."""
+        return [(HEIGHT * (1 - share), metric_text(share * self._top)) for share in (0.0, 0.5, 1.0)]
+
+    @property
+    def _top(self) -> float:
+        return max(*self.y, 0.0) or 1.0
 
 
 def bars(run: Run) -> list[Bars]:
@@ -66,7 +75,8 @@ def bars(run: Run) -> list[Bars]:
                 Bar(f"device {index}", metric_text(value), 100 * abs(value or 0.0) / longest)
                 for index, value in enumerate(values)
             )
-            found.append(Bars(name, tuple(drawn)))
+            unit = unit_of(name)
+            found.append(Bars(f"{name} ({unit})" if unit else name, tuple(drawn)))
     return found
 
 

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-from muster.model import Action, Finding, Metric, Run, Severity
+from muster.model import Action, Finding, Run, Severity
 from muster.table import table
 from muster.terminal import in_one_line, say
 from muster.transition import Cause, describe_causes
+from muster.units import metric_text
 from muster_agent.acceptance.report import AcceptanceReport, StepReport
 from muster_agent.acceptance.suites import SuiteStep
 
@@ -96,7 +97,7 @@ def _verdict(run: Run) -> str:
 
 def told(run: Run) -> list[str]:
     """One line for each finding and metric of a run."""
-    metrics = [f"{name} = {metric_text(value)}" for name, value in run.metrics.items()]
+    metrics = [f"{name} = {metric_text(value, name)}" for name, value in run.metrics.items()]
     shown = run.facts.get("table")
     return [*map(finding_line, run.findings), *metrics, *(shown.splitlines() if isinstance(shown, str) else [])]
 
@@ -106,10 +107,3 @@ def finding_line(finding: Finding) -> str:
     where = "" if finding.device is None else f" on device {finding.device}"
     action = "" if finding.action is Action.NONE else f" ({finding.action})"
     return f"{finding.severity} {finding.code}{where}: {in_one_line(finding.summary)}{action}"
-
-
-def metric_text(value: Metric) -> str:
-    """A metric as people read it; `-` where a number is missing."""
-    if isinstance(value, list):
-        return ", ".join(map(metric_text, value))
-    return "-" if value is None else f"{value:.6g}"

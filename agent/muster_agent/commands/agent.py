@@ -1,18 +1,18 @@
 """`muster agent`: the daemon on a node."""
 
-from muster import config, logs
-from muster.commands.options import ConfigOption
-from muster.config import Config
+from muster import logs
+from muster.commands.options import load_settings, options_of
+from muster.config import Config, Settings
 from muster.extras import require_extras
 from muster.plugins import collect_checks, load
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
 
-def agent(config_file: ConfigOption = None) -> None:
+@options_of(load_settings)
+def agent(settings: Settings) -> None:
     """Run the agent of this node until stopped."""
     require_extras("agent", "agent")
-    settings = config.load(config_file)
     logs.configure(settings.log, component="agent", node=settings.node)
     plugins = load(Config(settings))
     checks = collect_checks(plugins)

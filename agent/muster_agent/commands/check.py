@@ -4,25 +4,26 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
-from muster.commands.options import ConfigOption, JsonOption, load_settings
+from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
-from muster.model import EXIT_CODES
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
+from muster.references import Reference
 from muster.table import table
-from muster.terminal import say, say_json
+from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
@@ -34,31 +35,33 @@ from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, p
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
-app = typer.Typer(help="Checks of this machine; no broker or coordinator is needed.", no_args_is_help=True)
+app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
 
 _TERMINATED = 128 + signal.SIGTERM
 
 
 @app.command("list")
-def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Lists every check that the plugins bring."""
-    _, checks = _load(load_settings(config))
+@options_of(load_settings)
+def list_(settings: Settings, as_json: JsonOption = False) -> None:
+    """List every check that the plugins bring."""
+    _, checks = _load(settings)
     infos = [describe(checks[name]) for name in sorted(checks)]
     if as_json:
-        _print_items(infos)
+        say_items(infos)
     else:
         rows = ((info.name, info.scope, info.needs, _seconds(info.cadence_s), info.summary) for info in infos)
         say(table(("NAME", "SCOPE", "NEEDS", "EVERY", "SUMMARY"), rows))
 
 
 @app.command()
-def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Shows one check: needs, findings, judged metrics and parameters."""
-    found, checks = _load(load_settings(config))
+@options_of(load_settings)
+def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
+    """Show one check: its needs, findings, judged metrics and parameters."""
+    found, checks = _load(settings)
     check = find(checks, name, found.failed)
     info = describe(check)
     if as_json:
-        say_json(info.model_dump(mode="json"))
+        say_json(info)
         return
     facts = info.model_dump(mode="json", exclude={"params", "compared", "judged"})
     say("\n".join(f"{key:<12}{'-' if value is None else value}" for key, value in facts.items()))
@@ -72,9 +75,10 @@ def show(name: str, config: ConfigOption = None, as_json: JsonOption = False) ->
 
 
 @app.command()
-def clear(name: str, config: ConfigOption = None) -> None:
-    """Forget what a check has seen happen on this node, after a repair."""
-    found, checks = _load(load_settings(config))
+@options_of(load_settings)
+def clear(settings: Settings, name: str) -> None:
+    """Forget the events that a check reports, after a repair."""
+    found, checks = _load(settings)
     check = find(checks, name, found.failed)
     if check.clear is None:
         clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
@@ -88,36 +92,37 @@ def clear(name: str, config: ConfigOption = None) -> None:
 
 
 @app.command()
+@options_of(load_settings)
 def run(
+    settings: Settings,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Take each check's quick parameters.")] = False,
-    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Set a parameter.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
+    param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
     expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
     report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
-    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the written files.")] = "report",
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print what was measured, too.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave the other processes of a job out.")] = False,
+    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
     join_within_s: Annotated[
-        float, typer.Option(min=1, max=86_400, help="How long to wait for these, in seconds.")
+        float, typer.Option(min=1, max=86_400, help="Seconds to wait for the other processes of the job.")
     ] = 120.0,
-    config: ConfigOption = None,
+    fail_on: FailOnOption = FailOn.WARN,
     as_json: JsonOption = False,
 ) -> None:
-    """Runs checks one after the other. Exits with 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN."""
+    """Run checks one after the other.
+
+    Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
+    With --fail-on fail, 0 for WARN, too: torchrun takes 1 for a crash.
+    """
     require_extras("check run", "agent")
-    settings = load_settings(config)
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
-    found, checks = _load(settings)
-    make_plan(checks, settings.checks, complete=not found.failed)  # refuses settings that do not fit
-    judged = None if found.failed else judged_metrics(checks)
-    rows = (*references.shipped(), *read_references(settings.references_file, judged))
-    asked = AcceptanceRequest(
-        names=tuple(names or ()), every=every, suite=suite, quick=quick, params=parse_params(param or ())
-    )
+    found, checks, rows = _load_to_run(settings)
+    params = parse_params(param or ())
+    asked = AcceptanceRequest(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=params)
     plan = plan_of(asked, settings, checks, found.failed)
     job = detect(os.environ) if suite is not None and not alone else None
     if report_dir is not None and (job is None or job.leads):
@@ -126,17 +131,27 @@ def run(
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
         accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
+    code = exit_code(accepted.verdict, fail_on)
     if accepted.report is not None:
         _print_report(accepted.report, sections=suite is not None, as_json=as_json)
         if report_dir is not None:
-            _write(accepted.report, report_dir, report_name)
-    raise typer.Exit(EXIT_CODES[accepted.verdict])
+            written = _write(accepted.report, report_dir, report_name)
+            code = code or written  # what was found matters more than that it could not be written
+    raise typer.Exit(code)
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     return found, plugins.collect_checks(found)
+
+
+def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tuple[Reference, ...]]:
+    """Plugins, checks and references; SettingsError when the settings of a check or a reference do not fit."""
+    found, checks = _load(settings)
+    make_plan(checks, settings.checks, complete=not found.failed)
+    judged = None if found.failed else judged_metrics(checks)
+    return found, checks, (*references.shipped(), *read_references(settings.references_file, judged))
 
 
 def _until_signalled(work: Coroutine[None, None, AcceptanceResult]) -> AcceptanceResult:
@@ -159,14 +174,15 @@ async def _accept(
         return await accept(plan, machine, job, audience, join_within_s)
 
 
-def _write(report: AcceptanceReport, directory: Path, name: str) -> None:
-    """Writes the files. A disk that has filled up meanwhile must not hide a verdict that is not good."""
+def _write(report: AcceptanceReport, directory: Path, name: str) -> int:
+    """Writes the files; the exit code of what went wrong, or 0. The disk may have filled up meanwhile."""
     try:
         for path in files.write(report, directory, name):
             say(f"written: {path}", file=sys.stderr)
     except Unavailable as error:
         say(f"muster: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_CODES[report.verdict] or error.exit_code) from None
+        return error.exit_code
+    return 0
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
@@ -175,11 +191,7 @@ def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) ->
     if sections:
         say_json(report) if as_json else print_result(report)
     else:
-        _print_items(runs) if as_json else print_runs(runs)
-
-
-def _print_items(items: Iterable[Any]) -> None:
-    say_json({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None})
+        say_items(runs) if as_json else print_runs(runs)
 
 
 def _seconds(value: float | None) -> str:

@@ -69,10 +69,10 @@ def _own_evidence(error: BaseException) -> Json:
 
 
 def not_judged(metrics: list[str]) -> Finding:
-    """No reference exists for these metrics, so nothing says whether they are good."""
+    """No reference is set for these metrics, which the check wants to judge."""
     return Finding(
         code="run.not_judged",
-        summary=f"measured without a reference to judge by: {', '.join(metrics)}",
+        summary=f"measured, but no reference is set for: {', '.join(metrics)}",
         severity=Severity.INFO,
         evidence={"metrics": [*metrics]},
     )

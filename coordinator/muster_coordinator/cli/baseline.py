@@ -1,27 +1,27 @@
 """`muster baseline`: what the fleet is compared by."""
 
+from typing import Annotated
+
 import typer
 
-from muster.commands.options import ConfigOption, JsonOption
+from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
-from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.cli.connection import connect
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.views.text import baseline_table
+from muster_coordinator.web.client import Client
 
-app = typer.Typer(
-    help="What is normal in the fleet, as it has shown itself; needs the coordinator.", no_args_is_help=True
-)
+app = typer.Typer(help="Baselines: what is normal in the fleet; needs the coordinator.", no_args_is_help=True)
 
 
 @app.command("list")
+@options_of(connect)
 def list_(
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List every baseline: what counts as normal, where the fleet is now, and who is out of line."""
-    answer = connect(url, token_file, config).pages("baselines")
+    """List baselines: the normal value, the value now, and how many nodes differ."""
+    answer = client.pages("baselines")
     if as_json:
         say_json(answer)
         return
@@ -29,13 +29,12 @@ def list_(
 
 
 @app.command()
+@options_of(connect)
 def reset(
-    baseline: str,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    client: Client,
+    baseline: Annotated[str, typer.Argument(help="Id of the baseline, as `muster baseline list` shows it.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Let what is measured now count as normal, for example after new software made the whole fleet slower."""
-    answer = connect(url, token_file, config).delete("baselines", baseline)
+    """Take what is measured now as normal, for example after a software update."""
+    answer = client.delete("baselines", baseline)
     say_json(answer) if as_json else say(baseline_table([BaselineView.model_validate(answer)]))

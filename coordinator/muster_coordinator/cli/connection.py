@@ -1,31 +1,67 @@
 """The options by which commands reach the coordinator."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from muster.config import load, read_secret
+from muster.commands.options import ConfigOption
+from muster.defaults import DATA_DIR, HTTP_LISTEN
+from muster.secret_file import read_secret
+from muster.settings_table import read_table
 from muster_coordinator.web.client import Client
 from muster_coordinator.web.local_token import find_token
 
-_URL = typer.Option("--url", envvar="MUSTER_URL", metavar="URL", help="The coordinator's API.", show_envvar=True)
-
-UrlOption = Annotated[str, _URL]
-OptionalUrlOption = Annotated[str | None, _URL]
-"""For commands that do something without a coordinator, too."""
-
-TokenFileOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the token; default: http.token_file.")
+UrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="MUSTER_URL",
+        metavar="URL",
+        show_envvar=True,
+        help="Address of the coordinator's API; default: http.listen.",
+    ),
 ]
-DEFAULT_URL = "http://127.0.0.1:8787"
+TokenFileOption = Annotated[
+    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the API token; default: http.token_file.")
+]
+
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
+"""Where a coordinator on this host answers when it listens on every address."""
 
 
-def connect(url: str, token_file: Path | None, config: Path | None) -> Client:
-    """A client with the first token found: in `token_file`, in the settings, or of the coordinator on this host."""
+def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Client:
+    """A client of the coordinator at `url`, or where the settings place it.
+
+    It has the first token found: in `token_file`, in the settings, or of the coordinator on this host.
+    """
+    if url is not None and token_file is not None:
+        return Client(url, read_secret(token_file, "--token-file"))
+    listen, settings_token_file, data_dir = _placed(config)
+    url = url or _url_of(listen)
     if token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
-    settings = load(config)
-    if settings.http.token_file is not None:
-        return Client(url, read_secret(settings.http.token_file, "http.token_file"))
-    return Client(url, find_token(settings.data_dir, url))
+    if settings_token_file is not None:
+        return Client(url, read_secret(settings_token_file, "http.token_file"))
+    return Client(url, find_token(data_dir, url))
+
+
+def _placed(config: Path | None) -> tuple[str, Path | None, Path]:
+    """What the settings say about reaching the coordinator: `http.listen`, `http.token_file` and `data_dir`.
+
+    Where nothing is set, the defaults need no check, and the settings' models are not imported: that takes longer than
+    a command such as `muster node list` does otherwise.
+    """
+    table = read_table(config, os.environ)
+    if not table:
+        return HTTP_LISTEN, None, Path(DATA_DIR).expanduser()
+    from muster.config import validated_settings  # noqa: PLC0415 (see above)
+
+    settings = validated_settings(table)
+    return settings.http.listen, settings.http.token_file, settings.data_dir
+
+
+def _url_of(listen: str) -> str:
+    host, _, port = listen.rpartition(":")
+    return f"http://{_EVERY_ADDRESS.get(host, host)}:{port}"

@@ -1,14 +1,13 @@
 """What every command takes by which a person decides about nodes: who decides, and why."""
 
-import getpass
 import os
 import socket
 from typing import Annotated
 
 import typer
 
-ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
-ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Who decides; default: you, as USER@HOST.")]
+ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Reason; the history shows it.")]
+ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Your name; default: USER@HOST.")]
 
 
 def decision(by: str | None, reason: str) -> dict[str, str]:
@@ -18,6 +17,8 @@ def decision(by: str | None, reason: str) -> dict[str, str]:
 
 def _whoami() -> str:
     """The user who types this, by number where the system knows no name."""
+    import getpass  # noqa: PLC0415 (it takes a while to import, and most commands need no name)
+
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # until Python 3.13 it was a KeyError

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
-from muster.commands.options import ConfigOption, load_settings
+from muster.commands.options import ConfigOption
+from muster.config import load
 from muster.errors import Refused
 from muster.extras import require_extras
 from muster.terminal import say
@@ -26,19 +27,19 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def demo(
-    nodes: Annotated[int, typer.Option(help="How many agents to start.")] = 8,
+    nodes: Annotated[int, typer.Option(help="Number of agents.")] = 8,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the fleet running until stopped.")] = False,
-    no_faults: Annotated[bool, typer.Option("--no-faults", help="Put no faults into the fleet.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the outcome as JSON.")] = None,
+    no_faults: Annotated[bool, typer.Option("--no-faults", help="Start a fleet without faults.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
     config_file: ConfigOption = None,
 ) -> None:
-    """Start a fleet on this host, put two faults into it and see whether muster names exactly those.
+    """Start a fleet on this host with two faults, and find them.
 
     Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
     """
     require_extras("demo", "agent", "coordinator", "torch")
     fleet = plan(nodes, with_faults=not no_faults)
-    load_settings(config_file, {})  # what is wrong in it is told here rather than in the log of a part
+    load(config_file, {})  # what is wrong in it is told here rather than in the log of a part
     if json_file is not None:
         _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))

@@ -42,5 +42,5 @@ def follow(client: Client, answer: Any) -> Any:
         raise
     except KeyboardInterrupt:
         progress.leave()
-        say(f"sweep {sweep.id} goes on; to end it: muster sweep abort {sweep.id}", file=sys.stderr)
+        say(f"sweep {sweep.id} continues; to abort it: muster sweep abort {sweep.id}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -3,25 +3,27 @@
 import json
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import TypeAdapter
 
-from muster.commands.options import ConfigOption, JsonOption, load_settings
+from muster.commands.options import ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import Refused, unknown
 from muster.model import Run
 from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
-from muster.terminal import say, say_json
-from muster_coordinator.cli.connection import DEFAULT_URL, OptionalUrlOption, TokenFileOption, UrlOption, connect
+from muster.terminal import say, say_items, say_json
+from muster_coordinator.cli.connection import TokenFileOption, UrlOption, connect
 from muster_coordinator.references.explanation import explain_run
 from muster_coordinator.views.reference_text import described, explanation, reference_table
+from muster_coordinator.web.client import Client
 
 app = typer.Typer(
-    help="References, by which measurements are judged: those of this machine, or the fleet's with --url.",
+    help="References that judge measurements: of this machine, or of the fleet with --url.",
     no_args_is_help=True,
 )
 
@@ -30,51 +32,76 @@ WhenOption = Annotated[
     typer.Option(
         "--when",
         metavar="FACT=VALUE",
-        help='Only where this fact is VALUE, any of a list "[1, 2]", or in a range \'{"at_least": 1, "at_most": 8}\'.',
+        help='Condition: a value, a list "[1, 2]", or a range \'{"at_least": 1, "at_most": 8}\'.',
     ),
 ]
-BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="What is at the bound is still good.")]
+BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is still good.")]
 
 _RUNS = TypeAdapter(list[Run])
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where references are read: at a coordinator if `url` is given, else on this machine."""
+
+    url: str | None
+    token_file: Path | None
+    config: Path | None
+
+    def rows(self) -> list[Reference]:
+        if self.url is None:
+            return [*shipped(), *read_references(load_settings(self.config).references_file)]
+        return [Reference.model_validate(item) for item in self.client().pages("references")["items"]]
+
+    def run(self, run_id: str) -> Run:
+        """A run that a coordinator has, also where references are those of this machine."""
+        return Run.model_validate(self.client().get("runs", run_id))
+
+    def client(self) -> Client:
+        return connect(self.url, self.token_file, self.config)
+
+
+def source_of(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Source:
+    """The source that the options name."""
+    return Source(url, token_file, config)
+
+
 @app.command("list")
+@options_of(source_of)
 def list_(
-    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this check.")] = None,
-    url: OptionalUrlOption = None,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    source: Source,
+    check: Annotated[str | None, typer.Option(metavar="NAME", help="Only for this check.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List every reference: shipped ones, then the operator's, which go before them."""
-    rows = _rows(url, token_file, config)
+    """List references: shipped ones, then the operator's, which override them."""
+    rows = source.rows()
     checks = {row.check for row in rows}
     if check is not None and check not in checks:
         raise Refused(unknown("check with references:", check, checks))
     rows = [row for row in rows if check in (None, row.check)]
-    _print_items(rows) if as_json else say(reference_table(rows))
+    say_items(rows) if as_json else say(reference_table(rows))
 
 
 @app.command()
+@options_of(source_of)
 def show(
+    source: Source,
     check: str,
     metric: str,
-    *,
-    url: OptionalUrlOption = None,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the references of one metric of a check with their sources."""
-    rows = _rows(url, token_file, config)
+    """Show the references for one metric of a check, with their sources."""
+    rows = source.rows()
     found = [row for row in rows if (row.check, row.metric) == (check, metric)]
     if not found:
         raise Refused(unknown("reference", f"{check} {metric}", {f"{row.check} {row.metric}" for row in rows}))
-    _print_items(found) if as_json else say("\n\n".join(map(described, found)))
+    say_items(found) if as_json else say("\n\n".join(map(described, found)))
 
 
 @app.command("set")
+@options_of(connect)
 def set_(
+    client: Client,
     check: str,
     metric: str,
     *,
@@ -83,14 +110,14 @@ def set_(
     warn_below: BoundOption = None,
     warn_above: BoundOption = None,
     fail_above: BoundOption = None,
-    source: Annotated[str, typer.Option(metavar="TEXT", help="Where the figures come from.")],
+    source: Annotated[str, typer.Option(metavar="TEXT", help="Where the values come from.")],
     unit: Annotated[str, typer.Option(metavar="TEXT", help="The unit of the bounds.")] = "",
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set a reference for the fleet, in the place of the operator's with the same check, metric and conditions."""
+    """Set a reference for the fleet.
+
+    It replaces the operator's reference with the same check, metric and conditions.
+    """
     bounds = {
         "fail_below": fail_below,
         "warn_below": warn_below,
@@ -102,58 +129,46 @@ def set_(
     for name, bound in given.items():
         if not math.isfinite(bound):  # JSON could not carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
-    answer = connect(url, token_file, config).put("references", body={**body, **given})
+    answer = client.put("references", body={**body, **given})
     say_json(answer) if as_json else say(described(Reference.model_validate(answer)))
 
 
 @app.command()
+@options_of(connect)
 def remove(
+    client: Client,
     check: str,
     metric: str,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a reference that was set for the fleet; what is shipped applies again."""
+    """Remove a reference of the fleet; the shipped one applies again."""
     conditions = json.dumps(parse_params(when, "condition"))
-    client = connect(url, token_file, config)
     answer = client.delete("references", check=check, metric=metric, when=conditions)
     say_json(answer) if as_json else say("removed")
 
 
 @app.command("explain")
+@options_of(source_of)
 def explain_(
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run that the coordinator has.")] = None,
+    source: Source,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="Id of a run that the coordinator has stored.")
+    ] = None,
     *,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What `muster check run` has written as JSON; - for stdin.")
+        str | None, typer.Option(metavar="FILE", help="JSON output of `muster check run`; - for stdin.")
     ] = None,
-    url: OptionalUrlOption = None,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say for each metric of a run which reference applies to it now and why, and why the others do not."""
+    """Explain which reference applies to each metric of a run, and why."""
     if (run_id is None) == (file is None):
         raise Refused("give either the id of a run that the coordinator has, or --file FILE")
-    if file is not None:
-        runs = _read_runs(file)
-    else:
-        url = url or DEFAULT_URL
-        runs = [Run.model_validate(connect(url, token_file, config).get("runs", str(run_id)))]
-    rows = _rows(url, token_file, config)
+    runs = [source.run(str(run_id))] if file is None else _read_runs(file)
+    rows = source.rows()
     explained = [explain_run(run, rows) for run in runs]
-    _print_items(explained) if as_json else say("\n\n".join(map(explanation, explained)))
-
-
-def _rows(url: str | None, token_file: Path | None, config: Path | None) -> list[Reference]:
-    """The coordinator's references, or without a URL what this machine has by itself."""
-    if url is None:
-        return [*shipped(), *read_references(load_settings(config).references_file)]
-    return [Reference.model_validate(item) for item in connect(url, token_file, config).pages("references")["items"]]
+    say_items(explained) if as_json else say("\n\n".join(map(explanation, explained)))
 
 
 def _read_runs(file: str) -> list[Run]:
@@ -169,7 +184,3 @@ def _runs_in(written: Any) -> list[Run]:
     """The runs of a listing, or of all steps of a suite's report."""
     steps = [{"runs": written["items"]}] if "items" in written else written["steps"]
     return [run for step in steps for run in _RUNS.validate_python(step["runs"])]
-
-
-def _print_items(items: Any) -> None:
-    say_json({"items": [item.model_dump(mode="json") for item in items], "next_cursor": None})

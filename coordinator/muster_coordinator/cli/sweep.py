@@ -4,21 +4,22 @@ from typing import Annotated, Any
 
 import typer
 
-from muster.commands.options import ConfigOption, JsonOption
-from muster.model import EXIT_CODES, Verdict, format_instant
+from muster.commands.options import JsonOption, options_of
+from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
+from muster.model import Verdict
 from muster.params import parse_params
-from muster.table import table
 from muster.terminal import say, say_json
-from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.following import follow
-from muster_coordinator.cli.sweep_reports import export, show
+from muster_coordinator.cli.sweep_reports import SweepArgument, export, show
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
 from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.sweeps.sweep_list import sweep_list
 from muster_coordinator.web.client import Client
 
-NODES_HELP = "names, or where they stand, for example rack=r1,r2; default: all."
+NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 
@@ -28,26 +29,32 @@ app.command()(export)
 
 
 @app.command()
+@options_of(connect)
 def start(
+    client: Client,
     *,
-    check: Annotated[str, typer.Option(metavar="NAME", help="The check that the groups run.")],
-    nodes: Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these; {NODES_HELP}")] = None,
+    check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
+    nodes: Annotated[
+        str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")
+    ] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
-    passes: Annotated[int, typer.Option(help="Runs that every node takes part in at least.")] = 1,
-    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Nodes in groups at the same time.")] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="End after so many rounds.")] = None,
-    max_node_s: Annotated[float | None, typer.Option(help="Spend at most so many node-seconds.")] = None,
-    priority: Annotated[int, typer.Option(help="Of sweeps that wait for the same nodes, the highest goes first.")] = 0,
-    param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="A parameter of the check.")] = [],  # noqa: B006
-    wait: Annotated[bool, typer.Option("--wait", help="Follow it to its end; the exit code is its verdict.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would do and cost.")] = False,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
+    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Maximum of nodes tested together.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
+    max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
+    priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
+    param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
+    fail_on: FailOnOption = FailOn.WARN,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a sweep. With --wait, exits with 0 for PASS, 2 FAIL, 3 UNKNOWN."""
+    """Start a sweep.
+
+    With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
+    No sweep ends with WARN, so --fail-on warn and fail mean the same here.
+    """
     asked = {
         "check": check,
         "params": parse_params(param),
@@ -61,11 +68,12 @@ def start(
         "priority": priority,
     }
     body = {name: value for name, value in asked.items() if value is not None}
-    client = connect(url, token_file, config)
     if dry_run:
         _show_plan(client, body, as_json)
     else:
-        _begin(client, body, wait, as_json)
+        ended = _begin(client, body, wait, as_json)
+        if wait:
+            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on))
 
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
@@ -73,7 +81,7 @@ def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     say_json(plan) if as_json else say(forecast_text(Forecast.model_validate(plan)))
 
 
-def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> None:
+def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> SweepRecord:
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)
@@ -84,47 +92,30 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> N
         say(sweep_report(sweep))
     else:
         say(f"{sweep.id}\nfollow it with: muster sweep show {sweep.id}")
-    if wait:
-        raise typer.Exit(EXIT_CODES[sweep.verdict or Verdict.UNKNOWN])
+    return sweep
 
 
 @app.command("list")
+@options_of(connect)
 def list_(
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List every sweep, the latest first."""
-    answer = connect(url, token_file, config).pages("sweeps")
+    """List sweeps, latest first."""
+    answer = client.pages("sweeps")
     if as_json:
         say_json(answer)
         return
-    sweeps = [SweepRecord.model_validate(item) for item in answer["items"]]
-    say(table(("SWEEP", "STARTED", "STATE", "VERDICT", "CHECK", "STRATEGY", "NODES", "ROUNDS"), map(_row, sweeps)))
+    say(sweep_list([SweepRecord.model_validate(item) for item in answer["items"]]))
 
 
 @app.command()
+@options_of(connect)
 def abort(
-    id: str,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
+    client: Client,
+    id: SweepArgument,
     as_json: JsonOption = False,
 ) -> None:
-    """End a sweep now; what it has found so far is kept."""
-    answer = connect(url, token_file, config).delete("sweeps", id)
+    """Abort a sweep; its results so far are kept."""
+    answer = client.delete("sweeps", id)
     say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
-
-
-def _row(sweep: SweepRecord) -> tuple[str, ...]:
-    return (
-        sweep.id,
-        format_instant(sweep.created_at),
-        sweep.state,
-        sweep.verdict or "-",
-        sweep.check,
-        sweep.strategy,
-        str(len(sweep.nodes)),
-        str(len(sweep.rounds)),
-    )

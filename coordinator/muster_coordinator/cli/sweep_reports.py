@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from muster.commands.options import ConfigOption, JsonOption
+from muster.commands.options import JsonOption, options_of
 from muster.errors import SettingsError
 from muster.terminal import copy_out, say, say_json
-from muster_coordinator.cli.connection import DEFAULT_URL, TokenFileOption, UrlOption, connect
+from muster_coordinator.cli.connection import connect
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
@@ -17,20 +17,20 @@ from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
 
+SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or its first characters.")]
 
+
+@options_of(connect)
 def show(
-    id: str,
+    client: Client,
+    id: SweepArgument,
     *,
     why: Annotated[
-        str | None, typer.Option(metavar="NODE", help="Explain what was judged about one node, run by run.")
+        str | None, typer.Option(metavar="NODE", help="Explain the result for one node, run by run.")
     ] = None,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a sweep: its rounds, and whom it convicts, clears or leaves open; with --why, why."""
-    client = connect(url, token_file, config)
+    """Show a sweep: its rounds, and which nodes failed, passed or stay inconclusive."""
     if why is not None:
         _explain(client, id, why, as_json)
         return
@@ -42,23 +42,22 @@ def show(
     say(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
 
 
+@options_of(connect)
 def export(
-    id: str,
+    client: Client,
+    id: SweepArgument,
     *,
     format: Annotated[
         str,
         typer.Option(
             metavar="|".join(ExportFormat),
-            help="All of it, a line per rank, tables as nccl-tests prints them, or an SVG picture of the pairs.",
+            help="JSON, one line for each rank, tables of nccl-tests, or a picture.",
         ),
     ],
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file; default: stdout.")] = None,
-    url: UrlOption = DEFAULT_URL,
-    token_file: TokenFileOption = None,
-    config: ConfigOption = None,
 ) -> None:
-    """Write a sweep in another form, with every group, rank and measurement."""
-    text = connect(url, token_file, config).text("sweeps", id, "export", format=format)
+    """Write a sweep with every group, rank and measurement to a file."""
+    text = client.text("sweeps", id, "export", format=format)
     if output is None:
         copy_out(text)
         return

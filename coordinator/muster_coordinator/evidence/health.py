@@ -33,6 +33,7 @@ from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severit
 from muster_coordinator.model.finding_size import first_within, size_of
 from muster_coordinator.model.findings import NUMBERS, FindingKey, StandingFinding, number_in
 from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.state_table import parse_state_table
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
@@ -70,16 +71,7 @@ FAILED_PASSED   GOOD            FAILED    FAILED   FAILED   FAILED
 """
 
 
-def _parse(table: str) -> dict[tuple[CheckStanding, HealthOutcome], CheckStanding]:
-    head, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (CheckStanding(before), HealthOutcome(outcome)): CheckStanding(after)
-        for before, *cells in rows
-        for outcome, after in zip(head, cells, strict=True)
-    }
-
-
-MOVES = _parse(_TABLE)
+MOVES = parse_state_table(_TABLE, CheckStanding, HealthOutcome)
 
 HEALTH: dict[CheckStanding, Health] = {
     CheckStanding.UNSURE: Health.UNKNOWN,

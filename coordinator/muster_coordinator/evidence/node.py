@@ -11,6 +11,7 @@ from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
+from muster_coordinator.topology.term import Candidate
 
 NOWHERE = Topology()
 
@@ -73,6 +74,19 @@ class Node:
         if self.scheduled is not NOWHERE:
             where = where.or_else(self.scheduled)
         return where if self.learned_leaf is None else where.or_else(Topology(leaf=self.learned_leaf))
+
+    @property
+    def candidate(self) -> Candidate:
+        """What a selection of nodes looks at."""
+        return Candidate(
+            name=self.name,
+            topology=self.topology,
+            labels=self.labels,
+            health=self.health,
+            service=self.service,
+            machine_type=self.inventory.machine_type,
+            gpu_models=frozenset(device.model for device in self.inventory.devices),
+        )
 
     @property
     def inventory_bytes(self) -> int:

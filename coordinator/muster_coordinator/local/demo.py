@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from muster.errors import Unavailable
-from muster.terminal import say
+from muster.terminal import line_width, say
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
     BACKGROUND_CHECKS,
@@ -33,9 +33,9 @@ from muster_coordinator.local.demo_plan import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.sweeps.progress import News
 from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.views.text import node_table
 from muster_coordinator.web.client import Client
 from muster_coordinator.web.local_token import find_token
 
@@ -150,9 +150,9 @@ class Demo:
 
     async def _conclude(self, sweep: SweepRecord) -> DemoOutcome:
         nodes = await self._nodes()
-        self._step("what the fleet looks like now")
-        self._line(f"\n{sweep_report(sweep)}\n\n{node_table(nodes)}\n")
         as_served = [node.model_dump(mode="json") for node in nodes]
+        self._step("what the fleet looks like now")
+        self._line(f"\n{sweep_report(sweep)}\n\n{node_list(as_served, time.time(), line_width())}\n")
         codes = named(nodes, sweep)
         outcome = DemoOutcome(
             ok=set(codes) == set(self._plan.injected),

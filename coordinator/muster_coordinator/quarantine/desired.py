@@ -22,6 +22,7 @@ from typing import NamedTuple
 from muster.model import ServiceState
 from muster.quarantine_settings import AcceptanceTest, QuarantineSettings, ReturnSettings
 from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.state_table import parse_state_table
 
 DAY_S = 86_400.0
 
@@ -53,18 +54,7 @@ CORDONED    .           .         .     .           PROBATION  .           .    
 PROBATION   .           .         .     .           .          IN_SERVICE  CORDONED  IN_SERVICE
 """
 
-
-def _parse(table: str) -> dict[tuple[ServiceState, Step], ServiceState]:
-    head, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        (ServiceState(before), Step(step)): ServiceState(after)
-        for before, *cells in rows
-        for step, after in zip(head, cells, strict=True)
-        if after != "."
-    }
-
-
-ARROWS = _parse(_TABLE)
+ARROWS = parse_state_table(_TABLE, ServiceState, Step)
 """Where each step leads. A step that a state has no arrow for changes nothing."""
 
 

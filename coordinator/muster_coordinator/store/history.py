@@ -1,17 +1,19 @@
 """What a node has measured over time: its runs, and where those were thinned, their summaries."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Table, select, union_all
 
+from muster.errors import Refused, unknown
 from muster.model import Run
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.paging import Page, read_page
+from muster_coordinator.store.store import last_runs
 from muster_coordinator.store.summaries import Summary, device_name
 from muster_coordinator.store.tables import RUNS, SUMMARIES
 
@@ -51,6 +53,18 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
     ).subquery()
     query = select(found.c.started_at, found.c.id, found.c.body)
     return await read_page(database, query, partial(_point, wanted), table="runs", limit=limit, cursor=cursor)
+
+
+async def require_measured(database: Database, wanted: HistoryFilter) -> None:
+    """Refused when neither a run nor a summary of the node names the metric; says what the node measured lately."""
+    ever = replace(wanted, check=None, since=None, until=None)
+    async with database.reading() as connection:
+        for table in (RUNS, SUMMARIES):
+            if await connection.scalar(select(table.c.id).where(*ever.conditions(table)).limit(1)) is not None:
+                return
+        lately = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs(RUNS.c.node == wanted.node)))
+        runs = [Run.model_validate_json(body) for body in await connection.scalars(lately)]
+    raise Refused(unknown("metric", wanted.metric, {metric for run in runs for metric in run.metrics}))
 
 
 def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:

@@ -4,9 +4,8 @@
 served by the same statements; only the upsert is built by dialect.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
@@ -15,27 +14,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from muster.config import Settings
 from muster.model import Run, Verdict
 from muster.references import Reference
-from muster_coordinator.evidence.node_clock import begun_at
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
 from muster_coordinator.model.events import (
     Command,
     EraseBaseline,
     EraseReference,
     EraseStream,
-    SaveBaseline,
-    SaveGroup,
-    SaveLevels,
-    SaveNode,
-    SaveReference,
-    SaveSweep,
-    StoreRuns,
-    Tell,
 )
 from muster_coordinator.model.nodes import StoryEntry, read_node
 from muster_coordinator.model.quarantine_events import DECIDED, Decided, EraseNode
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.saved import Saved
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
 from muster_coordinator.store.paging import Page, read_page
 from muster_coordinator.store.rows import read_row, read_rows
@@ -47,11 +38,9 @@ from muster_coordinator.store.stored_cases import (
     read_records,
 )
 from muster_coordinator.store.stored_sweeps import (
-    group_row,
     read_sweep,
     read_sweeps_since,
     read_unfinished_sweeps,
-    sweep_row,
 )
 from muster_coordinator.store.tables import (
     ACTIONS,
@@ -78,8 +67,6 @@ that has made up checks and filled its quota with them shall not keep the coordi
 
 DECISIVE = (Verdict.PASS, Verdict.FAIL)
 """What confirms a failure or takes it back; however many others come after it change nothing about it."""
-
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +124,7 @@ class Store:
 
         A run that is there already stays as is.
         """
-        rows = {**_rows(commands), **decision_rows(commands)}
+        rows = {**command_rows(commands), **decision_rows(commands)}
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
         forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         gone = [command.node for command in commands if isinstance(command, EraseNode)]
@@ -224,6 +211,12 @@ class Store:
         async with self._database.reading() as connection:
             return await read_sweep(connection, sweep)
 
+    async def sweep_ids(self, prefix: str, limit: int) -> list[str]:
+        """The ids of sweeps that begin with `prefix`, the first so many in alphabetical order."""
+        begins = func.substr(SWEEPS.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE would not tell A from a
+        async with self._database.reading() as connection:
+            return list(await connection.scalars(select(SWEEPS.c.id).where(begins).order_by(SWEEPS.c.id).limit(limit)))
+
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
         """A node's story, the latest step first; Refused when the cursor is none of ours."""
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
@@ -274,76 +267,3 @@ def _runs_to_restore() -> Select[tuple[str]]:
     so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
     sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()
     return select(sizes.c.id).where(sizes.c.so_far <= CHARACTERS_TO_RESTORE)
-
-
-def _rows(commands: Iterable[Command]) -> dict[Table, Rows]:
-    """The rows to write, by table. Of what is written over, only the last state is."""
-    runs: Rows = []
-    story: Rows = []
-    references: Rows = []
-    streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
-    for command in commands:
-        match command:
-            case StoreRuns(node, stream, through, stored, behind_s, at):
-                streams[node, stream] = {"node": node, "stream": stream, "through": through}
-                runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
-            case SaveNode(record):
-                nodes[record.name] = record
-            case EraseNode(node=node):
-                nodes.pop(node, None)
-            case SaveSweep(sweep):
-                sweeps[sweep.id] = sweep
-            case SaveGroup(record=record):
-                groups[record.id] = command
-            case SaveReference(record):
-                references.append({"number": record.number, "body": record.reference.model_dump_json()})
-            case SaveBaseline() | SaveLevels() | EraseBaseline():
-                normal.take(command)
-            case Tell(entry):
-                story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
-    return {
-        STREAMS: list(streams.values()),
-        NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
-        SWEEPS: [sweep_row(sweep) for sweep in sweeps.values()],
-        GROUPS: [group_row(saved) for saved in groups.values()],
-        REFERENCES: references,
-        BASELINES: [*normal.baselines.values()],
-        LEVELS: [*normal.levels.values()],
-        RUNS: runs,
-        STORY: story,
-    }
-
-
-class _Normal:
-    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
-
-    def __init__(self) -> None:
-        self.baselines: dict[str, dict[str, Any]] = {}
-        self.levels: dict[tuple[str, str], dict[str, Any]] = {}
-
-    def take(self, command: SaveBaseline | SaveLevels | EraseBaseline) -> None:
-        match command:
-            case SaveBaseline(record):
-                self.baselines[record.id] = {"id": record.id, "body": record.model_dump_json()}
-            case SaveLevels(levels):
-                row = {"baseline": levels.baseline, "node": levels.node, "body": levels.model_dump_json()}
-                self.levels[levels.baseline, levels.node] = row
-            case EraseBaseline(baseline):
-                self.baselines.pop(baseline, None)
-                self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
-
-
-def _run_row(run: Run, stream: str, started_at: float) -> dict[str, Any]:
-    return {
-        "id": run.id,
-        "node": run.node,
-        "check": run.check,
-        "verdict": run.verdict.value,
-        "started_at": started_at,
-        "duration_s": run.duration_s,
-        "stream": stream,
-        "seq": run.seq,
-        "group": run.group,
-        "cause": run.cause,
-        "body": run.model_dump_json(),
-    }

@@ -21,7 +21,6 @@ from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.plan import SweepLimits, SweepPlan
 from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
-from muster_coordinator.topology.term import Candidate
 
 START_UP_S = 20.0
 """From an invitation to the first exchange: taking leases, and importing torch, which takes most of the time."""
@@ -231,23 +230,11 @@ def _selected(
     text: str, check: str, nodes: Mapping[str, Node], declared: Mapping[str, Topology]
 ) -> dict[str, str | None]:
     selection = parse_selection(text)
-    chosen = selection.choose([_candidate(node) for node in nodes.values()], declared)
+    chosen = selection.choose([node.candidate for node in nodes.values()], declared)
     literal = {value for term in selection.terms if term.key == "name" and not term.excludes for value in term.values}
     _named([nodes[name] for name in chosen.nodes if name in literal], check)
     strangers = dict.fromkeys(chosen.never_heard_of, "no agent has reported from there yet")
     return {name: _obstacle(nodes[name], check) for name in chosen.nodes} | strangers
-
-
-def _candidate(node: Node) -> Candidate:
-    return Candidate(
-        name=node.name,
-        topology=node.topology,
-        labels=node.labels,
-        health=node.health,
-        service=node.service,
-        machine_type=node.inventory.machine_type,
-        gpu_models=frozenset(device.model for device in node.inventory.devices),
-    )
 
 
 def _obstacle(node: Node, check: str) -> str | None:

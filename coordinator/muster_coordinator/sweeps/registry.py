@@ -14,6 +14,7 @@ from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Command, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
@@ -29,6 +30,7 @@ from muster_coordinator.sweeps.recovery import (
 )
 from muster_coordinator.sweeps.sweep import Sweep
 from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.topology.selection import parse_selection
 
 ENDED_SWEEPS_KEPT = 100
 """Ended sweeps that are kept in memory; the store has the older ones."""
@@ -77,6 +79,12 @@ class SweepRegistry:
     def forecast(self, request: SweepRequest) -> Forecast:
         """What a sweep would do and cost; Refused as the sweep would be."""
         return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
+
+    def select(self, selection: str) -> list[str]:
+        """The nodes that a selection means, by name; none where none fits. Refused as in a request for a sweep."""
+        nodes = self._registry.nodes
+        candidates = [nodes[name].candidate for name in sorted(nodes)]
+        return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
 
     # What happens
 
@@ -165,7 +173,7 @@ class SweepRegistry:
     def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
         if isinstance(due, Due):
             try:
-                return self.begin(SweepRequested(self._orders.new_id(), due.request, due.origin), now)
+                return self.begin(SweepRequested(sweep_id(self._orders.new_id()), due.request, due.origin), now)
             except Refused as refused:
                 due = PassedOver(due.origin, str(refused))
         self._counts.sweeps_not_begun += 1

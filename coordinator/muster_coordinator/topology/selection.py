@@ -41,19 +41,24 @@ class Selection:
     terms: tuple[Term, ...] = ()
 
     def choose(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
-        """Those of `nodes` that fit; Refused when there are none, or when a term names what does not exist.
+        """As `fitting`, but Refused also when no node fits: for those who need some."""
+        if not nodes:
+            raise Refused("there are no nodes yet: start `muster agent` on each")
+        chosen = self.fitting(nodes, declared)
+        if not chosen.nodes:
+            raise Refused(_why_nobody(self.terms, nodes))
+        return chosen
+
+    def fitting(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
+        """Those of `nodes` that fit, which may be none; Refused when a term names what does not exist.
 
         `declared` has the positions from the topology file, including nodes that were never heard.
         """
-        if not nodes:
-            raise Refused("there are no nodes yet: start `muster agent` on each")
         known = {node.name for node in nodes}
         strangers = [Candidate(name, where) for name, where in declared.items() if name not in known]
         for term in self.terms:
             _require(term, nodes, strangers)
         chosen = tuple(node.name for node in nodes if self._fits(node))
-        if not chosen:
-            raise Refused(_why_nobody(self.terms, nodes))
         return Chosen(chosen, tuple(sorted(node.name for node in strangers if self._fits(node))))
 
     def _fits(self, node: Candidate) -> bool:

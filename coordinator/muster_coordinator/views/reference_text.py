@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from muster.conditions import in_words
-from muster.model import Metric
 from muster.references import Considered, Reference
 from muster.table import table
+from muster.units import unit_of, with_unit
 from muster_coordinator.references.explanation import ExplainedMetric, ExplainedRun
 
 
@@ -37,7 +37,7 @@ def explanation(run: ExplainedRun) -> str:
 
 
 def _metric_lines(metric: ExplainedMetric) -> Iterator[str]:
-    yield f"  {metric.metric}: {_value(metric.value)}"
+    yield f"  {metric.metric}: {_value(metric)}"
     if not any(item.applies for item in metric.considered):
         yield "    no reference applies"
     for item in metric.considered:
@@ -59,10 +59,10 @@ def _conditions(row: Reference) -> str:
 
 def _bounds(row: Reference) -> str:
     bounds = ", ".join(f"{name.replace('_', ' ')} {bound:.10g}" for name, bound in row.bounds.items())
-    return f"{bounds} {row.unit}".rstrip()
+    return f"{bounds} {row.unit or unit_of(row.metric)}".rstrip()
 
 
-def _value(value: Metric) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_value, value))
-    return "not measured" if value is None else f"{value:.6g}"
+def _value(metric: ExplainedMetric) -> str:
+    values = metric.value if isinstance(metric.value, list) else [metric.value]
+    text = ", ".join("not measured" if value is None else f"{value:.6g}" for value in values)
+    return with_unit(text, metric.metric) if any(value is not None for value in values) else text

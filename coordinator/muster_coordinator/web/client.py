@@ -38,12 +38,12 @@ class Client:
         status, answer = self._send("GET", path, f"?{urlencode(query)}")
         return answer.decode(errors="replace") if status < 400 else _answer(self._url, status, answer)
 
-    def pages(self, *path: str) -> dict[str, Any]:
+    def pages(self, *path: str, **query: str | None) -> dict[str, Any]:
         """All pages of a list, put together as one."""
         items: list[Any] = []
         cursor = None
         while True:
-            page = self.get(*path, limit=PAGE, cursor=cursor)
+            page = self.get(*path, limit=PAGE, cursor=cursor, **query)
             items += page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -98,7 +98,7 @@ def _answer(url: str, status: int, text: bytes) -> Any:
     try:
         answer = json.loads(text)
     except ValueError:
-        raise Unavailable(f"{url} does not answer as a coordinator does (status {status})") from None
+        raise Unavailable(f"no muster coordinator at {url} (it answered with status {status}); check --url") from None
     if status < 400:
         return answer
     detail = in_one_line(str(answer.get("detail") or answer.get("title") or f"status {status}"))

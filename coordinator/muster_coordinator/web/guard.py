@@ -24,8 +24,9 @@ from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
 from muster.addresses import LOOPBACK
-from muster.config import HttpSettings, Settings, read_secret
+from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError
+from muster.secret_file import read_secret
 from muster_coordinator.web import local_token
 from muster_coordinator.web.problems import Problem
 

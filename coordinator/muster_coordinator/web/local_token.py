@@ -5,7 +5,6 @@ commands find it without any setting and may change things; other users of the h
 """
 
 import os
-import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +17,8 @@ NAME = "api_token"
 
 def write_token(data_dir: Path) -> str:
     """Makes a new token and writes it into `data_dir`; Unavailable when the file cannot be written."""
+    import secrets  # noqa: PLC0415 (commands only read the token, and it takes a while to import)
+
     token = secrets.token_urlsafe(32)
     fresh = data_dir / f".{NAME}.{os.getpid()}"
     try:

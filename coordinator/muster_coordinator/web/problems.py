@@ -52,7 +52,7 @@ async def as_problems(request: web.Request, handler: Handler) -> web.StreamRespo
         return _response(HTTPStatus(error.status), _sentence(request, error), _kept(error))
     except Exception:
         log.exception("request_failed", method=request.method, path=request.path)
-        return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "the coordinator made a mistake; its log has the details")
+        return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the coordinator's log has the details")
 
 
 @contextmanager
@@ -72,9 +72,9 @@ def _response(status: HTTPStatus, detail: str, headers: dict[str, str] | None = 
 def _sentence(request: web.Request, error: web.HTTPException) -> str:
     match error:
         case web.HTTPNotFound():
-            return f"there is nothing at {request.path}"
+            return f"no such path: {request.path}"
         case web.HTTPMethodNotAllowed():
-            return f"{request.method} is not possible here, only {', '.join(sorted(error.allowed_methods))}"
+            return f"{request.method} is not allowed here; use {', '.join(sorted(error.allowed_methods))}"
         case web.HTTPRequestEntityTooLarge():
             return f"the body is larger than {request.client_max_size} bytes"
         case _:

@@ -26,6 +26,9 @@ BODY_S = 15.0
 
 CURSOR = "cursor"
 
+MOST_SELECTION = 500
+"""Characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
+
 
 class Request(BaseModel):
     """Base of queries and bodies: unknown names are errors."""
@@ -47,6 +50,16 @@ class PageQuery(Request):
 
     limit: int = Field(100, ge=1, le=MAX_ITEMS, description="Most items of the page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before; without it, the first page")
+
+
+class NodesQuery(PageQuery):
+    """Which nodes."""
+
+    select: str | None = Field(
+        None,
+        max_length=MOST_SELECTION,
+        description="Nodes that fit, in the terms that sweeps take: `health=FAILED rack=r1`",
+    )
 
 
 class RunQuery(PageQuery):

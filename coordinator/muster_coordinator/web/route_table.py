@@ -30,6 +30,7 @@ from muster_coordinator.web.requests import (
     NewReference,
     NewRun,
     NewSweep,
+    NodesQuery,
     PageQuery,
     ReferenceQuery,
     Release,
@@ -42,13 +43,15 @@ from muster_coordinator.web.routes import ROOT, Api
 GET, POST, PUT, DELETE = hdrs.METH_GET, hdrs.METH_POST, hdrs.METH_PUT, hdrs.METH_DELETE
 ACCEPTED, CREATED = HTTPStatus.ACCEPTED, HTTPStatus.CREATED
 NOT_FOUND, REFUSED = HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY
+AMBIGUOUS = HTTPStatus.CONFLICT
+"""Several sweeps begin with the id in the path."""
 
 NODE, SWEEP, QUARANTINE = f"{ROOT}/nodes/{{node}}", f"{ROOT}/sweeps/{{sweep}}", f"{ROOT}/quarantine"
 
 FLEET_ROUTES: tuple[Route[Api], ...] = (
     Route(name="get_fleet", method=GET, path=f"{ROOT}/fleet", handler=Api.fleet, answers=FleetView),
     Route(
-        name="list_nodes", method=GET, path=f"{ROOT}/nodes", handler=Api.nodes, query=PageQuery, answers=Page[NodeView]
+        name="list_nodes", method=GET, path=f"{ROOT}/nodes", handler=Api.nodes, query=NodesQuery, answers=Page[NodeView]
     ),
     Route(name="get_node", method=GET, path=NODE, handler=Api.node, answers=NodeView),
     Route(
@@ -104,8 +107,16 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         body=NewSweep,
         answers=Forecast,
     ),
-    Route(name="get_sweep", method=GET, path=SWEEP, handler=Api.sweep, answers=SweepRecord),
-    Route(name="abort_sweep", method=DELETE, path=SWEEP, handler=Api.abort_sweep, status=ACCEPTED, answers=SweepRecord),
+    Route(name="get_sweep", method=GET, path=SWEEP, handler=Api.sweep, answers=SweepRecord, errors=(AMBIGUOUS,)),
+    Route(
+        name="abort_sweep",
+        method=DELETE,
+        path=SWEEP,
+        handler=Api.abort_sweep,
+        status=ACCEPTED,
+        answers=SweepRecord,
+        errors=(AMBIGUOUS,),
+    ),
     Route(
         name="explain_sweep",
         method=GET,
@@ -113,7 +124,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         handler=Api.explain_sweep,
         query=ExplainQuery,
         answers=Explanation,
-        errors=(REFUSED,),
+        errors=(REFUSED, AMBIGUOUS),
     ),
     Route(
         name="export_sweep",
@@ -125,7 +136,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
             form.content_type: SweepRecord if form is FORMS[ExportFormat.JSON] else None for form in FORMS.values()
         },
         sends={"Content-Disposition": "A name for the file"},
-        errors=(REFUSED,),
+        errors=(REFUSED, AMBIGUOUS),
     ),
     Route(
         name="list_references",

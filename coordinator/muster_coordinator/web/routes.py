@@ -9,7 +9,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from muster.errors import unknown
+from muster.errors import ambiguous, unknown
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.model.baselines import BaselineView
@@ -24,12 +24,13 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
+from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.store.history import history
+from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
@@ -44,6 +45,7 @@ from muster_coordinator.web.requests import (
     NewReference,
     NewRun,
     NewSweep,
+    NodesQuery,
     NoQuery,
     PageQuery,
     ReferenceQuery,
@@ -53,6 +55,9 @@ from muster_coordinator.web.requests import (
 )
 
 ROOT = "/api/v1"
+
+MOST_CANDIDATES = 10
+"""Sweeps that are named when the beginning of an id fits several."""
 
 log = structlog.get_logger()
 
@@ -75,9 +80,10 @@ class Api:
         return answer(self.pipeline.fleet.view(self.pipeline.clock()))
 
     async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes by name."""
-        wanted = query(request, PageQuery)
-        return answer(page(self.pipeline.fleet.names, str, str, wanted, self._view))
+        """The nodes by name, or those that `select` means."""
+        wanted, fleet = query(request, NodesQuery), self.pipeline.fleet
+        names = fleet.names if wanted.select is None else fleet.select(wanted.select)
+        return answer(page(names, str, str, wanted, self._view))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -94,7 +100,10 @@ class Api:
     async def history(self, request: web.Request) -> web.Response:
         """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
         wanted, node = query(request, HistoryQuery), self._node(request).name
-        return answer(await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor))
+        found = await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor)
+        if not found.items and wanted.cursor is None:
+            await require_measured(self.store.database, wanted.filter(node))
+        return answer(found)
 
     async def runs(self, request: web.Request) -> web.Response:
         """Runs, the latest first."""
@@ -107,7 +116,7 @@ class Api:
         wanted = request.match_info["run"]
         run = await self.store.run(wanted)
         if run is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no run {wanted!r}; {ROOT}/runs lists those there are")
+            raise Problem(HTTPStatus.NOT_FOUND, f"no run {wanted!r}; {ROOT}/runs lists runs")
         return answer(run)
 
     async def start_run(self, request: web.Request) -> web.Response:
@@ -128,7 +137,7 @@ class Api:
         """Starts a sweep; answers with it, and with its place in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        sweep = new_id()
+        sweep = sweep_id(new_id())
         await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
         location = f"{ROOT}/sweeps/{sweep}"
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
@@ -140,7 +149,7 @@ class Api:
         return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
-        """One sweep as it stands."""
+        """One sweep as it stands. Its id may be cut to any prefix that no other sweep has; 409 when several have it."""
         query(request, NoQuery)
         return await answer_large(await self._sweep(request.match_info["sweep"]))
 
@@ -222,7 +231,7 @@ class Api:
     async def readyz(self, _request: web.Request) -> web.Response:
         """That broker and database are there; 503 otherwise. Needs no token."""
         if not self.link.connected:
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no connection to the broker, or not allowed to hear nodes")
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker, or not subscribed")
         await self.readiness.check()
         return answer(Working())
 
@@ -250,10 +259,17 @@ class Api:
         for view in self.pipeline.fleet.baselines():
             if view.id == wanted:
                 return view
-        raise Problem(HTTPStatus.NOT_FOUND, f"there is no baseline {wanted!r}; {ROOT}/baselines lists those there are")
+        raise Problem(HTTPStatus.NOT_FOUND, f"no baseline {wanted!r}; run `muster baseline list`")
 
-    async def _sweep(self, sweep: str) -> SweepRecord:
-        record = await self.store.sweep(sweep)
+    async def _sweep(self, id: str) -> SweepRecord:
+        """The sweep with this id, else the only one whose id begins with it."""
+        record = await self.store.sweep(id)
+        if record is not None:
+            return record
+        found = await self.store.sweep_ids(id, MOST_CANDIDATES + 1)
+        if len(found) > 1:
+            raise Problem(HTTPStatus.CONFLICT, ambiguous("sweep", id, found, MOST_CANDIDATES))
+        record = await self.store.sweep(found[0]) if found else None
         if record is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no sweep {sweep!r}; {ROOT}/sweeps lists those there are")
+            raise Problem(HTTPStatus.NOT_FOUND, f"no sweep {id!r}; run `muster sweep list`")
         return record

@@ -17,15 +17,15 @@ import typer
 
 from muster import logs, plugins
 from muster.check import AnyCheck, judged_metrics, valid_params
-from muster.commands.options import ConfigOption, JsonOption, load_settings
-from muster.config import Config, PluginsSettings, Settings
+from muster.commands.options import JsonOption, load_settings, options_of
+from muster.config import Config, Settings
 from muster.errors import MusterError, SettingsError, unknown
 from muster.reference_file import read_references
-from muster.secrecy import without_secrets
+from muster.secrecy import HIDDEN, Masked, without_secrets
 from muster.terminal import say
 from muster.toml import to_toml
 
-app = typer.Typer(help="Settings in effect.", no_args_is_help=True)
+app = typer.Typer(help="Settings: show and check them.", no_args_is_help=True)
 
 GROUP = "muster.config_checks"
 
@@ -33,15 +33,15 @@ _AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 
 
 @app.command()
-def show(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Prints the settings in effect: file, environment and defaults together. Of secrets only the file names.
+@options_of(load_settings)
+def show(settings: Settings, as_json: JsonOption = False) -> None:
+    """Print the settings in effect: file, environment and defaults together.
 
-    Of URLs in the plugins' tables only the scheme is shown, as that of a chat is all that one needs to write there.
+    The output is a settings file. Secrets are masked, in comments.
+    Plugins' URLs are masked whole: with that of a chat one can write to it.
     """
-    settings = load_settings(config)
-    plugin_tables = PluginsSettings.model_validate(_without_urls(settings.plugins.model_dump()))
-    settings = settings.model_copy(update={"plugins": plugin_tables})
-    table = without_secrets(settings.model_dump(mode="json"))
+    shown = settings.model_dump(mode="json")
+    table = without_secrets({**shown, "plugins": _without_urls(shown["plugins"])})
     say(json.dumps(table, indent=2) if as_json else to_toml(table))
 
 
@@ -53,14 +53,15 @@ def _without_urls(value: Any) -> Any:
         case list() | tuple():
             return [_without_urls(item) for item in value]
         case str():
-            return _AFTER_SCHEME.sub("/***", value)
+            masked = _AFTER_SCHEME.sub(f"/{HIDDEN}", value)
+            return value if masked == value else Masked(masked)
     return value
 
 
 @app.command()
-def check(config: ConfigOption = None) -> None:
-    """Says whether file, environment, plugin tables, files and check parameters are right, and what is not."""
-    settings = load_settings(config)
+@options_of(load_settings)
+def check(settings: Settings) -> None:
+    """Check settings, plugin tables, files and check parameters; say what is wrong."""
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     checks = plugins.collect_checks(found)

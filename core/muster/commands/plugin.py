@@ -3,27 +3,27 @@
 import typer
 
 from muster import logs, plugins
-from muster.commands.options import ConfigOption, JsonOption, load_settings
-from muster.config import Config
+from muster.commands.options import JsonOption, load_settings, options_of
+from muster.config import Config, Settings
 from muster.table import table
-from muster.terminal import say, say_json
+from muster.terminal import say, say_items
 from muster.wire.messages import PluginInfo
 
-app = typer.Typer(help="Plugins that are installed.", no_args_is_help=True)
+app = typer.Typer(help="Installed plugins.", no_args_is_help=True)
 
 
 @app.command("list")
-def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Lists every plugin that was found: loaded, disabled, or failed and why.
+@options_of(load_settings)
+def list_(settings: Settings, as_json: JsonOption = False) -> None:
+    """List every plugin: loaded, disabled, or failed and why.
 
-    Exits with 0 also when a plugin failed: that is what the list is there to tell.
+    The exit code is 0 also when a plugin has failed to load.
     """
-    settings = load_settings(config)
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     plugins.collect_checks(found)
     if as_json:
-        say_json({"items": [info.model_dump(mode="json") for info in found.infos], "next_cursor": None})
+        say_items(found.infos)
     else:
         say(table(("NAME", "DISTRIBUTION", "VERSION", "STATUS", "CHECKS", "ERROR"), map(_row, found.infos)))
 

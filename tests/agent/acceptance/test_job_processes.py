@@ -90,13 +90,22 @@ def test_a_process_per_device_brings_one_rank_each(start):
     assert sorted(run["facts"]["device"] for run in collective["runs"]) == [0, 1]
 
 
-def test_torchrun_itself_starts_it(tmp_path):
-    """The real one holds MASTER_PORT for itself."""
-    config = tmp_path / "muster.toml"
-    config.write_text(SETTINGS.format(faults="[]"))
+@pytest.fixture
+def torchrun(tmp_path):
+    """Runs the suite by the real torchrun, with two processes."""
+
+    def run(*options: str, settings: str = "") -> subprocess.CompletedProcess[str]:
+        config = tmp_path / "muster.toml"
+        config.write_text(settings + SETTINGS.format(faults="[]"))
+        return _by_torchrun("--config", str(config), "--json", *options)
+
+    return run
+
+
+def _by_torchrun(*options: str) -> subprocess.CompletedProcess[str]:
     torchrun = [sys.executable, "-m", "torch.distributed.run"]
-    muster = [sys.executable, "-m", "muster", "check", "run", "--suite", "mini", "--config", config, "--json"]
-    done = subprocess.run(
+    muster = [sys.executable, "-m", "muster", "check", "run", "--suite", "mini", *options]
+    return subprocess.run(
         [*torchrun, "--standalone", "--nproc-per-node", "2", "--no-python", *muster],
         # torchrun must be told that Debian's torch has no libuv; muster finds out by itself.
         env={**os.environ, "OMP_NUM_THREADS": "1", "MUSTER_NODE": "a", "USE_LIBUV": "0"},
@@ -105,8 +114,28 @@ def test_torchrun_itself_starts_it(tmp_path):
         timeout=120,
         check=False,
     )
+
+
+def test_torchrun_itself_starts_it(torchrun):
+    """The real one holds MASTER_PORT for itself."""
+    done = torchrun()
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "PASS"
+
+
+UNUSUAL = '[[reference]]\ncheck = "collective"\nmetric = "busbw_gbps"\nwarn_below = 1e6\nsource = "asks for too much"\n'
+
+
+def test_a_warning_is_no_crash_for_torchrun(torchrun, tmp_path):
+    """It reports every exit code but 0 as a crash with a "Root Cause"; --fail-on fail gives it a 0."""
+    (tmp_path / "references.toml").write_text(UNUSUAL)
+    settings = f'references_file = "{tmp_path}/references.toml"\n'
+    done = torchrun(settings=settings)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "WARN")
+    assert "Root Cause" in done.stderr
+    done = torchrun("--fail-on", "fail", settings=settings)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "WARN")
+    assert "Root Cause" not in done.stderr
 
 
 def test_a_fault_on_one_node_is_told_for_that_node(start):

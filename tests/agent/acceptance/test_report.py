@@ -1,6 +1,7 @@
 """What an acceptance came to, and the forms in which it is written."""
 
 import json
+import re
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -133,6 +134,20 @@ def test_the_page_needs_nothing_else_and_runs_nothing(told):
     assert text.count('class="bar"') == 2
 
 
+def test_a_curve_has_numbers_at_its_axes(told):
+    """What it is over what, the ends of x, and lines for 0, the middle and the top of y."""
+    text = page(told)
+    assert f"{SWEEP['title']}: {SWEEP['y_label']} over {SWEEP['x_label']}" in text
+    (picture,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert re.findall(r">([^<>\s][^<>]*)</text>", picture) == ["0", "6.25", "12.5", "8", "1.04858e+06 bytes"]
+    assert picture.count("<line") == 3
+
+
+def test_bars_tell_the_unit(told):
+    """Once, in their title."""
+    assert "<p>tflops (TFLOP/s)</p>" in page(told)
+
+
 def test_the_page_opens_what_is_not_good(told):
     """And a run that has no others beside it; of many nodes the rest is one line each."""
     shown = [line for line in page(told).splitlines() if line.startswith("<details") and "Measured" not in line]
@@ -157,7 +172,8 @@ def test_curves_are_scaled_and_what_is_none_is_left_out(told):
     assert points[0][0] == 0
     assert points[-1] == (640.0, 0.0)
     assert points[1][0] == pytest.approx(640 * 7 / 17, abs=0.1)
-    assert curve.ends == ("8", "1.04858e+06", "12.5")
+    assert curve.x_ends == ("8", "1.04858e+06")
+    assert curve.y_ticks == [(200.0, "0"), (100.0, "6.25"), (0.0, "12.5")]
     assert curves(run_of("x", Verdict.PASS, facts={"curves": 3})) == []
 
 

@@ -33,7 +33,7 @@ async def test_baselines_are_listed_and_reset(told):
     header, line = listed.stdout.splitlines()
     assert header.split()[:5] == ["BASELINE", "CHECK", "METRIC", "NORMAL", "NOW"]
     name, *cells = line.split()
-    assert cells == ["gemm", "tflops", "70", "+-", "0", "70", "10", "10", "0", "-"]
+    assert cells == ["gemm", "tflops", "70", "+-", "0", "TFLOP/s", "70", "TFLOP/s", "10", "10", "0", "-"]
     (item,) = json.loads((await told("baseline", "list", "--json")).stdout)["items"]
     assert item["id"] == name
     reset = await told("baseline", "reset", name)
@@ -48,7 +48,10 @@ async def test_history_is_a_line_for_each_run(told, coordinator):
     shown = await told("node", "history", "n3", "--check", "gemm", "--metric", "tflops", "--limit", "2")
     assert shown.returncode == 0, shown.stderr
     header, *lines = shown.stdout.splitlines()
-    assert header.split() == ["TIME", "CHECK", "VERDICTS", "VALUES"]
+    assert header.split() == ["TIME", "CHECK", "VERDICTS", "VALUES", "(TFLOP/s)"]
     assert [line.split()[1:] for line in lines] == [["gemm", "PASS", "70"]] * 2
+    refused = await told("node", "history", "n3", "--metric", "tflop")
+    assert (refused.returncode, refused.stdout) == (64, "")
+    assert refused.stderr == "muster: unknown metric 'tflop'; did you mean 'tflops'? (valid: tflops)\n"
     answered = await told("node", "history", "n3", "--metric", "tflops", "--device", "0", "--json")
     assert json.loads(answered.stdout) == coordinator.get("/api/v1/nodes/n3/history?metric=tflops&device=0")

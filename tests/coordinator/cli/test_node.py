@@ -2,6 +2,7 @@ import asyncio
 import json
 import socket
 import threading
+from functools import partial
 
 import pytest
 
@@ -28,10 +29,51 @@ async def test_list_shows_a_line_for_each_node(told):
     assert listed.returncode == 0, listed.stderr
     header, bad, good = listed.stdout.splitlines()
     assert header.split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"]
+    assert max(map(len, listed.stdout.splitlines())) <= 80
     assert bad.startswith("bad ")
     assert "gemm.bad" in bad
     assert "1 x Stand-in (simulated)" in good
     assert header.index("HEALTH") == good.index("HEALTHY")
+
+
+@pytest.mark.parametrize(
+    ("terms", "names"),
+    [
+        (("health=SUSPECT,FAILED",), ["bad"]),
+        (("health!=FAILED", "name=good"), ["good"]),
+        (("good",), ["good"]),
+        (("health=DEGRADED",), []),
+    ],
+)
+async def test_list_shows_only_nodes_that_fit(told, terms, names):
+    """By the same terms as sweeps have; that none fits is no error."""
+    listed = await told("list", *terms)
+    assert listed.returncode == 0, listed.stderr
+    assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == names
+    answered = await told("list", *terms, "--json")
+    assert [item["name"] for item in json.loads(answered.stdout)["items"]] == names
+
+
+@pytest.mark.parametrize("term", ["helth=FAILED", "health=BROKEN", "nobody"])
+async def test_list_refuses_a_term_that_means_nothing(told, term):
+    """With what would be right; a slip must not look like a healthy fleet."""
+    refused = await told("list", term)
+    assert (refused.returncode, refused.stdout) == (64, "")
+    assert len(refused.stderr.splitlines()) == 1
+
+
+async def test_a_lost_node_does_not_read_healthy(told, coordinator, nodes, eventually):
+    """People see that it is lost; the API keeps both facts apart."""
+    async with nodes(coordinator, "gone") as them:
+        await them["gone"].report("gemm")
+        await eventually(lambda: coordinator.get("/api/v1/nodes/gone")["health"] == "HEALTHY")
+        await them["gone"].leave()
+        await eventually(lambda: coordinator.get("/api/v1/nodes/gone")["lost"])
+    node = coordinator.get("/api/v1/nodes/gone")
+    assert (node["health"], node["lost"]) == ("HEALTHY", True)
+    listed = (await told("list", "gone")).stdout
+    assert "gone  LOST (was HEALTHY)" in listed
+    assert (await told("show", "gone")).stdout.startswith("gone: LOST (was HEALTHY), ")
 
 
 async def test_json_is_what_the_api_answers(told, coordinator):
@@ -69,6 +111,43 @@ async def test_an_unknown_node_is_refused(told):
         refused = await told(command, "worse")
         assert (refused.returncode, refused.stdout) == (64, "")
         assert refused.stderr == "muster: unknown node 'worse' (valid: bad, good)\n"
+
+
+COMMANDS_WITH_SETTINGS = [
+    ("baseline", "list"),
+    ("node", "list"),
+    ("node", "show", "n1"),
+    ("quarantine", "budget"),
+    ("quarantine", "hold", "n1", "--reason", "x"),
+    ("reference", "set", "gemm", "tflops", "--fail-below", "1", "--source", "x"),
+    ("sweep", "list"),
+]
+
+
+async def test_the_settings_say_where_the_coordinator_is(coordinator, nodes, muster, tmp_path):
+    """Every command that takes `--config` finds address and token there; `--url` goes before it."""
+    port = coordinator.url.rpartition(":")[2]
+    settings = tmp_path / "muster.toml"
+    directory = coordinator.settings["MUSTER_DATA_DIR"]
+    settings.write_text(f'data_dir = "{directory}"\n[http]\nlisten = "127.0.0.1:{port}"\n')
+    async with nodes(coordinator, "n1"):
+        for command in COMMANDS_WITH_SETTINGS:
+            done = await asyncio.to_thread(partial(muster, *command, "--config", str(settings)))
+            assert done.returncode == 0, done.stderr
+        elsewhere = ("--config", str(settings), "--url", "http://127.0.0.1:1")
+        assert (await asyncio.to_thread(muster, "node", "list", *elsewhere)).returncode == 69
+
+
+@pytest.mark.parametrize(
+    ("listen", "url"),
+    [("127.0.0.1:1", "http://127.0.0.1:1"), ("0.0.0.0:1", "http://127.0.0.1:1"), ("[::]:1", "http://[::1]:1")],
+)
+def test_a_coordinator_that_listens_everywhere_answers_here(muster, tmp_path, listen, url):
+    """No client can connect to the address that means all of them."""
+    token = tmp_path / "token"
+    token.write_text("secret")
+    env = {"MUSTER_HTTP__LISTEN": listen, "MUSTER_HTTP__TOKEN_FILE": str(token)}
+    assert f"no coordinator answers at {url} (" in muster("node", "list", env=env).stderr
 
 
 def test_without_a_coordinator(muster):

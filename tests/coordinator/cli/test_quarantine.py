@@ -142,7 +142,7 @@ async def test_who_is_away_for_good_is_forgotten(told, coordinator, nodes, event
         await them["away"].leave()
     await eventually(lambda: coordinator.get("/api/v1/nodes/away")["lost"])
     said = await lines(told, "node", "forget", "away", "--reason", "given back", "--by", "ann")
-    assert said == ["away is forgotten; of 4 nodes, 2 are away now"]
+    assert said == ["away is forgotten; 2 of 4 nodes are out of service now"]
     assert "unknown node 'away'" in (await told("node", "show", "away")).stderr
     assert (await lines(told, "node", "story", "away"))[-1].endswith("forgotten  forgotten by ann: given back")
 

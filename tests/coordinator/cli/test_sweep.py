@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,14 +71,41 @@ async def test_starting_without_waiting_lists_and_aborts(sweep, coordinator, nod
         started = await sweep(*START)
         assert started.returncode == 0, started.stderr
         sweep_id = started.stdout.splitlines()[0]
+        assert re.fullmatch("[a-z2-7]{8}", sweep_id)
         listed = await sweep("list")
-        assert any(line.startswith(sweep_id) and "running" in line for line in listed.stdout.splitlines())
+        assert any(line.startswith(f"{sweep_id}  20") and "running" in line for line in listed.stdout.splitlines())
         assert json.loads((await sweep("list", "--json")).stdout)["items"][0]["id"] == sweep_id
-        shown = await sweep("show", sweep_id)
+        shown = await sweep("show", sweep_id[:4])
         assert "n1 + n2: " in shown.stdout or "n2 + n1: " in shown.stdout
+        unknown = await sweep("show", "none")
+        assert (unknown.returncode, unknown.stderr) == (64, "muster: no sweep 'none'; run `muster sweep list`\n")
         aborted = await sweep("abort", sweep_id)
         assert "aborted: UNKNOWN" in aborted.stdout
         assert json.loads((await sweep("show", sweep_id, "--json")).stdout)["state"] == "aborted"
+
+
+async def test_a_beginning_of_several_ids_is_refused(sweep, coordinator, nodes):
+    """With the ids to choose from, wherever a sweep is named."""
+    async with nodes(coordinator, "n1", "n2", finishes=False):
+        ids: list[str] = []
+        while len({one[0] for one in ids}) == len(ids):  # there are 32 characters to begin with
+            ids.append(coordinator.ask("POST", "/api/v1/sweeps", {"check": "collective"})[1]["id"])
+        first = ids[-1][0]
+        fitting = ", ".join(sorted(one for one in ids if one[0] == first))
+        for command in (("show",), ("abort",), ("export", "--format", "csv"), ("show", "--why", "n1")):
+            refused = await sweep(*command, first)
+            assert refused.returncode == 64
+            assert refused.stderr == f"muster: several sweeps begin with {first!r}: {fitting}; type more characters\n"
+
+
+async def test_the_exit_code_follows_fail_on(sweep, coordinator, nodes):
+    """A conviction is a failure either way: no sweep ends with WARN. Another word is refused."""
+    async with nodes(coordinator, "n1", "n2", "n3", "n4") as them:
+        assert (await sweep(*START, "--wait", "--fail-on", "fail")).returncode == 0
+        them["n2"].verdict = "FAIL"
+        assert (await sweep(*START, "--wait", "--fail-on", "fail")).returncode == 2
+        assert (await sweep(*START, "--wait", "--fail-on", "warn")).returncode == 2
+        assert (await sweep(*START, "--wait", "--fail-on", "never")).returncode == 64
 
 
 async def test_an_aborted_sweep_says_nothing_about_the_fleet(sweep, coordinator, nodes, eventually):

@@ -239,6 +239,15 @@ async def test_sweeps_are_listed_latest_first(store):
     assert second.next_cursor is None
 
 
+async def test_sweeps_are_found_by_the_beginning_of_their_id(store):
+    """In alphabetical order, with capitals told from small letters; no character has a special meaning."""
+    await store.write([SaveSweep(make_sweep(name)) for name in ("ab", "aB", "a_c", "abc", "a%d")])
+    assert await store.sweep_ids("ab", 10) == ["ab", "abc"]
+    assert await store.sweep_ids("a", 2) == ["a%d", "aB"]
+    assert await store.sweep_ids("a_", 10) == ["a_c"]
+    assert await store.sweep_ids("%", 10) == []
+
+
 def make_round(groups: int) -> RoundRecord:
     """A round of one moment, as all groups that are formed at once have it."""
     records = (

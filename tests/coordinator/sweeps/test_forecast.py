@@ -163,8 +163,8 @@ def test_what_people_read():
     found = forecast(planned(Strategy.SINGLE, 3, limits=SweepLimits(nodes=2), absent=absent))
     assert forecast_text(found).splitlines() == [
         "would sweep 3 nodes with collective, strategy single",
-        "without n98, n99: is lost: last heard of long ago",
-        "without n97: has no check",
+        "left out: n98, n99 (is lost: last heard of long ago)",
+        "left out: n97 (has no check)",
         "round 1: 3 groups in 2 waves, 30 node-seconds, 20 s",
         "  each node alone",
         "    wave 1: n0",
@@ -183,5 +183,5 @@ def test_the_groups_of_a_large_fleet_are_counted():
     lines = forecast_text(found).splitlines()
     assert sum(line.startswith("    wave ") for line in lines) == MOST_GROUPS
     assert "  and 30 other groups" in lines
-    assert f"  in no group: {found.left_over[0]}" in lines
+    assert f"  not in any group: {found.left_over[0]}" in lines
     assert Forecast.model_validate_json(found.model_dump_json()) == found

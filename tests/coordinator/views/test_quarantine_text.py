@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from muster.alarm import Alarm, AlarmKind
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
 from muster.transition import Effect, Mark, SchedulerNode, Transition
@@ -26,8 +27,8 @@ from muster_coordinator.model.quarantine_events import (
 )
 from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
 from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
+from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
-from muster_coordinator.views.text import node_table
 
 AT = 1_800_000_000.0
 TIME = "2027-01-15T08:00:00.000Z"
@@ -144,7 +145,7 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
         devices=(),
         findings=(),
     )
-    assert "CORDONED (dry run)" in node_table([node])
+    assert "CORDONED*" in node_list([node.model_dump(mode="json")], AT, width=80)
     transition = Transition(
         id="t1",
         node="n1",
@@ -243,6 +244,18 @@ def test_budget_tells_of_nodes_that_nobody_lets_in():
     told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
     assert told.splitlines()[-1].startswith("kept out of work, and no agent reports from there: n7, n8; ")
     assert "no agent" not in untold
+
+
+def test_budget_tells_of_alarms():
+    """A line for each, whatever its text holds; without any, nothing is said."""
+    alarm = Alarm(kind=AlarmKind.ACTION, subject="slurm", text="slurm does not drain n1:\n\x1b[2Jno answer", since=AT)
+    text = budget_text(BudgetView(quarantine=view(alarms=(alarm,)), actors=()))
+    *_, head, line = text.splitlines()
+    assert head.split() == ["ALARM", "SINCE", "WHAT"]
+    assert line.split()[:2] == ["ACTION", TIME]
+    assert "slurm does not drain n1:" in line
+    assert "\x1b" not in text
+    assert "ALARM" not in budget_text(BudgetView(quarantine=view(), actors=()))
 
 
 def test_budget_tells_what_keeps_nodes_in_service():

@@ -78,7 +78,7 @@ async def test_baselines_are_listed_and_reset(compared):
     assert (response.status, answer["id"], answer["out_of_line"]) == (200, view["id"], [])
     (stored,) = (await compared.store.saved()).baselines
     assert (stored.id, stored.anchor.devices) == (view["id"], 24)
-    assert "/api/v1/baselines" in await compared.refused(404, "DELETE", "/api/v1/baselines/nothing")
+    assert "muster baseline list" in await compared.refused(404, "DELETE", "/api/v1/baselines/nothing")
 
 
 async def test_a_node_has_a_history(compared):
@@ -95,6 +95,14 @@ async def test_a_node_has_a_history(compared):
     assert (await compared.get(f"{path}&check=memory"))["items"] == []
     assert "metric" in await compared.refused(400, "GET", "/api/v1/nodes/n7/history")
     await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
+
+
+async def test_an_unknown_metric_is_refused(compared):
+    """With what the node measures; a known one without values in the period is an empty list."""
+    detail = await compared.refused(422, "GET", "/api/v1/nodes/n7/history?metric=tflop&since=2100-01-01T00:00:00Z")
+    assert detail == "unknown metric 'tflop'; did you mean 'tflops'? (valid: tflops)"
+    since = "/api/v1/nodes/n7/history?metric=tflops&since=2100-01-01T00:00:00Z"
+    assert (await compared.get(since))["items"] == []
 
 
 async def test_metrics_count_nodes_runs_and_refusals(fleet):

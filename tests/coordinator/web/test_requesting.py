@@ -2,9 +2,13 @@
 
 import asyncio
 import io
+import re
+import time
 
 import pytest
 
+from muster_coordinator.model.events import SaveSweep
+from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 from muster_coordinator.web.server import MOST_BODY_BYTES
 
 MANY = [0] * 110_000
@@ -31,6 +35,31 @@ async def test_a_sweep_is_started_read_and_aborted(fleet):
     assert (response.status, again) == (202, aborted)
 
 
+async def test_a_sweep_has_a_short_id_and_answers_to_its_beginning(fleet):
+    """Eight characters; every route takes any prefix that no other sweep has, and ids as long as they once were."""
+    _, sweep = await fleet.ask("POST", "/api/v1/sweeps", json=SWEEP)
+    assert re.fullmatch("[a-z2-7]{8}", sweep["id"])
+    old = SweepRecord.model_validate({**sweep, "id": "0" * 31 + "1", "state": "finished"})
+    await fleet.store.write([SaveSweep(old)])
+    assert (await fleet.get(f"/api/v1/sweeps/{sweep['id'][:3]}"))["id"] == sweep["id"]
+    assert (await fleet.get("/api/v1/sweeps/00000000"))["id"] == old.id
+    assert (await fleet.get(f"/api/v1/sweeps/{old.id}"))["id"] == old.id
+    _, aborted = await fleet.ask("DELETE", f"/api/v1/sweeps/{sweep['id'][:4]}")
+    assert (aborted["id"], aborted["state"]) == (sweep["id"], "aborted")
+
+
+async def test_a_beginning_of_several_sweeps_is_refused(fleet):
+    """409 with the ids to choose from, ten at most; an id that others begin with is meant by itself."""
+    now = time.time()
+    ended = SweepRecord(id="", state=SweepState.FINISHED, strategy="pairs", check="gemm", nodes=(), created_at=now)
+    ids = ("beef", "beefcafe", "beefbabe", *(f"d{number}" for number in range(12)))
+    await fleet.store.write([SaveSweep(ended.model_copy(update={"id": each})) for each in ids])
+    detail = await fleet.refused(409, "GET", "/api/v1/sweeps/bee")
+    assert detail == "several sweeps begin with 'bee': beef, beefbabe, beefcafe; type more characters"
+    assert (await fleet.get("/api/v1/sweeps/beef"))["id"] == "beef"
+    assert (await fleet.refused(409, "GET", "/api/v1/sweeps/d")).endswith("d6, d7 and more; type more characters")
+
+
 async def test_what_was_answered_is_stored(fleet):
     """When the answer to a new sweep comes, the database has it."""
     _, sweep = await fleet.ask("POST", "/api/v1/sweeps", json=SWEEP)
@@ -47,7 +76,7 @@ async def test_a_check_can_be_run_now(fleet):
 @pytest.mark.parametrize(
     ("status", "request_line", "body", "detail"),
     [
-        (404, "GET /nothing", None, "there is nothing at /nothing"),
+        (404, "GET /nothing", None, "no such path: /nothing"),
         (404, "GET /api/v1/nodes/n9", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "GET /api/v1/nodes/n9/story", None, "unknown node 'n9' (valid: n1, n2, n3)"),
         (404, "POST /api/v1/nodes/n9/runs", {"check": "gemm"}, "unknown node 'n9' (valid: n1, n2, n3)"),
@@ -65,10 +94,10 @@ async def test_a_check_can_be_run_now(fleet):
         (400, "GET /api/v1/sweeps/none/explain?node=%1b[2J", None, "query parameter 'node'"),
         (400, "GET /api/v1/sweeps/none/export", None, "query parameter 'format': must be given"),
         (400, "GET /api/v1/sweeps/none/export?format=png", None, "'nccl-tests' or 'matrix'"),
-        (405, "POST /api/v1/nodes", {}, "only GET, HEAD"),
-        (405, "PUT /api/v1/sweeps", {}, "only GET, HEAD, POST"),
+        (405, "POST /api/v1/nodes", {}, "use GET, HEAD"),
+        (405, "PUT /api/v1/sweeps", {}, "use GET, HEAD, POST"),
         (400, "GET /api/v1/runs?nod=n1", None, "unknown query parameter 'nod'; did you mean 'node'? (valid: check,"),
-        (400, "GET /api/v1/nodes?node=n1", None, "unknown query parameter 'node' (valid: cursor, limit)"),
+        (400, "GET /api/v1/nodes?node=n1", None, "unknown query parameter 'node' (valid: cursor, limit, select)"),
         (400, "GET /api/v1/nodes/n1?x=1", None, "unknown query parameter 'x' (valid: none)"),
         (400, "GET /api/v1/runs?limit=0", None, "query parameter 'limit'"),
         (400, "GET /api/v1/runs?limit=1001", None, "query parameter 'limit'"),

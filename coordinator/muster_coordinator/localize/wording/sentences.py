@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster.units import with_unit
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.direction import Direction, OneWay, one_way, one_way_threshold
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
@@ -166,5 +167,4 @@ def quantity(metric: str | None) -> str:
 
 def amount(value: float | None, metric: str | None) -> str:
     """A value of the metric with its unit."""
-    unit = " GB/s" if metric is not None and metric.endswith("_gbps") else ""
-    return "?" if value is None else f"{value:.3g}{unit}"
+    return "?" if value is None else with_unit(f"{value:.3g}", metric)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from muster.terminal import in_one_line
+from muster.units import with_unit
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, MemberRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, numbers
 from muster_coordinator.views.sweeps.explained import ExplainedGroup
@@ -11,8 +12,8 @@ from muster_coordinator.views.sweeps.naming import blame_lines, names
 _ENDINGS = {
     Ending.NOT_FORMED: "the group could not be formed",
     Ending.TIMED_OUT: "the group did not end in time",
-    Ending.ABORTED: "the group was ended before all had reported",
-    Ending.INTERRUPTED: "the coordinator ended before the group did",
+    Ending.ABORTED: "the group was aborted before all members had reported",
+    Ending.INTERRUPTED: "the coordinator stopped before the group had ended",
 }
 
 
@@ -65,7 +66,7 @@ def _outcome(group: GroupRecord, amounts: Amounts) -> Iterator[str]:
 def _compared(group: GroupRecord, amounts: Amounts) -> str:
     typical = amounts.typical(group)
     if typical is None:
-        return "and there was too little to compare it with"
+        return "and there are too few runs to compare it with"
     kind = "of one node alone" if len(group.members) == 1 else "of several nodes"
     return f"typical for groups {kind} here is {amounts.words(typical)}"
 
@@ -90,4 +91,4 @@ def _span(place: MemberRecord, name: str) -> str:
     if not known:
         return ""
     least, most = f"{min(known):.3g}", f"{max(known):.3g}"
-    return least if least == most else f"{least} to {most}"
+    return with_unit(least if least == most else f"{least} to {most}", name)

@@ -28,7 +28,7 @@ def forecast_text(forecast: Forecast) -> str:
 
 def _absent(forecast: Forecast) -> Iterator[str]:
     for why, nodes in by_value(forecast.absent).items():
-        yield f"without {names(nodes)}: {why}"
+        yield f"left out: {names(nodes)} ({why})"
 
 
 def _round(forecast: Forecast) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _round(forecast: Forecast) -> Iterator[str]:
     if hidden := len(forecast.groups) - len(shown):
         yield from indented([f"and {count(hidden, 'other group')}"])
     if forecast.left_over:
-        yield from indented([f"in no group: {names(forecast.left_over)}"])
+        yield from indented([f"not in any group: {names(forecast.left_over)}"])
 
 
 def _members(groups: Iterable[ForecastGroup]) -> Iterator[str]:

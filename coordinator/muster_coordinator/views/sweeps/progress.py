@@ -61,7 +61,8 @@ class News:
             ended = [group for group in stage.groups if group.state is GroupState.ENDED]
             news = [group for group in ended if (group.id, group.verdict) not in self._groups]
             self._groups.update((group.id, group.verdict) for group in news)
-            lines += [f"round {stage.number}: {group_line(it)}" for it in news if it.verdict is not Verdict.PASS]
+            notable = [group for group in news if group.verdict is not Verdict.PASS]
+            lines += [f"round {stage.number}: {group_line(group, sweep.metric)}" for group in notable]
         return lines
 
     def rounds(self, sweep: SweepRecord) -> list[str]:

@@ -116,7 +116,8 @@ def measure(
     metrics = table.metrics(output.rows, len(gpus), peak)
     if output.wrong is not None:
         metrics["wrong_elements"] = float(output.wrong)
-    return Measurement(metrics=metrics, facts=known | {"table": table.text_table(output.rows, peak)})
+    drawn: Json = {"table": table.text_table(output.rows, peak), "curves": table.curves(output.rows)}
+    return Measurement(metrics=metrics, facts=known | drawn)
 
 
 def _gpus(context: Context) -> list[Place]:

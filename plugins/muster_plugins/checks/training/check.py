@@ -24,7 +24,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import Figures, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import Figures, curves, loss_figures, odd_ones, time_figures
 from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import (
@@ -192,8 +192,10 @@ def _figures(plan: Plan, trained: "Trained") -> Figures:
 
 
 def _facts(task: "Task", trained: Sequence["Trained | Problem"]) -> Json:
+    good = [result for result in trained if not isinstance(result, Problem)]
     fingerprints = [None if isinstance(result, Problem) else result.checksum for result in trained]
     return {
         "fingerprints": {f"task {task.checksum}": list(fingerprints)},
+        "curves": curves([result.losses for result in good], [result.seconds for result in good]),
         **problem_facts(*(result for result in trained if isinstance(result, Problem))),
     }

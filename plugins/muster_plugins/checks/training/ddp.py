@@ -26,7 +26,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import curves, loss_figures, odd_ones, time_figures
 from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
@@ -229,9 +229,10 @@ def _measure_in_group(context: Context, group: Group, place: Place, task: "Task"
         return Measurement(facts=told)
     context.progress(f"{steps}, together with {group.backend}")
     together = train_together(place, task, group)
-    return Measurement(
-        metrics=_metrics(task.plan, group.rank, ranks, together), facts=told | {"weights": list(together.weights)}
-    )
+    told["weights"] = list(together.weights)
+    if group.rank == 0:  # the losses are those of the group: one report of them is enough
+        told["curves"] = curves([together.losses], [together.own.seconds])
+    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
 
 
 def _facts(plan: Plan, group: Group, place: Place, ranks: list[RankReport]) -> Json:

@@ -5,8 +5,13 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 LAST_LOSSES = 8
 """How many losses at the end are averaged: as many as there are batches, of which some are harder than others."""
+
+MOST_POINTS = 100
+"""Of a curve: as many as a drawing shows, and few enough to be sent and stored with every run."""
 
 Figures = dict[str, float | None]
 
@@ -38,6 +43,23 @@ def _drift(seconds: Sequence[float]) -> float:
     """How much longer a step took in the last quarter than in the first, by their medians, as a share of the first."""
     quarter = max(1, len(seconds) // 4)
     return statistics.median(seconds[-quarter:]) / statistics.median(seconds[:quarter]) - 1
+
+
+def curves(losses: Sequence[Sequence[float]], seconds: Sequence[Sequence[float]]) -> list[JsonValue]:
+    """What reports draw, of one device or several: by step, the median loss and the median time of a step."""
+    drawn = [_curve("loss", "step", "loss", losses), _curve("time of a step", "measured step", "s", seconds)]
+    return [curve for curve in drawn if curve is not None]
+
+
+def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[float]]) -> JsonValue:
+    """None where there is too little to draw. A loss that is no number has no point."""
+    medians = [statistics.median(values) for values in zip(*series, strict=True)]
+    apart = math.ceil(len(medians) / MOST_POINTS)
+    points = [(step, value) for step, value in enumerate(medians, 1) if step % apart == 0 and math.isfinite(value)]
+    if len(points) < 2:
+        return None
+    x, y = zip(*points, strict=True)
+    return {"title": title, "x_label": x_label, "y_label": y_label, "x": [*x], "y": [*y]}
 
 
 def odd_ones(values: Sequence[object]) -> list[int]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from muster.config import read_secret
 from muster.errors import SettingsError
+from muster.secret_file import read_secret
 from muster_plugins.notifiers.webhook.settings import NAME, Target
 from muster_plugins.notifiers.webhook.signature import key_of
 

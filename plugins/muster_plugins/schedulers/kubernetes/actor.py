@@ -30,8 +30,9 @@ from muster_plugins.schedulers.kubernetes.settings import ActorSettings, Kuberne
 
 _NOTHING = "nothing to change"
 
-_TRIES = 3
-"""One may be lost to Kubernetes, which taints a node as soon as it is cordoned, and one to somebody else."""
+_TRIES = 4
+"""One may be lost to Kubernetes, which taints a node as soon as it is cordoned, one to our own write of the condition,
+which comes with the same finding as the cordon, and one to somebody else."""
 
 
 class Actor:

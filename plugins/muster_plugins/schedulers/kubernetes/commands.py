@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from muster import config, logs
-from muster.config import Config
+from muster import logs
+from muster.commands.options import load_settings, options_of
+from muster.config import Config, Settings
 from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount
 from muster_plugins.schedulers.kubernetes.plugin import NAME
@@ -28,14 +29,16 @@ LISTEN = "0.0.0.0:8443"
 
 
 @app.command()
+@options_of(load_settings)
 def enrol(
+    settings: Settings,
     signer: Annotated[str, typer.Option(metavar="URL", help="URL of the signer.")] = SIGNER,
     authority: Annotated[Path, typer.Option(metavar="FILE", help="The authority's certificate.")] = CA_FILE,
     token: Annotated[Path, typer.Option(metavar="FILE", help="The pod's token for the signer.")] = TOKEN,
     tls: Annotated[Path, typer.Option(metavar="DIR", help="Directory for ca.crt, tls.crt and tls.key.")] = TLS,
 ) -> None:
     """Get the agent of this node a certificate, and renew it until stopped."""
-    logs.configure(config.load(None).log, component="enrol")
+    logs.configure(settings.log, component="enrol")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled  # noqa: PLC0415 (may not be installed)
     except ImportError as error:
@@ -44,7 +47,9 @@ def enrol(
 
 
 @app.command()
+@options_of(load_settings)
 def sign(
+    settings: Settings,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the HTTPS server.")] = LISTEN,
     authority: Annotated[
         Path, typer.Option(metavar="DIR", help="Directory with the authority's tls.crt and tls.key.")
@@ -54,7 +59,6 @@ def sign(
     ] = TLS,
 ) -> None:
     """Give each agent a certificate in the name of its node, until stopped."""
-    settings = config.load(None)
     logs.configure(settings.log, component="sign")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority  # noqa: PLC0415 (may not be installed)

@@ -135,7 +135,7 @@ def test_every_group_is_told_in_order(bad_link):
         "formed because: every node once",
         "verdict FAIL: busbw 1 GB/s is slow: typical here is 10 GB/s",
         "n1 reported PASS",
-        "n1 measured algbw_gbps 0.8, busbw_gbps 1, wrong_elements 0",
+        "n1 measured algbw_gbps 0.8 GB/s, busbw_gbps 1 GB/s, wrong_elements 0",
     )
     assert first.learned == ("cleared: n3, n4", "suspected: n1, n2")
     assert second.groups[0].told[2] == "reached 90 GB/s, typical for groups of one node alone here is 91 GB/s"
@@ -172,7 +172,7 @@ def test_findings_of_the_nodes_own_ranks_are_counted(group, sweep):
     record = sweep([made.model_copy(update={"places": (place, made.places[1])})])
     told = explain(record, "n1", {}).rounds[0].groups[0].told
     assert told[-1] == "n1 found collective.wrong: 12 elements are wrong (2 times)"
-    assert "reached 9 GB/s, and there was too little to compare it with" in told
+    assert "reached 9 GB/s, and there are too few runs to compare it with" in told
 
 
 def test_a_node_behind_its_leaf(bad_leaf, places):

@@ -81,6 +81,29 @@ def test_whoever_cannot_see_it_is_told(bad_link):
     assert not list(root.iter(f"{SVG}script"))
 
 
+def test_the_heading_says_what_is_shown(bad_link):
+    """Sweep, check, metric with its unit, and time, in two lines above everything else."""
+    root = drawn(bad_link)
+    first, second, *labels = root.iter(f"{SVG}text")
+    assert first.text == "Sweep s: what pairs of nodes reached in collective"
+    assert second.text == "median busbw_gbps in GB/s, started 1970-01-01T00:00:00.000Z"
+    assert float(first.get("y", 0)) < float(second.get("y", 0)) < float(labels[0].get("y", 0))
+    (cells,) = (path for path in root.iter(f"{SVG}g") if "scale(36)" in path.get("transform", ""))
+    longest_label = CHARACTER_PX * len("n1")
+    assert float(second.get("y", 0)) < float(re.findall(r"[\d.]+", cells.get("transform", ""))[1]) - longest_label
+
+
+def test_a_leaf_is_named_at_the_line_where_it_begins(bad_leaf, places):
+    """The line goes on to the right of the matrix, and the name stands just below it."""
+    root = drawn(bad_leaf, places)
+    names = {text.text: float(text.get("y", 0)) for text in root.iter(f"{SVG}text") if "leaf l" in (text.text or "")}
+    lines = [re.fullmatch(r"M\S+ ([\d.]+)h[\d.]+", path.get("d", "")) for path in root.iter(f"{SVG}path")]
+    starts = [float(line[1]) for line in lines if line is not None]
+    assert list(names) == ["leaf l1", "leaf l2"]
+    assert [name - start for name, start in zip(names.values(), starts, strict=True)] == pytest.approx([11.0, 11.0])
+    assert starts[1] - starts[0] == pytest.approx(2 * 36.0)
+
+
 def test_the_legend_has_numbers(bad_link, sweep):
     """From nothing to the most; without any number it says so."""
     shown = texts(drawn(bad_link))

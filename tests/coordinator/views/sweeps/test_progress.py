@@ -55,7 +55,7 @@ def test_a_group_that_is_found_to_be_slow_later_has_its_line_then(group, sweep):
     news, passed = News(), group("n1", "n2", at=1.0)
     slow = passed.model_copy(update={"verdict": Verdict.FAIL})
     told = [news.groups(sweep([it])) for it in (passed, slow, slow)]
-    assert told == [[], ["round 1: n1 + n2: FAIL 1"], []]
+    assert told == [[], ["round 1: n1 + n2: FAIL 1 GB/s"], []]
 
 
 def test_hundreds_of_groups_make_few_lines(group, sweep):

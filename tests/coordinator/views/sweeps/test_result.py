@@ -83,8 +83,8 @@ def test_the_rounds_show_every_group(bad_link):
     assert lines[:7] == [
         "",
         "round 1",
-        "  n1 + n2: FAIL 1",
-        "  n3 + n4: PASS 10",
+        "  n1 + n2: FAIL 1 GB/s",
+        "  n3 + n4: PASS 10 GB/s",
         "  n5 + n6: UNKNOWN, aborted; n6: lost (its agent has vanished)",
         "  cleared: n3, n4",
         "  suspected: n1, n2",

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from muster_plugins.checks.training.figures import loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import MOST_POINTS, curves, loss_figures, odd_ones, time_figures
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,26 @@ def test_step_times():
 def test_those_that_differ_from_most_are_odd(values, odd):
     """Where there is no majority nobody can tell which is right, so all are suspects."""
     assert odd_ones(values) == odd
+
+
+def test_reports_draw_the_loss_and_the_time_of_a_step():
+    """By step, the median of all devices."""
+    loss, time = curves([[4.0, 2.0, 1.0], [6.0, 2.0, 3.0]], [[0.5, 0.25], [1.5, 0.25]])
+    assert loss == {"title": "loss", "x_label": "step", "y_label": "loss", "x": [1, 2, 3], "y": [5.0, 2.0, 2.0]}
+    assert time == {
+        "title": "time of a step",
+        "x_label": "measured step",
+        "y_label": "s",
+        "x": [1, 2],
+        "y": [1.0, 0.25],
+    }
+
+
+def test_a_curve_has_as_many_points_as_can_be_seen():
+    """They go into every stored run; what is not finite has none, and a single point is no curve."""
+    (loss,) = curves([[float(step) for step in range(2_000)]], [[1.0]])
+    assert isinstance(loss, dict)
+    assert isinstance(loss["x"], list)
+    assert (len(loss["x"]), loss["x"][-1]) == (MOST_POINTS, 2_000)
+    assert curves([[1.0, math.nan, math.inf]], []) == []
+    assert curves([], []) == []

@@ -226,7 +226,7 @@ def assert_all_comes_to_what_it_should_be(world: Any) -> None:
 
 
 @pytest.fixture
-def live() -> Callable[..., None]:
+def run_life() -> Callable[..., None]:
     """Lets anything happen to a world."""
     return lives
 

@@ -14,7 +14,7 @@ Simulate = Callable[..., Any]
 
 @pytest.mark.parametrize("chunk", seeds(10))
 def test_whatever_happens_every_promise_is_kept(
-    simulate: Simulate, live: Any, calm_down_and_check: Any, chunk: int
+    simulate: Simulate, run_life: Any, calm_down_and_check: Any, chunk: int
 ) -> None:
     """Nobody goes beyond the budget or without proof, and in the end all is as it should be.
 
@@ -22,24 +22,26 @@ def test_whatever_happens_every_promise_is_kept(
     """
     for seed in range(25 * chunk, 25 * (chunk + 1)):
         world = simulate(seed)
-        live(world, 120)
+        run_life(world, 120)
         calm_down_and_check(world)
 
 
 @pytest.mark.parametrize("chunk", seeds(2))
-def test_modes_may_change_at_any_time(simulate: Simulate, live: Any, calm_down_and_check: Any, chunk: int) -> None:
+def test_modes_may_change_at_any_time(simulate: Simulate, run_life: Any, calm_down_and_check: Any, chunk: int) -> None:
     """A dry run changes nothing, who observes tells nobody, and what was cordoned in earnest before comes back."""
     for seed in range(20 * chunk, 20 * (chunk + 1)):
         world = simulate(seed, nodes=1 + seed % 13)
-        live(world, 150, the_mode_changes=3)
+        run_life(world, 150, the_mode_changes=3)
         world.crash(world.settings.model_copy(update={"mode": "enforce"}))
         calm_down_and_check(world)
 
 
 @pytest.mark.parametrize("chunk", seeds(1))
-def test_returns_that_fail_make_no_room(simulate: Simulate, live: Any, calm_down_and_check: Any, chunk: int) -> None:
+def test_returns_that_fail_make_no_room(
+    simulate: Simulate, run_life: Any, calm_down_and_check: Any, chunk: int
+) -> None:
     """Where actors mostly fail and people often release, no more nodes are out at the scheduler than may be."""
     for seed in range(50 * chunk, 50 * (chunk + 1)):
         world = simulate(seed, nodes=4 + seed % 9, faults=0.8)
-        live(world, 120, it_is_held_or_released=4)
+        run_life(world, 120, it_is_held_or_released=4)
         calm_down_and_check(world)

@@ -23,11 +23,11 @@ class Border(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Nodes next to each other, from `first` to before `last`, that stand at the place `name`."""
+    """Nodes next to each other, from the one at `first` on, that stand at one leaf, or else in one rack."""
 
     first: int
-    last: int
     name: str
+    is_leaf: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Axes:
 
     def borders(self) -> Iterator[Border]:
         """Where a leaf or a rack ends and another one begins."""
-        stands = [self.places.get(node, Topology()) for node in self.nodes]
+        stands = [self._stands(node) for node in self.nodes]
         for place in range(1, len(stands)):
             before, here = stands[place - 1], stands[place]
             if before.leaf != here.leaf:
@@ -77,14 +77,17 @@ class Axes:
         for name, members in groupby(self.nodes, self._domain):
             last = first + len(list(members))
             if name and (last - first) * self.cell_px >= LINE_PX:
-                yield Domain(first, last, name)
+                yield Domain(first, name, self._stands(self.nodes[first]).leaf is not None)
             first = last
 
     def _domain(self, node: str) -> str:
-        stands = self.places.get(node, Topology())
+        stands = self._stands(node)
         if stands.leaf is not None:
             return label(f"leaf {stands.leaf}")
         return "" if stands.rack is None else label(f"rack {stands.rack}")
+
+    def _stands(self, node: str) -> Topology:
+        return self.places.get(node, Topology())
 
 
 def label(text: str) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from muster.model import Topology
+from muster.model import Topology, format_instant
+from muster.units import unit_of
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, amounts_of
 from muster_coordinator.views.sweeps.matrix import legend
@@ -29,6 +30,8 @@ from muster_coordinator.views.sweeps.matrix.style import (
 )
 from muster_coordinator.views.sweeps.matrix.svg import element, picture, written
 from muster_coordinator.views.sweeps.naming import count, names
+
+_HEADING_PX = 2 * LINE_PX + GAP_PX
 
 
 def matrix_picture(record: SweepRecord, places: Mapping[str, Topology]) -> str:
@@ -67,29 +70,48 @@ class _Matrix:
         return {node: place for place, node in enumerate(self.record.nodes)}
 
     @property
-    def origin_px(self) -> float:
-        """Where the cells begin, from the left and from the top."""
+    def left_px(self) -> float:
+        """Where the cells begin, right of the labels."""
         return self.axes.label_px + 2 * GAP_PX
 
     @property
-    def end_px(self) -> float:
-        return self.origin_px + self.axes.side_px
+    def top_px(self) -> float:
+        """Where they begin, below heading and labels."""
+        return self.left_px + _HEADING_PX
+
+    @property
+    def right_px(self) -> float:
+        return self.left_px + self.axes.side_px
+
+    @property
+    def bottom_px(self) -> float:
+        return self.top_px + self.axes.side_px
 
     def drawn(self) -> ET.Element:
         beside = max((CHARACTER_PX * len(domain.name) for domain in self.axes.domains()), default=0.0)
-        width = max(self.end_px + beside, legend.WIDTH_PX) + 3 * GAP_PX
-        height = self.end_px + 2 * LINE_PX + legend.HEIGHT_PX
-        root = picture(width, height, self._title(), self._description())
+        heading = (self._title(), self._subtitle())
+        widest = max(self.right_px + beside, legend.WIDTH_PX, *(CHARACTER_PX * len(line) for line in heading))
+        height = self.bottom_px + 2 * LINE_PX + legend.HEIGHT_PX
+        root = picture(widest + 3 * GAP_PX, height, self._title(), self._description())
         self._draw_cells(root)
         text = element(root, "g", font_family="monospace", font_size=FONT_PX, fill=INK)
+        for number, line in enumerate(heading, 1):
+            weight = "bold" if number == 1 else "normal"
+            element(text, "text", line, x=2 * GAP_PX, y=number * LINE_PX, font_weight=weight)
         self._draw_labels(text)
         self._draw_domains(text)
-        below = element(text, "g", transform=f"translate({2 * GAP_PX:g} {self.end_px + 2 * LINE_PX:g})")
+        below = element(text, "g", transform=f"translate({2 * GAP_PX:g} {self.bottom_px + 2 * LINE_PX:g})")
         legend.draw_legend(below, self.amounts, self.most)
         return root
 
     def _title(self) -> str:
         return f"Sweep {self.record.id}: what pairs of nodes reached in {self.record.check}"
+
+    def _subtitle(self) -> str:
+        """What the colours show, and when it was measured."""
+        metric, unit = self.record.metric, unit_of(self.record.metric)
+        shown = "no metric" if metric is None else f"median {metric}{f' in {unit}' if unit else ''}"
+        return f"{shown}, started {format_instant(self.record.created_at)}"
 
     def _description(self) -> str:
         nodes = len(self.record.nodes)
@@ -103,7 +125,7 @@ class _Matrix:
     # Cells
 
     def _draw_cells(self, root: ET.Element) -> None:
-        scale = f"translate({self.origin_px:g} {self.origin_px:g}) scale({self.axes.cell_px:g})"
+        scale = f"translate({self.left_px:g} {self.top_px:g}) scale({self.axes.cell_px:g})"
         cells, side = element(root, "g", transform=scale, shape_rendering="crispEdges"), len(self.record.nodes)
         element(cells, "rect", width=side, height=side, fill=UNMEASURED)
         element(cells, "path", d="".join(CELL.format(place, place) for place in range(side)), fill=NO_PAIR)
@@ -135,14 +157,19 @@ class _Matrix:
 
     def _draw_labels(self, text: ET.Element) -> None:
         failed = frozenset(found.node for found in self.record.failed_nodes)
-        near, along = self.origin_px - GAP_PX, self.origin_px + FONT_PX / 3  # to the middle of the letters
         for place in self.axes.named(failed):
-            node, middle = self.record.nodes[place], along + (place + 0.5) * self.axes.cell_px
+            node = self.record.nodes[place]
+            middle = (place + 0.5) * self.axes.cell_px + FONT_PX / 3  # to the middle of the letters
+            x, y = self.left_px + middle, self.top_px + middle
             style = {"fill": CONVICTED, "font_weight": "bold"} if node in failed else {}
-            element(text, "text", label(node), x=near, y=middle, text_anchor="end", **style)
-            element(text, "text", label(node), transform=f"translate({middle:g} {near:g}) rotate(-90)", **style)
+            element(text, "text", label(node), x=self.left_px - GAP_PX, y=y, text_anchor="end", **style)
+            upwards = f"translate({x:g} {self.top_px - GAP_PX:g}) rotate(-90)"
+            element(text, "text", label(node), transform=upwards, **style)
 
     def _draw_domains(self, text: ET.Element) -> None:
+        """Names leaves or racks right of the matrix, below the line by which each begins."""
         for domain in self.axes.domains():
-            middle = self.origin_px + (domain.first + domain.last) / 2 * self.axes.cell_px + FONT_PX / 3
-            element(text, "text", domain.name, x=self.end_px + GAP_PX, y=middle)
+            y = self.top_px + domain.first * self.axes.cell_px
+            line = f"M{self.right_px:g} {y:g}h{GAP_PX + CHARACTER_PX * len(domain.name):g}"
+            element(text, "path", d=line, stroke=INK if domain.is_leaf else PALE)
+            element(text, "text", domain.name, x=self.right_px + GAP_PX, y=y + FONT_PX)

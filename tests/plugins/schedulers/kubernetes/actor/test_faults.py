@@ -75,7 +75,7 @@ async def test_a_node_that_has_changed_is_looked_at_again(standin, coordinator):
     """Twice, and quickly."""
     standin.order(Fault.CONFLICT, verb="patch")
     assert (await coordinator.tell()).effect is Effect.DONE
-    standin.order(Fault.CONFLICT, verb="patch", times=3)
+    standin.order(Fault.CONFLICT, verb="patch", times=4)
     outcome = await coordinator.tell("IN_SERVICE")
     assert outcome.effect is Effect.FAILED
     assert "HTTP 409" in outcome.detail

@@ -51,8 +51,8 @@ class Days:
 
 
 @pytest.fixture
-def live(monkeypatch):
-    """Times of the agent's requests, in lifetimes of a certificate: `live(True, False)` with the signer's answers."""
+def live_through(monkeypatch):
+    """Times of the agent's requests, in lifetimes of a certificate: `live_through(True, False)` with its answers."""
 
     def living(*answers: bool) -> list[float]:
         days = Days(*answers)
@@ -67,17 +67,17 @@ def live(monkeypatch):
     return living
 
 
-def test_a_certificate_is_renewed_at_half_of_its_life(live):
+def test_a_certificate_is_renewed_at_half_of_its_life(live_through):
     """Plus or minus a tenth, every time."""
-    asked = live(*[True] * 20)
+    asked = live_through(*[True] * 20)
     pauses = [later - before for before, later in pairwise(asked)]
     assert all(0.4 <= pause <= 0.61 for pause in pauses)
     assert len(set(pauses)) > 1
 
 
-def test_requests_are_repeated_until_the_signer_answers(live):
+def test_requests_are_repeated_until_the_signer_answers(live_through):
     """At most half a minute apart, so that the old certificate is still valid."""
-    asked = live(True, *[False] * 30, True)
+    asked = live_through(True, *[False] * 30, True)
     renewal, tries = asked[1], asked[1:32]
     assert 0.4 <= renewal <= 0.61
     assert all(0 <= later - before <= 30 / LIFETIME.total_seconds() for before, later in pairwise(tries))

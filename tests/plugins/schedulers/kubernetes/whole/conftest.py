@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -100,8 +101,9 @@ class Cluster:
         return [it for it in self.standin.requests if (it.verb, it.user, it.path) == ("patch", USER, path)]
 
     def cordons(self, node: str) -> list[Request]:
-        """Those of the patches by which the node was to be cordoned."""
-        return [it for it in self.patches(node) if it.body.get("spec", {}).get("unschedulable")]
+        """Those of the patches that were to cordon the node, without those that were refused as too late."""
+        patches = [it for it in self.patches(node) if it.code != HTTPStatus.CONFLICT]
+        return [it for it in patches if it.body.get("spec", {}).get("unschedulable")]
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)

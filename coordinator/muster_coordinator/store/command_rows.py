@@ -1,0 +1,99 @@
+"""The rows that commands of the fleet want written, by table."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Table
+
+from muster.model import Run
+from muster_coordinator.evidence.node_clock import begun_at
+from muster_coordinator.model.events import (
+    Command,
+    EraseBaseline,
+    SaveBaseline,
+    SaveGroup,
+    SaveLevels,
+    SaveNode,
+    SaveReference,
+    SaveSweep,
+    StoreRuns,
+    Tell,
+)
+from muster_coordinator.model.quarantine_events import EraseNode
+from muster_coordinator.store.stored_sweeps import group_row, sweep_row
+from muster_coordinator.store.tables import BASELINES, GROUPS, LEVELS, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
+
+Rows = list[dict[str, Any]]
+
+
+def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
+    """The rows to write, by table. Of what is written over, only the last state is."""
+    runs: Rows = []
+    story: Rows = []
+    references: Rows = []
+    streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
+    for command in commands:
+        match command:
+            case StoreRuns(node, stream, through, stored, behind_s, at):
+                streams[node, stream] = {"node": node, "stream": stream, "through": through}
+                runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
+            case SaveNode(record):
+                nodes[record.name] = record
+            case EraseNode(node=node):
+                nodes.pop(node, None)
+            case SaveSweep(sweep):
+                sweeps[sweep.id] = sweep
+            case SaveGroup(record=record):
+                groups[record.id] = command
+            case SaveReference(record):
+                references.append({"number": record.number, "body": record.reference.model_dump_json()})
+            case SaveBaseline() | SaveLevels() | EraseBaseline():
+                normal.take(command)
+            case Tell(entry):
+                story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
+    return {
+        STREAMS: list(streams.values()),
+        NODES: [{"name": name, "body": node.model_dump_json()} for name, node in nodes.items()],
+        SWEEPS: [sweep_row(sweep) for sweep in sweeps.values()],
+        GROUPS: [group_row(saved) for saved in groups.values()],
+        REFERENCES: references,
+        BASELINES: [*normal.baselines.values()],
+        LEVELS: [*normal.levels.values()],
+        RUNS: runs,
+        STORY: story,
+    }
+
+
+class _Normal:
+    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
+
+    def __init__(self) -> None:
+        self.baselines: dict[str, dict[str, Any]] = {}
+        self.levels: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def take(self, command: SaveBaseline | SaveLevels | EraseBaseline) -> None:
+        match command:
+            case SaveBaseline(record):
+                self.baselines[record.id] = {"id": record.id, "body": record.model_dump_json()}
+            case SaveLevels(levels):
+                row = {"baseline": levels.baseline, "node": levels.node, "body": levels.model_dump_json()}
+                self.levels[levels.baseline, levels.node] = row
+            case EraseBaseline(baseline):
+                self.baselines.pop(baseline, None)
+                self.levels = {key: row for key, row in self.levels.items() if key[0] != baseline}
+
+
+def _run_row(run: Run, stream: str, started_at: float) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "node": run.node,
+        "check": run.check,
+        "verdict": run.verdict.value,
+        "started_at": started_at,
+        "duration_s": run.duration_s,
+        "stream": stream,
+        "seq": run.seq,
+        "group": run.group,
+        "cause": run.cause,
+        "body": run.model_dump_json(),
+    }

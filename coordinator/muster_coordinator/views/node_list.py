@@ -1,0 +1,113 @@
+"""The list of nodes as text: what is wrong comes first, in lines that fit a terminal.
+
+It reads the API's JSON as it is and imports none of the models: they take several times as long to import as the whole
+of `muster node list` takes to run. A field with a default in the models may be missing, as in an older coordinator's
+answer.
+"""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from muster.table import table
+from muster.terminal import in_one_line
+
+Json = Mapping[str, Any]
+
+_HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
+
+_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 8, "HEALTH": 8}
+"""The columns that may be cut, the least important first, and how much of each is left. Names of nodes never are."""
+
+_DISPENSABLE = _HEADER.index("DEVICES")
+"""The column that is left out where cutting is not enough."""
+
+HEALTH_ORDER = ("FAILED", "SUSPECT", "DEGRADED", "UNKNOWN", "HEALTHY")
+SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
+SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
+"""From what needs attention first to what is as it should be; a test holds them against the models."""
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+_DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
+
+
+def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
+    """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
+    ordered = sorted(nodes, key=_urgency)
+    text = _fitted([_row(node, now) for node in ordered], width)
+    return f"{text}\n{_DRY_RUN_NOTE}" if any(node.get("dry_run") for node in ordered) else text
+
+
+def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
+    text = table(_HEADER, rows, width=width, shrinkable=_SHRINKABLE)
+    if width is None or max(map(len, text.splitlines())) <= width:
+        return text
+    header, *shorter = ((*row[:_DISPENSABLE], *row[_DISPENSABLE + 1 :]) for row in (_HEADER, *rows))
+    kept = {name: least for name, least in _SHRINKABLE.items() if name in header}
+    return table(header, shorter, width=width, shrinkable=kept)
+
+
+def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
+    """What is wrong with many nodes at once, one paragraph each."""
+    lines = [f"{finding['code']}: {in_one_line(finding['summary'])}" for finding in findings]
+    wrapped = lines if width is None else [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
+    return "\n".join(wrapped)
+
+
+def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
+    """Sorts by health; of equal health a node that is lost comes first, then one that is out of service.
+
+    A lost node counts as UNKNOWN at best, because its health is of a time when it still reported. Nodes that have left
+    the fleet come last.
+    """
+    urgency = HEALTH_ORDER.index(node["health"])
+    if node["lost"]:
+        urgency = min(urgency, HEALTH_ORDER.index("UNKNOWN"))
+    return bool(node.get("left")), urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
+
+
+def _row(node: Json, now: float) -> tuple[str, ...]:
+    service = f"{node['service']}{'*' if node.get('dry_run') else ''}"
+    return node["name"], health(node), service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
+
+
+def health(node: Json) -> str:
+    """The health of a node; of one that is silent, that it is lost, and its health when it last reported."""
+    return f"LOST (was {node['health']})" if node["lost"] else str(node["health"])
+
+
+def seen(node: Json, now: float) -> str:
+    """How long ago a node was heard, and whether it has left the fleet."""
+    ago = _duration(max(0.0, now - datetime.fromisoformat(node["last_seen"]).timestamp()))
+    return f"left {ago}" if node.get("left") else ago
+
+
+def _duration(seconds: float) -> str:
+    for length, unit in _UNITS:
+        if seconds >= 2 * length:  # "90 s" says more than "1 min"
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def devices(node: Json) -> str:
+    """How many devices of which model; simulated ones say so."""
+    names = [_model(device) for device in node["devices"]]
+    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
+
+
+def _model(device: Json) -> str:
+    model = str(device["model"]).removeprefix("NVIDIA ")
+    return f"{model} (simulated)" if device.get("simulated") and not model.endswith("(simulated)") else model
+
+
+def _findings(findings: Iterable[Json]) -> str:
+    """The codes, the worst first, each once; an XID with its number."""
+    ordered = sorted(findings, key=lambda finding: SEVERITY_ORDER.index(finding["severity"]))
+    return ", ".join(dict.fromkeys(_code(finding) for finding in ordered))
+
+
+def _code(finding: Json) -> str:
+    xid = finding.get("evidence", {}).get("xid")
+    return finding["code"] if xid is None else f"{finding['code']} {xid}"

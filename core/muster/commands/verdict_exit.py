@@ -1,0 +1,25 @@
+"""How commands that end with a verdict tell it to the program that called them."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from muster.model import EXIT_CODES, Verdict
+
+
+class FailOn(StrEnum):
+    """The mildest verdict for which the exit code is not 0."""
+
+    WARN = "warn"
+    FAIL = "fail"
+
+
+FailOnOption = Annotated[
+    FailOn, typer.Option("--fail-on", help="The mildest verdict for which the exit code is not 0.")
+]
+
+
+def exit_code(verdict: Verdict, fail_on: FailOn) -> int:
+    """The exit code for a verdict. UNKNOWN is never 0: what could not be tested has not passed."""
+    return 0 if verdict is Verdict.WARN and fail_on is FailOn.FAIL else EXIT_CODES[verdict]
