@@ -115,17 +115,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
         health = _health_publisher(settings, plugins, pipeline)
-        shell = Shell(
-            pipeline=pipeline,
-            link=link,
-            stream=Stream(epoch),
-            notifier=RunNotifier(plugins),
-            dispatcher=dispatcher,
-            alarms=AlarmNotifier(plugins),
-            poller=poller,
-            health=health,
-            retention=retention,
-        )
+        notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins)
+        shell = Shell(pipeline, link, Stream(epoch), notifier, dispatcher, alarms, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)

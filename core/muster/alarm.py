@@ -5,9 +5,6 @@ from enum import StrEnum
 from muster.model import Data, Instant
 from muster.transition import Text
 
-MOST_CHARACTERS = 500
-"""Of an alarm's text, however many nodes it is about."""
-
 
 class AlarmKind(StrEnum):
     """What is wrong, and what the subject of the alarm is.

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from muster.alarm import MOST_CHARACTERS, AlarmKind
+from muster.alarm import AlarmKind
 from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
@@ -19,6 +19,9 @@ Key = tuple[AlarmKind, str]
 FLEET = "fleet"
 RATE = "rate"
 """Subjects of BUDGET. Those of failure domains have two words."""
+
+MOST_CHARACTERS = 500
+"""Of a text, however many nodes it is about; without what marks a dry run."""
 
 MOST_NAMES = 5
 _MOST_DETAIL = 200

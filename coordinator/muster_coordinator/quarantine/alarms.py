@@ -89,10 +89,9 @@ class Alarms:
         key = _key(alarm)
         if (nodes := levels.get(key)) is not None:
             return self._marked(self._texts.begin(key, nodes))
-        calm_since = self._calm_since.get(key)
-        return (
-            alarm.text if calm_since is None else f"{alarm.text} (not so any more since {format_instant(calm_since)})"
-        )
+        if (calm_since := self._calm_since.get(key)) is None:
+            return alarm.text
+        return f"{alarm.text} (not so any more since {format_instant(calm_since)})"
 
     def _all_levels(self, fleet: FleetState) -> dict[Key, Mapping[str, float]]:
         """By kind and subject, the nodes that raise it, and since when each does."""
@@ -111,7 +110,8 @@ class Alarms:
             self._calm_since.pop(key, None)
             return False
         self._calm_since[key] = min(now, self._calm_since.get(key, now))  # a clock that is set back begins anew
-        is_ended_by_person = key[0] is AlarmKind.PERSON or key[1] in fleet.lifted
+        is_lifted = key[0] is AlarmKind.MASS_EVENT and key[1] in fleet.lifted
+        is_ended_by_person = is_lifted or key[0] is AlarmKind.PERSON
         if not is_ended_by_person and now - self._calm_since[key] < CALM_S:
             return False
         del self._calm_since[key]

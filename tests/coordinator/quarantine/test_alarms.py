@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from muster.alarm import MOST_CHARACTERS, Alarm, AlarmKind
+from muster.alarm import Alarm, AlarmKind
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, ReturnSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.quarantine import FleetState
 from muster_coordinator.model.quarantine_events import ActionEnded, Command, NodeErased, SendAlarm
-from muster_coordinator.quarantine.alarm_texts import cause_label
+from muster_coordinator.quarantine.alarm_texts import MOST_CHARACTERS, cause_label
 from muster_coordinator.quarantine.alarms import CALM_S, FAILING_S
 
 Of = Callable[..., list[Any]]

@@ -65,8 +65,9 @@ async def notifier(pager, monkeypatch):
     """Tells the pager, beside a broken plugin and one that is not told; its waits are short."""
     monkeypatch.setattr(alarm_notifier, "FIRST_RETRY_S", 0.001)
     plugins = Plugins(Config(Settings()))
-    for name, plugin in (("broken", Broken()), ("pager", pager), ("silent", Silent())):
-        plugins.add(PluginInfo(name=name, distribution=None, version=None, status="loaded"), lambda it=plugin: it)
+    kinds: dict[str, Any] = {"broken": Broken, "pager": lambda: pager, "silent": Silent}
+    for name, make in kinds.items():
+        plugins.add(PluginInfo(name=name, distribution=None, version=None, status="loaded"), make)
     notifier = AlarmNotifier(plugins)
     task = asyncio.create_task(notifier.run())
     yield notifier
