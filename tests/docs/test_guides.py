@@ -139,7 +139,8 @@ def place(tmp_path_factory) -> Iterator[Place]:
     """A coordinator with its own broker and three agents, as real processes on free ports."""
     directory = tmp_path_factory.mktemp("guides")
     (directory / "api-token").write_text("any\n")
-    for name, mark in (("muster.toml", "expected_gpus"), ("weekly.toml", "[suites.weekly]")):
+    files = (("muster.toml", "expected_gpus"), ("weekly.toml", "[suites.weekly]"), ("policy.toml", "codes = ["))
+    for name, mark in files:
         (directory / name).write_text(next(block for block in blocks("toml") if mark in block))
     with contextlib.ExitStack() as running:
         free = {"listen": "127.0.0.1:0"}

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from muster.check import AnyCheck
 from muster.config import Config, Settings
-from muster.errors import MusterError, Unavailable
+from muster.errors import MusterError
+from muster_coordinator.cli.stored_replay import days_kept, replay_history
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.acceptance import require_tests
 from muster_coordinator.runtime.settings.contradictions import doubtful_rows
 from muster_coordinator.runtime.settings.policy import policy_of, shadowed, takes_nothing_out
-from muster_coordinator.views.policy_text import policy_lines, rehearsal_lines
-
-DAYS = 30.0
-"""How far back a rehearsal looks, where all runs are kept for as long."""
+from muster_coordinator.views.policy_text import policy_lines
+from muster_coordinator.views.replay_text import required_lines
 
 
 def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
@@ -34,25 +33,15 @@ def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterato
             "unless one is enabled and can take nodes out of service"
         )
     try:
-        yield from asyncio.run(_rehearsed(settings, policy))
+        yield from asyncio.run(_replayed(settings, policy))
     except MusterError as error:  # which says nothing about the policy, and here may be no place for a coordinator
         yield f"Not rehearsed: {error}"
 
 
-async def _rehearsed(settings: Settings, policy: Policy) -> list[str]:
+async def _replayed(settings: Settings, policy: Policy) -> list[str]:
     """What the policy would have done, where there is a history; Unavailable or SettingsError when none can be read."""
-    try:
-        from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
-        from muster_coordinator.store.rehearsal import rehearse  # noqa: PLC0415 (see above)
-    except ModuleNotFoundError as error:
-        raise Unavailable(f"{error.name} is not installed: pip install 'gpu-muster[coordinator]'") from None
-    engine = open_to_read(settings)
-    if engine is None:
+    days = days_kept(settings)
+    stored = await replay_history(settings, policy, time.time() - days * 86_400)
+    if stored is None:
         return ["Not rehearsed: there is no history here yet"]
-    now = time.time()
-    days = min(DAYS, settings.store.keep_days, settings.store.keep_findings_days)
-    try:
-        by_node, nodes = await rehearse(engine, policy, now - days * 86_400, now)
-    finally:
-        await engine.dispose()
-    return list(rehearsal_lines(by_node.items(), nodes, days))
+    return list(required_lines(stored.replay, stored.nodes, days))

@@ -8,15 +8,17 @@ from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
+from muster_coordinator.cli.quarantine_replay import replay
 from muster_coordinator.model.quarantine_events import DECIDED
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.views.quarantine_text import alarm_table, budget_text, case_table, decision_table
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
-    help="Nodes out of service: list, hold, release, budget; needs the coordinator.",
+    help="Nodes out of service: list, hold, release, budget, replay.",
     no_args_is_help=True,
 )
+app.command()(replay)
 
 
 @app.command("list")

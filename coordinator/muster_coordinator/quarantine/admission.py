@@ -78,6 +78,10 @@ class Admission:
                 yield record
         self._admitted_at = self._known(now)
 
+    def next_change(self, now: float) -> float | None:
+        """When time alone may admit a node that waits; None when only an event may."""
+        return self._rate.room_at(now) if self._records.waiting else None
+
     def waits_long(self, record: QuarantineRecord) -> bool:
         """Whether a node waits for room, or behind more nodes than go in a minute."""
         has_no_room = self._limits.no_room(record, self._records.census) is not None

@@ -93,6 +93,10 @@ class RateWindow:
         is_full = len(self._last) == self._last.maxlen
         return not (is_full and 0 <= now - self._last[0] < self._window_s)
 
+    def room_at(self, now: float) -> float | None:
+        """When there is room again; None when there is room now."""
+        return None if self.has_room(now) else self._last[0] + self._window_s
+
     def note(self, now: float) -> None:
         """Counts a node that is cordoned."""
         self._last.append(now)

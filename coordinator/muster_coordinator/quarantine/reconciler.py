@@ -88,6 +88,11 @@ class Reconciler:
         view = case_view.fleet_view(self._settings, self._records.census, self.records.values(), self._admission.fleet)
         return view.model_copy(update={"alarms": self._alarms.standing(self._admission.fleet)})
 
+    def next_look(self, now: float) -> float | None:
+        """When time alone may change a decision, at the earliest; None when only an event may."""
+        moments = (self._records.next_deadline, self._admission.next_change(now))
+        return min((moment for moment in moments if moment is not None), default=None)
+
     def handle(self, event: Event, now: float) -> list[Command]:
         """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed.
 

@@ -99,6 +99,11 @@ class Records:
             self._look_at[node] = moment
             heapq.heappush(self._deadlines, (moment, node))
 
+    @property
+    def next_deadline(self) -> float | None:
+        """When some node is to be looked at, at the earliest; None when none is."""
+        return self._deadlines[0][0] if self._deadlines else None
+
     def take_due(self, now: float) -> list[str]:
         """The nodes that are to be looked at now, by name. A deadline that an earlier one replaced is dropped."""
         due = []

@@ -45,15 +45,18 @@ def shipped_rows() -> tuple[Row, ...]:
     return tuple(map(Row.model_validate, shipped_table("muster_coordinator.runtime.settings", "policy.toml")["row"]))
 
 
-def read_policy(path: Path | None, known: frozenset[Known] | None = None) -> Policy:
+def read_policy(
+    path: Path | None, known: frozenset[Known] | None = None, *, named_by: str = "quarantine.policy_file"
+) -> Policy:
     """The policy in effect with the operator's file at `path`; SettingsError tells of all that is wrong in it.
 
     `known` are the findings that there can be; None where not all checks are known, and then any may be named.
+    `named_by` is the setting or option that names the file.
     """
     if path is None:
         return Policy(shipped_rows())
     problems: list[str] = []
-    file = _valid(_File, _content(path), f"quarantine.policy_file: {path}", problems)
+    file = _valid(_File, _content(path, named_by), f"{named_by}: {path}", problems)
     rows = [_row(path, number, table, problems) for number, table in enumerate(file.row if file else (), 1)]
     valid = [row for row in rows if row is not None]
     if file is not None:
@@ -66,13 +69,13 @@ def read_policy(path: Path | None, known: frozenset[Known] | None = None) -> Pol
     return Policy((*valid, *_left(file)))
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _content(path: Path, named_by: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise SettingsError(f"quarantine.policy_file: cannot read {path}: {error.strerror}") from None
+        raise SettingsError(f"{named_by}: cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"quarantine.policy_file: {path} is not TOML: {error}") from None
+        raise SettingsError(f"{named_by}: {path} is not TOML: {error}") from None
 
 
 def _row(path: Path, number: int, table: dict[str, Any], problems: list[str]) -> Row | None:

@@ -1,0 +1,38 @@
+"""Replays a policy on the database that the settings name, beside a coordinator that may use it."""
+
+import time
+from typing import TYPE_CHECKING
+
+from muster.config import Settings
+from muster.errors import Unavailable
+from muster_coordinator.quarantine.policy import Policy
+
+if TYPE_CHECKING:
+    from muster_coordinator.store.replay import StoredReplay
+
+DAYS = 30.0
+"""How far back a replay looks, where all runs are kept for as long."""
+
+
+def days_kept(settings: Settings) -> float:
+    """How far back a replay looks unless somebody says otherwise."""
+    return min(DAYS, settings.store.keep_days, settings.store.keep_findings_days)
+
+
+async def replay_history(settings: Settings, policy: Policy, since: float) -> "StoredReplay | None":
+    """What the policy would have decided from `since` until now; None while there is no database.
+
+    Unavailable or SettingsError when it cannot be read.
+    """
+    try:
+        from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
+        from muster_coordinator.store.replay import replay_stored  # noqa: PLC0415 (see above)
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"{error.name} is not installed: pip install 'gpu-muster[coordinator]'") from None
+    engine = open_to_read(settings)
+    if engine is None:
+        return None
+    try:
+        return await replay_stored(engine, settings.quarantine, policy, since, time.time())
+    finally:
+        await engine.dispose()

@@ -1,0 +1,34 @@
+"""What stood against nodes in the past, rebuilt from stored runs and from what sweeps ruled."""
+
+from collections import defaultdict
+
+from muster.model import Health, Name, Run
+from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.standing_findings import standing_findings_of
+from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.quarantine_events import EvidenceChanged
+
+
+class PastEvidence:
+    """The evidence about each node. It takes what happened in the order in which it did, and tells what changed."""
+
+    def __init__(self) -> None:
+        self._by_node: defaultdict[str, Evidence] = defaultdict(Evidence)
+
+    def take_run(self, run: Run) -> EvidenceChanged | None:
+        """What a run changed; None when it changed nothing."""
+        return self._changed(run.node) if self._by_node[run.node].add(run) else None
+
+    def convict(self, node: Name, finding: NodeFinding) -> EvidenceChanged:
+        """What it changed that a sweep convicted the node."""
+        self._by_node[node].convict(finding)
+        return self._changed(node)
+
+    def clear(self, node: Name, check: Name) -> EvidenceChanged | None:
+        """What it changed that a sweep with `check` cleared the node; None when nothing did."""
+        return self._changed(node) if self._by_node[node].clear(check) else None
+
+    def _changed(self, node: Name) -> EvidenceChanged:
+        evidence = self._by_node[node]
+        is_fit = evidence.health is Health.HEALTHY
+        return EvidenceChanged(node=node, findings=standing_findings_of(evidence), is_fit=is_fit)

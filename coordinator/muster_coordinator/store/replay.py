@@ -1,0 +1,201 @@
+"""Replays a policy on what the database holds, beside a coordinator that may use it and without writing.
+
+Runs are read in the order in which they began, a few at a time, and wait in a heap until they end. So memory grows with
+the nodes that have findings and the runs that were under way at once, not with the length of the history.
+"""
+
+import heapq
+from collections.abc import AsyncIterator, Iterable, Mapping
+from itertools import count
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json
+from sqlalchemy import Select, case, func, null, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from muster.errors import Unavailable
+from muster.model import Run, ServiceState, Verdict
+from muster.quarantine_settings import QuarantineSettings
+from muster.terminal import in_one_line
+from muster_coordinator.evidence.health import conviction
+from muster_coordinator.evidence.past_evidence import PastEvidence
+from muster_coordinator.model.nodes import NodeFinding
+from muster_coordinator.model.quarantine import OUT, Hold, NodeDecision, NodeEvidence, QuarantineRecord
+from muster_coordinator.model.quarantine_events import Asked, Event, HoldRequested, NodeForgotten
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.quarantine.replay import Replay
+from muster_coordinator.quarantine.replay_comparison import DrainThen
+from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SWEEPS
+
+_AT_A_TIME = 200
+"""Rows that are read together."""
+
+
+class Ruling(NamedTuple):
+    """What a sweep ruled about a node: convicted it, with the finding, or cleared it."""
+
+    at: float
+    node: str
+    check: str
+    convicted: NodeFinding | None
+
+
+class StoredReplay(NamedTuple):
+    """A replay of what is stored. `nodes` are those known today, `begins` is when the stored runs begin."""
+
+    replay: Replay
+    nodes: int
+    begins: float
+    drains_then: tuple[DrainThen, ...]
+
+
+async def replay_stored(
+    engine: AsyncEngine, settings: QuarantineSettings, policy: Policy, since: float, now: float
+) -> StoredReplay:
+    """What the policy would have decided from `since` until `now`; Unavailable when the database cannot be read."""
+    try:
+        async with engine.connect() as connection:
+            rulings = await _rulings(connection, since)
+            asked = [Asked.model_validate_json(body) async for body in _bodies(connection, REQUESTS, now)]
+            found = {*await connection.scalars(_nodes_with_findings(since)), *(ruling.node for ruling in rulings)}
+            holds = _holds([request for request in asked if request.at < since])
+            replay = Replay(settings, policy, await _records(connection, found, holds, since), since)
+            happened: list[Ruling | Asked] = [*rulings, *(request for request in asked if request.at >= since)]
+            async for at, event in _timeline(connection, happened, since):
+                replay.take(event, at)
+            replay.pass_time(now)
+            drains = tuple([it async for it in _drains(connection, since, now)])
+            nodes = await connection.scalar(select(func.count()).select_from(NODES))
+            first = await connection.scalar(select(func.min(RUNS.c.started_at)))
+    except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
+        reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+        raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
+    return StoredReplay(replay, nodes or 0, min(now, max(since, since if first is None else first)), drains)
+
+
+# What happened, in order
+
+
+async def _timeline(
+    connection: AsyncConnection, happened: Iterable[Ruling | Asked], since: float
+) -> AsyncIterator[tuple[float, Event]]:
+    """All events by the time at which they became known: of a run, its end."""
+    evidence, number = PastEvidence(), count()
+    coming: list[tuple[float, int, Ruling | Asked | Run]] = [(it.at, next(number), it) for it in happened]
+    heapq.heapify(coming)
+    rows = await connection.stream(_runs(since).execution_options(yield_per=_AT_A_TIME))
+    async for row in rows.mappings():
+        while coming and coming[0][0] <= row["started_at"]:  # no later run ends before this one begins
+            at, _, what = heapq.heappop(coming)
+            if (event := _event(evidence, what)) is not None:
+                yield at, event
+        heapq.heappush(coming, (row["started_at"] + row["duration_s"], next(number), _run(row)))
+    while coming:
+        at, _, what = heapq.heappop(coming)
+        if (event := _event(evidence, what)) is not None:
+            yield at, event
+
+
+def _event(evidence: PastEvidence, what: Ruling | Asked | Run) -> Event | None:
+    """What the quarantine is told; None when nothing changed, or when silence matters, which is not known."""
+    match what:
+        case Run():
+            return evidence.take_run(what)
+        case Asked():
+            return None if isinstance(what.request, NodeForgotten) else what.request
+        case Ruling(_, node, check, finding):
+            return evidence.clear(node, check) if finding is None else evidence.convict(node, finding)
+
+
+async def _rulings(connection: AsyncConnection, since: float) -> list[Ruling]:
+    """What the sweeps that ended since then ruled about the nodes that any of them convicted."""
+    rulings: list[Ruling] = []
+    convicted: set[str] = set()
+    async for body in await connection.stream_scalars(select(SWEEPS.c.body).order_by(SWEEPS.c.created_at)):
+        sweep = SweepRecord.model_validate_json(body)
+        if (at := sweep.ended_at) is None or at < since:
+            continue
+        for failed in sweep.failed_nodes:
+            convicted.add(failed.node)
+            rulings.append(Ruling(at, failed.node, sweep.check, conviction(failed, sweep, at)))
+        cleared = convicted & set(sweep.cleared_nodes)  # a sweep clears nearly all, of nothing
+        rulings += [Ruling(at, node, sweep.check, None) for node in sorted(cleared)]
+    return rulings
+
+
+def _nodes_with_findings(since: float) -> Select[tuple[str]]:
+    """The nodes about which a run of their own found something that can drain them."""
+    found_something = RUNS.c.verdict.in_([Verdict.WARN.value, Verdict.FAIL.value])
+    return select(RUNS.c.node).distinct().where(found_something, RUNS.c.started_at >= since, RUNS.c.group.is_(None))
+
+
+def _runs(since: float) -> Select[Any]:
+    """The runs of these nodes that say something about them, with the bodies of those that found anything."""
+    body = case((RUNS.c.verdict == Verdict.PASS.value, null()), else_=RUNS.c.body).label("body")
+    columns = (RUNS.c.id, RUNS.c.node, RUNS.c.check, RUNS.c.verdict, RUNS.c.started_at, RUNS.c.duration_s, body)
+    alone = (RUNS.c.group.is_(None), RUNS.c.verdict != Verdict.SKIPPED.value)
+    wanted = (RUNS.c.node.in_(_nodes_with_findings(since)), RUNS.c.started_at >= since, *alone)
+    return select(*columns).where(*wanted).order_by(RUNS.c.started_at, RUNS.c.id)
+
+
+def _run(row: Mapping[Any, Any]) -> Run:
+    """A run as far as a replay looks at it, with its beginning by the coordinator's clock."""
+    if row["body"] is not None:
+        return Run.model_validate_json(row["body"]).model_copy(update={"started_at": row["started_at"]})
+    return Run.model_validate({name: value for name, value in row.items() if name != "body"})
+
+
+# The fleet and its people
+
+
+async def _records(
+    connection: AsyncConnection, found: Iterable[str], holds: Mapping[str, Hold], since: float
+) -> list[QuarantineRecord]:
+    """The records with which a replay begins: every known node in service, in its failure domain of today."""
+    rows = await connection.execute(
+        select(NODES.c.name, NODES.c.body, CASES.c.body).outerjoin(CASES, CASES.c.node == NODES.c.name)
+    )
+    evidence = {name: _evidence(decided) for name, body, decided in rows if not from_json(body).get("gone")}
+    evidence = {**dict.fromkeys(found, NodeEvidence()), **evidence}
+    return [_record(name, known, holds.get(name), since) for name, known in sorted(evidence.items())]
+
+
+def _record(name: str, evidence: NodeEvidence, hold: Hold | None, since: float) -> QuarantineRecord:
+    decision = NodeDecision(state=ServiceState.IN_SERVICE, since=since, hold=hold)
+    return QuarantineRecord(node=name, evidence=evidence, decision=decision)
+
+
+def _evidence(body: str | None) -> NodeEvidence:
+    """What does not change of a stored case, also of one that the last release stored, which was flat."""
+    stored = {} if body is None else from_json(body)
+    known = stored.get("evidence", stored)
+    return NodeEvidence(domain=known.get("domain", known.get("place")), own_checks=known.get("own_checks", ()))
+
+
+def _holds(asked: Iterable[Asked]) -> dict[str, Hold]:
+    """The holds that people had set and not ended."""
+    holds: dict[str, Hold] = {}
+    for it in asked:
+        match it.request:
+            case HoldRequested(node=node, by=by, reason=reason):
+                holds[node] = Hold(by=by, reason=reason, at=it.at)
+            case _ if it.node is not None:
+                holds.pop(it.node, None)
+    return holds
+
+
+async def _bodies(connection: AsyncConnection, table: Any, until: float) -> AsyncIterator[str]:
+    query = select(table.c.body).where(table.c.at <= until).order_by(table.c.at, table.c.id)
+    async for body in await connection.stream_scalars(query):
+        yield body
+
+
+async def _drains(connection: AsyncConnection, since: float, until: float) -> AsyncIterator[DrainThen]:
+    """The drains that were decided then."""
+    async for body in _bodies(connection, ACTIONS, until):
+        it = TransitionRecord.model_validate_json(body).transition
+        if it.at >= since and it.after in OUT and it.before not in OUT:
+            yield DrainThen(at=it.at, node=it.node, reason=it.reason, codes=it.codes, dry_run=it.dry_run)

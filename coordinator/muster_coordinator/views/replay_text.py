@@ -1,0 +1,109 @@
+"""What a replay of a policy decided, in words, beside what was decided then."""
+
+from collections.abc import Iterator, Sequence
+
+from muster.model import format_instant
+from muster.table import table
+from muster_coordinator.quarantine.replay import NodeReplay, Replay, ReplayedDecision, ReplayedKind
+from muster_coordinator.quarantine.replay_comparison import Compared, DrainThen
+
+MOST_LISTED = 50
+"""Nodes that `muster config check` lists; the others are counted."""
+
+MOST_COMPARED = 200
+"""Decisions that a table of a replay has; the others are counted, and JSON has all."""
+
+NOT_KNOWN = (
+    "Silent nodes, comparisons with the fleet, and what schedulers and actors answered are not stored as evidence. "
+    "The replay knows runs, sweeps, holds, releases and lifted freezes.",
+    "Every node known today begins in service, in its failure domain of today; earlier findings do not count.",
+    "Every actor drains and resumes at once. A test of a drained node takes a minute and fails while its check reports "
+    "an ERROR. No second opinion is asked for: a finding is confirmed when the next stored run found it too.",
+)
+"""What a replay cannot know, and what it takes for granted instead."""
+
+_IN_WORDS = {
+    ReplayedKind.DRAINED: "drained",
+    ReplayedKind.WAITS: "waits",
+    ReplayedKind.ON_HOLD: "on hold",
+    ReplayedKind.RETURNED: "returned",
+    ReplayedKind.FROZEN: "draining paused",
+    ReplayedKind.UNFROZEN: "draining resumed",
+}
+
+
+def required_lines(replay: Replay, nodes: int, days: float) -> Iterator[str]:
+    """What the policy would have done, by node; `nodes` is how many there are, `days` how far back was looked."""
+    by_node = sorted(replay.by_node.items())
+    taken = [row for node, it in by_node for row in _required_row(node, it)]
+    spared = [(node, code, reason) for node, it in by_node for code, reason in it.spared.items()]
+    yield f"In the last {days:g} days this policy would have taken {len(taken)} of {nodes} nodes out of service,"
+    yield "without budget, holds and mass events, and by runs and sweeps alone, not by comparisons and silence."
+    yield f"With budget, rate, holds and mass events it would have drained {len(replay.drained)} of them."
+    yield from _listed(("NODE", "FIRST AT", "TIMES", "FINDINGS", "ROW"), taken, MOST_LISTED)
+    if spared:
+        yield "It would not have, although something was found:"
+        yield from _listed(("NODE", "FINDING", "WHY NOT"), spared, MOST_LISTED)
+
+
+def replay_lines(
+    replay: Replay, rows: Sequence[Compared], *, nodes: int, days: float, policy: str, drains_then: int
+) -> Iterator[str]:
+    """What was replayed, what a replay cannot know, and each decision; `policy` names the policy."""
+    drains = sum(it.kind is ReplayedKind.DRAINED for it in replay.decisions)
+    yield (
+        f"Replayed {days:.1f} days of {nodes} nodes under {policy}, as in mode enforce: {_drains(drains)}, at most "
+        f"{replay.most_out} out at once. Decided then: {_drains(drains_then)}."
+    )
+    yield "What a replay cannot know:"
+    yield from (f"- {sentence}" for sentence in NOT_KNOWN)
+    yield from _listed(("TIME", "", "NODE", "DECIDED THEN", "REPLAYED", "BECAUSE"), [*map(_row, rows)], MOST_COMPARED)
+    if any(row.differs for row in rows):
+        yield "≠: drained in one of both only"
+
+
+def _drains(number: int) -> str:
+    return f"{number} drain{'' if number == 1 else 's'}"
+
+
+def _row(row: Compared) -> tuple[str, ...]:
+    replayed = "-" if row.replayed is None else _IN_WORDS[row.replayed.kind]
+    return (
+        format_instant(row.at),
+        "≠" if row.differs else "",
+        row.node or "",
+        _then(row.then),
+        replayed,
+        _because(row),
+    )
+
+
+def _then(then: DrainThen | None) -> str:
+    if then is None:
+        return "-"
+    return "drained (dry run)" if then.dry_run else "drained"
+
+
+def _because(row: Compared) -> str:
+    if row.replayed is not None:
+        return _reason(row.replayed)
+    return "" if row.then is None else row.then.reason
+
+
+def _reason(decision: ReplayedDecision) -> str:
+    if decision.row is None:
+        return decision.because
+    return f"{', '.join(decision.codes)} (row {decision.row}): {decision.because}"
+
+
+def _required_row(node: str, it: NodeReplay) -> Iterator[tuple[str, ...]]:
+    if it.first is not None:
+        requirement = it.first.requirement
+        yield node, format_instant(it.first.at), str(it.times), ", ".join(requirement.codes), requirement.row
+
+
+def _listed(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], most: int) -> Iterator[str]:
+    if rows:
+        yield table(header, rows[:most])
+    if len(rows) > most:
+        yield f"and {len(rows) - most} more"
