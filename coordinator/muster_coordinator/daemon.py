@@ -25,9 +25,10 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition, LogResumedByHand
+from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, SendAlarm
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
@@ -114,7 +115,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
         health = _health_publisher(settings, plugins, pipeline)
-        shell = Shell(pipeline, link, Stream(epoch), RunNotifier(plugins), dispatcher, poller, health, retention)
+        notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins)
+        shell = Shell(pipeline, link, Stream(epoch), notifier, dispatcher, alarms, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
@@ -157,6 +159,7 @@ class Shell:
     stream: Stream
     notifier: RunNotifier
     dispatcher: TransitionDispatcher
+    alarms: AlarmNotifier
     poller: ActorPoller
     health: HealthPublisher
     retention: Retention
@@ -196,6 +199,7 @@ class Shell:
             leading = [
                 group.create_task(self.poller.run(), name="poller"),
                 group.create_task(self.dispatcher.run(), name="dispatcher"),
+                group.create_task(self.alarms.run(), name="alarms"),
                 group.create_task(self.health.run(), name="health"),
             ]
             sources = [
@@ -226,10 +230,10 @@ class Shell:
                     self.health.note(payload)
             case DispatchTransition():
                 self.dispatcher.act(command)
-            case Alarm(text=text):
-                log.error("quarantine_alarm", text=text)
             case LogResumedByHand(node=node, actor=actor, text=text):
                 log.warning("resumed_by_hand", node=node, actor=actor, text=text)
+            case SendAlarm(alarm=alarm):
+                self.alarms.tell(alarm)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 

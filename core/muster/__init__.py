@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from muster.alarm import Alarm, AlarmKind
     from muster.check import (
         Check,
         Context,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from muster.version import __version__
 
 _EXPORTS = {
+    "alarm": "Alarm AlarmKind",
     "check": "Check Context IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
     "config": "Config",
     "hookspecs": "hookimpl",
@@ -65,6 +67,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Action",
     "ActionOutcome",
+    "Alarm",
+    "AlarmKind",
     "Cause",
     "Check",
     "Config",

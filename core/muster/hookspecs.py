@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import pluggy
 
+from muster.alarm import Alarm
 from muster.check import AnyCheck, Context, IdleProbe, Reservation
 from muster.config import Config
 from muster.model import Inventory, Run
@@ -86,6 +87,17 @@ async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ..
 
 
 @hookspec
+async def muster_alarm(config: Config, alarm: Alarm) -> ActionOutcome | None:
+    """An alarm has begun, or is over: notify somebody. Returns None if the plugin does not.
+
+    The coordinator calls it once when the alarm begins and once when it is over. If you return FAILED or raise, it
+    calls again until you have taken the alarm or there is something newer to say about its kind and subject. So you may
+    be told of an end whose begin you have not taken. A restart of the coordinator tells nothing again. In a `dry_run`,
+    notify nobody and return WOULD.
+    """
+
+
+@hookspec
 async def muster_result(config: Config, run: Run) -> None:
     """A run has been stored: export it."""
 
@@ -103,4 +115,4 @@ CONTRIBUTE = (
     "muster_reservations",
     "muster_prepare_run",
 )
-NOTIFY = ("muster_survey", "muster_transition", "muster_node_health", "muster_result", "muster_close")
+NOTIFY = ("muster_survey", "muster_transition", "muster_alarm", "muster_node_health", "muster_result", "muster_close")

@@ -11,7 +11,7 @@ from muster_coordinator.cli.decision_options import ByOption, ReasonOption, deci
 from muster_coordinator.cli.quarantine_replay import replay
 from muster_coordinator.model.quarantine_events import DECIDED
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
-from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table
+from muster_coordinator.views.quarantine_text import alarm_table, budget_text, case_table, decision_table
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
@@ -27,12 +27,15 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List nodes that are not in service, with reasons and failed actions."""
+    """List nodes that are not in service, with reasons, failed actions and alarms."""
     answer = client.pages("quarantine")
     if as_json:
         say_json(answer)
         return
     say(case_table(CaseView.model_validate(item) for item in answer["items"]))
+    alarms = BudgetView.model_validate(client.get("quarantine", "budget")).quarantine.alarms
+    if alarms:
+        say(f"\n{alarm_table(alarms)}")
 
 
 @app.command()
@@ -74,7 +77,7 @@ def budget(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the budget, waiting nodes, mass events and the state of actors."""
+    """Show the budget, waiting nodes, mass events, alarms and the state of actors."""
     _print_budget(client.get("quarantine", "budget"), as_json)
 
 

@@ -299,5 +299,5 @@ Command = (
     | quarantine.SaveRequest
     | quarantine.DispatchTransition
     | quarantine.LogResumedByHand
-    | quarantine.Alarm
+    | quarantine.SendAlarm
 )

@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Any, Self
 
+from muster.alarm import Alarm
 from muster.model import Action as SuggestedAction
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState, format_instant
 from muster.transition import Cause, Mark, SchedulerNode
@@ -303,7 +304,11 @@ def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
 
 
 class FleetState(Data):
-    """What was decided about the fleet as a whole; `lifted` are causes that a person lifted, while many share them."""
+    """What was decided about the fleet as a whole.
+
+    `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand.
+    """
 
     mass_events: tuple[MassEvent, ...] = ()
     lifted: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from muster.alarm import Alarm
 from muster.model import Data, Instant, Json, Name, Seconds, Verdict
 from muster.transition import Effect, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
@@ -275,11 +276,11 @@ class LogResumedByHand(Data):
     text: str
 
 
-class Alarm(Data):
-    """Tell whoever watches over the fleet."""
+class SendAlarm(Data):
+    """Notify people that an alarm has begun or is over."""
 
-    kind: Literal["alarm"] = "alarm"
-    text: str
+    kind: Literal["send_alarm"] = "send_alarm"
+    alarm: Alarm
 
 
 Command = (
@@ -292,5 +293,5 @@ Command = (
     | StartTest
     | Note
     | LogResumedByHand
-    | Alarm
+    | SendAlarm
 )

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from muster.alarm import Alarm
 from muster.model import Data, Instant, Name, Seconds, ServiceState
 from muster.transition import Cause, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
@@ -132,6 +133,7 @@ class QuarantineView(Data):
 
     Of the nodes that are away, `kept_off` are those that others keep work off without a cordon.
     `catching_up` nodes have not delivered yet what they reported while no coordinator ran.
+    `alarms` are those that stand.
     """
 
     mode: Literal["observe", "dry-run", "enforce"]
@@ -144,6 +146,7 @@ class QuarantineView(Data):
     domains: tuple[DomainView, ...]
     kept_off: tuple[KeptOffView, ...] = ()
     catching_up: int = 0
+    alarms: tuple[Alarm, ...] = ()
 
 
 class BudgetView(Data):

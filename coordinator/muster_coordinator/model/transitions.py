@@ -12,7 +12,8 @@ LONGEST_RETRY_S = 300.0
 class ActorOutcome(Data):
     """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
 
-    Until `not_before` the other side wants to be left alone. An actor that `only_tells` cannot drain.
+    Until `not_before` the other side wants to be left alone. Since `failing_since` every try has failed. An actor that
+    `only_tells` cannot drain.
     """
 
     effect: Effect
@@ -21,6 +22,7 @@ class ActorOutcome(Data):
     tries: int
     next_try: Instant | None = None
     not_before: Instant = 0.0
+    failing_since: Instant | None = None
     only_tells: bool = False
 
 
@@ -61,14 +63,16 @@ class TransitionRecord(Data):
         tries = 1 if before is None else before.tries + 1
         not_before = now + (outcome.retry_after_s or 0.0)
         retry_at = max(now + backoff_s(tries, FIRST_RETRY_S, LONGEST_RETRY_S), not_before)
-        next_try = retry_at if outcome.effect is Effect.FAILED else None
+        has_failed = outcome.effect is Effect.FAILED
+        failing_since = None if before is None else before.failing_since
         known = ActorOutcome(
             effect=outcome.effect,
             detail=outcome.detail,
             at=now,
             tries=tries,
-            next_try=next_try,
+            next_try=retry_at if has_failed else None,
             not_before=not_before,
+            failing_since=(failing_since or now) if has_failed else None,
             only_tells=outcome.only_tells,
         )
         return self.model_copy(update={"outcomes": {**self.outcomes, actor: known}})

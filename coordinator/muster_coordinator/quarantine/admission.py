@@ -48,7 +48,7 @@ class Admission:
         self.fleet = self._saved = fleet
         stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}
         for cause in sorted({*self._records.nodes_by_cause, *stored}):
-            self._count(cause, max(self._records.nodes_with(cause).values(), default=0.0))
+            self.count_cause(cause, max(self._records.nodes_with(cause).values(), default=0.0))
 
     def take_unsaved(self) -> FleetState | None:
         """The fleet's state when it changed since it was last stored, else None."""
@@ -61,15 +61,10 @@ class Admission:
         """Counts a node that is cordoned towards the rate."""
         self._rate.note(now)
 
-    def count_cause(self, cause: str, now: float) -> str | None:
-        """Counts the nodes with a cause anew; says so when that begins or ends a mass event."""
-        was_standing = self._stands(cause)
-        self._count(cause, now)
-        if self._stands(cause) is was_standing:
-            return None
-        if was_standing:
-            return f"few nodes have {cause} by now: nodes may go again"
-        return f"{len(self._records.nodes_with(cause))} nodes have {cause}: none is taken out"
+    def count_cause(self, cause: str, now: float) -> None:
+        """Counts the nodes with a cause anew, which may begin or end a mass event."""
+        nodes, members = self._records.nodes_with(cause), self._records.census.members
+        self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
 
     def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
         """Why a node may not be cordoned now; None when it may.
@@ -146,13 +141,6 @@ class Admission:
         if self.fleet.mass_events:
             return Wait.MASS_EVENT
         return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
-
-    def _count(self, cause: str, now: float) -> None:
-        nodes, members = self._records.nodes_with(cause), self._records.census.members
-        self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
-
-    def _stands(self, cause: str) -> bool:
-        return any(event.cause == cause for event in self.fleet.mass_events)
 
     def _known(self, now: float) -> tuple[object, ...]:
         return self._records.version, self.fleet, len(self.catching_up), self._rate.has_room(now)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from muster.alarm import Alarm
 from muster.model import Data, ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
@@ -113,9 +114,10 @@ def fleet_view(
     records: Iterable[QuarantineRecord],
     fleet: FleetState,
     *,
+    alarms: tuple[Alarm, ...],
     catching_up: int,
 ) -> QuarantineView:
-    """The quarantine of the whole fleet, of which so many nodes are catching up after the coordinator's start."""
+    """The quarantine of the whole fleet; `alarms` stand, and `catching_up` nodes still deliver what they stored."""
     limits = Limits(settings.limits)
     domains = (
         DomainView(
@@ -137,6 +139,7 @@ def fleet_view(
         domains=tuple(domains),
         kept_off=_kept_off(records),
         catching_up=catching_up,
+        alarms=alarms,
     )
 
 

@@ -28,7 +28,7 @@ def fleet_state_after(
     standing = next((event for event in fleet.mass_events if event.cause == cause), None)
     if len(since_of) < threshold:
         lifted = tuple(it for it in fleet.lifted if it != cause)
-        return FleetState(mass_events=others, lifted=lifted) if standing or cause in fleet.lifted else fleet
+        return fleet.model_copy(update={"mass_events": others, "lifted": lifted})
     if cause in fleet.lifted:
         return fleet
     lately = sum(now - since <= settings.window_s for since in since_of.values())
@@ -44,4 +44,4 @@ def fleet_state_after(
 def lifted(fleet: FleetState) -> FleetState:
     """The fleet's state after a person lifted the freeze."""
     causes: Collection[str] = {*fleet.lifted, *(event.cause for event in fleet.mass_events)}
-    return FleetState(lifted=tuple(sorted(causes)))
+    return fleet.model_copy(update={"mass_events": (), "lifted": tuple(sorted(causes))})

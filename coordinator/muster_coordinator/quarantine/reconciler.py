@@ -5,9 +5,10 @@ requires, `desired` which state it should have, `Admission` whether it may be co
 later, so nothing old can come out of a queue; whatever is asked again is asked of the records as they are then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from muster.alarm import AlarmKind
 from muster.model import Json, Name, ServiceState, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model import quarantine_events as events
@@ -20,6 +21,7 @@ from muster_coordinator.quarantine import case_view, probation, requests
 from muster_coordinator.quarantine.actor_intake import ActorIntake
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.alarms import Alarms
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, desired
 from muster_coordinator.quarantine.folded import NOTHING, Folded
 from muster_coordinator.quarantine.node_intake import NodeIntake
@@ -42,7 +44,8 @@ class Reconciler:
         self._transitions = Transitions()
         self._admission = Admission(settings, self._records)
         self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._new_id)
-        start = Start(self._states, self._admission, self._rules, settings.mode)
+        self._alarms = Alarms(settings, self._records, self._transitions, self._rules)
+        self._start = Start(self._states, self._admission, self._rules, settings.mode)
         nodes = NodeIntake(self._states, self._admission, policy, keep_new_out=settings.keep_new_out)
         actors = ActorIntake(
             self._states,
@@ -51,7 +54,7 @@ class Reconciler:
             resumes_everywhere=settings.resume_by_hand == "everywhere",
         )
         self._take: Mapping[type, Callable[[Any, float], Folded]] = {
-            events.Restored: start.restore,
+            events.Restored: self._restore,
             events.NodeDescribed: nodes.describe,
             events.NodeHeard: nodes.hear,
             events.NodeLost: nodes.lose,
@@ -87,9 +90,14 @@ class Reconciler:
 
     def fleet_view(self) -> QuarantineView:
         """What is decided about the fleet as a whole."""
-        census, admission = self._records.census, self._admission
-        waiting = len(admission.catching_up)
-        return case_view.fleet_view(self._settings, census, self.records.values(), admission.fleet, catching_up=waiting)
+        return case_view.fleet_view(
+            self._settings,
+            self._records.census,
+            self.records.values(),
+            self._admission.fleet,
+            alarms=self._alarms.standing(self._admission.fleet),
+            catching_up=len(self._admission.catching_up),
+        )
 
     def next_look(self, now: float) -> float | None:
         """When time alone may change a decision, at the earliest; None when only an event may."""
@@ -105,12 +113,22 @@ class Reconciler:
         commands, node = self._take[type(event)](event, now)
         if node is not None:
             commands = commands + self._reconcile(node, now)
-        saves: list[Command] = [events.SaveRecord(record=record) for record in self._records.take_changed()]
+        changed = self._records.take_changed()
+        self._alarms.count({*(record.node for record in changed), *_nodes_with_news(commands)})
+        if isinstance(event, events.TimePassed):
+            commands = commands + self._raise_alarms(now)
+        saves: list[Command] = [events.SaveRecord(record=record) for record in changed]
         if (fleet := self._admission.take_unsaved()) is not None:
             saves.append(events.SaveFleetState(state=fleet))
         return saves + commands
 
     # Events
+
+    def _restore(self, event: events.Restored, now: float) -> Folded:
+        """Goes on with what is stored."""
+        restored = self._start.restore(event, now)
+        self._alarms.count(self.records)
+        return restored
 
     def _end_test(self, event: events.TestEnded, now: float) -> Folded:
         """Takes in what a test or a second opinion said. A node in PROBATION that failed is cordoned again."""
@@ -147,8 +165,8 @@ class Reconciler:
 
     def _lift_freeze(self, event: events.FreezeLifted, now: float) -> Folded:
         """Lets draining go on in spite of mass events. The nodes that wait are cordoned with the next tick."""
-        self._admission.fleet, text = requests.lift(self._admission.fleet, event)
-        return Folded([self._states.alarm(text), self._asked(event, now)])
+        self._admission.fleet = requests.lift(self._admission.fleet)
+        return Folded([self._asked(event, now)])
 
     def _asked(self, request: events.Request, now: float) -> Command:
         return events.SaveRequest(asked=events.Asked(id=self._new_id("r"), at=now, request=request))
@@ -159,9 +177,9 @@ class Reconciler:
         self._transitions.erase(record.node)
         self._admission.catching_up.note_complete(record.node)
         self._records.remove(record.node)
-        alarms = self._count_causes(record.decision.requirement, now=now)
+        self._count_causes(record.decision.requirement, now=now)
         erased = note(record, "erased", "it was away for so long that it is remembered no more")
-        return Folded([erased, *alarms, events.EraseNode(node=record.node)])
+        return Folded([erased, events.EraseNode(node=record.node)])
 
     def _pass_time(self, _: events.TimePassed, now: float) -> Folded:
         """Cordons nodes that waited and may go now, and looks at the nodes whose time has come."""
@@ -177,6 +195,16 @@ class Reconciler:
             self._states.look_at_retry(node)
             commands += self._reconcile(node, now)
         return Folded(commands)
+
+    def _raise_alarms(self, now: float) -> list[Command]:
+        """Says which alarms begin or end with this tick."""
+        self._admission.fleet, news = self._alarms.look(self._admission.fleet, now)
+        said: list[Command] = []
+        for alarm in news:
+            if alarm.kind is AlarmKind.ACTION and alarm.subject in self.records:
+                said.append(note(self.records[alarm.subject], "alarm", alarm.text))
+            said.append(events.SendAlarm(alarm=alarm))
+        return said
 
     # What follows from what is known
 
@@ -205,7 +233,7 @@ class Reconciler:
             record = self._states.put(record.deciding(causes=result.causes))
         if result.requirement != before.requirement:
             record = self._states.put(_required(record, result.requirement, now))
-            commands += self._count_causes(before.requirement, result.requirement, now=now)
+            self._count_causes(before.requirement, result.requirement, now=now)
             if _gist(result.requirement) != _gist(before.requirement):
                 data: Json = {} if result.requirement is None else result.requirement.model_dump(mode="json")
                 commands.append(note(record, "policy", _required_text(result.requirement), data=data))
@@ -216,11 +244,10 @@ class Reconciler:
                 commands.append(note(record, "policy", result.upcoming.text, data=data))
         return commands
 
-    def _count_causes(self, *requirements: Requirement | None, now: float) -> list[Command]:
-        """Counts the nodes with these causes; raises an alarm when that begins or ends a mass event."""
-        causes = dict.fromkeys(it.cause for it in requirements if it is not None)
-        texts = (self._admission.count_cause(cause, now) for cause in causes)
-        return [self._states.alarm(text) for text in texts if text is not None]
+    def _count_causes(self, *requirements: Requirement | None, now: float) -> None:
+        """Counts the nodes with these causes, which may begin or end a mass event."""
+        for cause in dict.fromkeys(requirement.cause for requirement in requirements if requirement is not None):
+            self._admission.count_cause(cause, now)
 
     def _test(self, node: str, now: float) -> list[Command]:
         """Asks for second opinions, and goes on with the tests of a node that is new or out."""
@@ -254,6 +281,15 @@ class Reconciler:
         """An id for what is asked for; `kind` says to people what it is."""
         self._ids += 1
         return f"{kind}{self._epoch}-{self._ids}"
+
+
+def _nodes_with_news(commands: Iterable[Command]) -> Iterator[str]:
+    """The nodes of which a transition or its outcome is new, or that are forgotten."""
+    for command in commands:
+        if isinstance(command, events.SaveTransition):
+            yield command.record.transition.node
+        elif isinstance(command, events.EraseNode):
+            yield command.node
 
 
 def _required(record: QuarantineRecord, requirement: Requirement | None, now: float) -> QuarantineRecord:

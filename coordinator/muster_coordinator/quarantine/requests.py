@@ -5,7 +5,7 @@ from typing import NamedTuple
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster_coordinator.model.quarantine import FleetState, Hold, QuarantineRecord
-from muster_coordinator.model.quarantine_events import FreezeLifted, HoldRequested, NodeForgotten, ReleaseRequested
+from muster_coordinator.model.quarantine_events import HoldRequested, NodeForgotten, ReleaseRequested
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step
 from muster_coordinator.quarantine.mass_events import lifted
 from muster_coordinator.quarantine.membership import forgotten
@@ -64,13 +64,11 @@ def forget(record: QuarantineRecord, event: NodeForgotten, now: float) -> Grante
     return Granted(forgotten(record, now), "forgotten", f"forgotten by {event.by}: {event.reason}")
 
 
-def lift(fleet: FleetState, event: FreezeLifted) -> tuple[FleetState, str]:
-    """The fleet's state without the mass events that stand, and what an alarm says of that."""
-    causes = [it.cause for it in fleet.mass_events]
-    if not causes:
+def lift(fleet: FleetState) -> FleetState:
+    """The fleet's state without the mass events that stand."""
+    if not fleet.mass_events:
         raise Refused("nothing is frozen: nodes are taken out as the budget lets them")
-    text = f"{event.by} lets nodes be taken out again in spite of {', '.join(causes)}: {event.reason}"
-    return lifted(fleet), text
+    return lifted(fleet)
 
 
 def _nothing_to_release(record: QuarantineRecord) -> str:

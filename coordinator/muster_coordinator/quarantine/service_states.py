@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from muster.model import Action, Json, Name, ServiceState, format_instant
 from muster.transition import Transition
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import Alarm, Command, Note
+from muster_coordinator.model.quarantine_events import Command, Note
 from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
 from muster_coordinator.quarantine.admission import Admission
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, needs_person, retest_at
@@ -52,14 +52,15 @@ class ServiceStates:
         else:
             commands = [self.story(record, before, reason, now)]
         if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
-            commands += self._call_person(self.by_node[record.node])
+            record = self.by_node[record.node]
+            text = f"it was out {len(record.decision.cordoned_at)} times: it stays out until somebody releases it"
+            commands.append(note(record, "service", text, record.actors.transition))
         return commands
 
     def announce(
         self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
     ) -> list[Command]:
         """Stores a transition into the node's present state, and tells the actors where the mode lets it."""
-        commands = self._warn_of_exhaustion(reason) if record.state is ServiceState.HELD else []
         requirement = record.decision.requirement
         transition = Transition(
             id=self._new_id("t"),
@@ -79,7 +80,7 @@ class ServiceStates:
         shut_out_as = record.state if is_shut_out else record.actors.shut_out_as
         record = self.put(record.acting(transition=transition.id, shut_out_as=shut_out_as))
         story = self.story(record, before, reason, now, transition.id)
-        return [*commands, story, *self.transitions.add(transition, to_actors=to_actors)]
+        return [story, *self.transitions.add(transition, to_actors=to_actors)]
 
     def story(
         self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, cause: Name | None = None
@@ -91,10 +92,6 @@ class ServiceStates:
         at = retest_at(record, returning)
         back = f"; it may be tested from {format_instant(at)} on" if comes_back and at > now else ""
         return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
-
-    def alarm(self, text: str) -> Alarm:
-        """An alarm, which says when it belongs to a dry run."""
-        return Alarm(text=f"{text}{self._dry}")
 
     def is_told(self, node: str, state: ServiceState) -> bool:
         """Whether this state is what actors were told last."""
@@ -132,15 +129,6 @@ class ServiceStates:
         if step is Step.WAIT:
             return self._admission.waits_long(record)
         return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)
-
-    def _warn_of_exhaustion(self, reason: str) -> list[Command]:
-        """Says that the budget is used up: when the first node has to wait for long, not for each that follows."""
-        is_known = any(self.is_told(it.node, ServiceState.HELD) for it in self.records.in_order())
-        return [] if is_known else [self.alarm(f"nodes that should go stay in service: {reason}")]
-
-    def _call_person(self, record: QuarantineRecord) -> list[Command]:
-        text = f"it was out {len(record.decision.cordoned_at)} times: it stays out until somebody releases it"
-        return [note(record, "service", text, record.actors.transition), self.alarm(f"{record.node}: {text}")]
 
 
 def note(

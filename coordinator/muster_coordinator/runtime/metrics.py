@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from muster.alarm import AlarmKind
 from muster.model import ServiceState
 from muster.transition import Effect
 from muster_coordinator.normal.baselines import COMPARED
@@ -120,6 +121,11 @@ class CoordinatorMetrics(Collector):
             "Mass events: causes that so many nodes share that draining is frozen",
             len(view.frozen),
         )
+        alarms = GaugeMetricFamily("muster_quarantine_alarms", "Alarms that stand, by kind", labels=["kind"])
+        standing = Counter(alarm.kind for alarm in view.alarms)
+        for kind in AlarmKind:
+            alarms.add_metric([kind], standing[kind])
+        yield alarms
         unheard = self._poller.unheard(fleet.present)
         yield _gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)

@@ -30,7 +30,7 @@ from muster_coordinator.model.events import (
     SendCommand,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.model.quarantine_events import Alarm, DispatchTransition, LogResumedByHand
+from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, SendAlarm
 from muster_coordinator.store.store import Store
 
 BACKLOG = 5_000
@@ -46,7 +46,14 @@ STUCK_S = 120.0
 """A batch that takes longer hangs. A database that fails over or a busy disk takes up to a minute."""
 
 Outgoing = (
-    SendAck | SendCommand | PublishReferences | Announce | LogNotBegun | LogResumedByHand | DispatchTransition | Alarm
+    SendAck
+    | SendCommand
+    | PublishReferences
+    | Announce
+    | LogNotBegun
+    | LogResumedByHand
+    | DispatchTransition
+    | SendAlarm
 )
 
 

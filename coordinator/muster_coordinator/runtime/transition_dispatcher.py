@@ -89,7 +89,7 @@ class TransitionDispatcher:
         """What a plugin says to a transition; None when it has nothing to do with it."""
         if plugin not in self._plugins.implementing(HOOK):
             return None
-        return _outcome(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, transition=transition))
+        return outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, transition=transition))
 
     def _conclude(self, plugin: str, act: DispatchTransition, outcome: ActionOutcome | None) -> None:
         """Says what came of it at a plugin, and of the last one to be told also that all have been."""
@@ -121,7 +121,8 @@ class TransitionDispatcher:
         self._deliver(ended)
 
 
-def _outcome(answer: HookAnswer) -> ActionOutcome | None:
+def outcome_of(answer: HookAnswer) -> ActionOutcome | None:
+    """What a plugin said, None when it has nothing to do with it; a plugin that raised or answered nonsense failed."""
     if answer.error is not None:
         return ActionOutcome(effect=Effect.FAILED, detail=answer.error)
     if answer.value is None or (isinstance(answer.value, ActionOutcome) and _is_sound(answer.value)):

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from muster.alarm import Alarm
 from muster.model import Action, ServiceState, format_instant
 from muster.table import table
 from muster.terminal import in_one_line
@@ -192,9 +193,17 @@ def budget_text(budget: BudgetView) -> str:
         parts.append(table(("ACTOR", "KEEPS WORK OFF", "STATE"), map(_actor_row, budget.actors)))
     else:
         parts.append("no actor is enabled")
+    if quarantine.alarms:
+        parts.append(alarm_table(quarantine.alarms))
     if budget.unheard:
         parts.append(_UNHEARD.format(", ".join(budget.unheard)))
     return "\n\n".join(parts)
+
+
+def alarm_table(alarms: Iterable[Alarm]) -> str:
+    """A line for every alarm that stands."""
+    rows = ((alarm.kind, format_instant(alarm.since), _one_line([alarm.text])) for alarm in alarms)
+    return table(("ALARM", "SINCE", "WHAT"), rows)
 
 
 def _summary(it: QuarantineView) -> Iterator[str]:

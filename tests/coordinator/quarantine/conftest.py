@@ -14,7 +14,6 @@ from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    Alarm,
     AllTold,
     Command,
     DispatchTransition,
@@ -33,6 +32,7 @@ from muster_coordinator.model.quarantine_events import (
     SaveFleetState,
     SaveRecord,
     SaveTransition,
+    SendAlarm,
     StartTest,
     TestEnded,
     TimePassed,
@@ -232,7 +232,7 @@ def tests(said: Iterable[Command]) -> list[str]:
 
 
 def alarms(said: Iterable[Command]) -> list[str]:
-    return [command.text for command in said if isinstance(command, Alarm)]
+    return [command.alarm.text for command in said if isinstance(command, SendAlarm)]
 
 
 def notes(said: Iterable[Command]) -> list[str]:

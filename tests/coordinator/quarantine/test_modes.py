@@ -56,8 +56,7 @@ def test_alarms_of_a_dry_run_say_that_it_is_one(quarantine: Any, of: Of) -> None
     told = quarantine(3, mode="dry-run", budget=BudgetSettings(share="1%"))
     for node in ("a", "b"):
         told.accuse(node, "nvml.gone")
-    why = "the budget is used up: at most 1 of 3 nodes may be away"
-    assert of("alarms", told.said) == [f"nodes that should go stay in service: {why} (dry run)"]
+    assert of("alarms", told.wait(0)) == ["1 faulty node not drained: budget of 1 of 3 reached (dry run)"]
 
 
 def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> None:

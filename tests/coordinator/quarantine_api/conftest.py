@@ -20,6 +20,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
@@ -170,6 +171,7 @@ async def api(tmp_path, rules):
         Stream(3),
         RunNotifier(plugins),
         TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
+        AlarmNotifier(plugins),
         ActorPoller(plugins, 3600.0, pipeline.take),
         HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock),
         Retention(store.database, settings.store, pipeline.clock, pipeline.feed),

@@ -5,6 +5,7 @@ import json
 from datetime import datetime, timedelta
 
 from muster.transition import ActionOutcome, Effect
+from muster_coordinator.model.events import Ticked
 
 NODES = ("n1", "n2", "n3", "n4")
 ROOT = "/api/v1/quarantine"
@@ -77,6 +78,24 @@ async def test_a_node_in_service_with_an_action_that_failed_is_listed(api):
     assert (await api.get(f"{ROOT}/budget"))["quarantine"]["away"] == 0
     api.scheduler.outcome = ActionOutcome(effect=Effect.DONE, detail="told")
     await api.until(ROOT, lambda page: page["items"] == [])
+
+
+async def test_alarms_that_stand_are_seen(api):
+    """In the budget and as a figure for each kind, until they are over."""
+    for node in ("n1", "n2", "n3"):
+        await api.report(node, "nvml.device_lost")
+    await api.until_out("n1", "n2")
+    await api.feed(Ticked())
+    (alarm,) = (await api.get(f"{ROOT}/budget"))["quarantine"]["alarms"]
+    assert (alarm["kind"], alarm["subject"], alarm["ended_at"]) == ("BUDGET", "fleet", None)
+    assert alarm["text"] == "1 faulty node not drained: budget of 2 of 4 reached"
+    figures = [line for line in (await api.text("/metrics")).splitlines() if "quarantine_alarms{" in line]
+    assert figures == [
+        'muster_quarantine_alarms{kind="MASS_EVENT"} 0.0',
+        'muster_quarantine_alarms{kind="BUDGET"} 1.0',
+        'muster_quarantine_alarms{kind="ACTION"} 0.0',
+        'muster_quarantine_alarms{kind="PERSON"} 0.0',
+    ]
 
 
 async def test_the_figures_tell_of_the_quarantine(api):

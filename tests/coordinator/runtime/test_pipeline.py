@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import structlog
 
+from muster.alarm import Alarm, AlarmKind
 from muster.config import Settings
 from muster.model import Run, Verdict
 from muster.wire.messages import Ack, Presence, Report, Start
@@ -21,7 +22,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import Misconduct, StoryEntry
-from muster_coordinator.model.quarantine_events import Alarm
+from muster_coordinator.model.quarantine_events import SendAlarm
 from muster_coordinator.runtime.pipeline import BACKLOG, BACKLOG_BYTES, PRESSING, Outgoing, Pipeline, outgoing
 from muster_coordinator.store.database import WriteFailed
 from muster_coordinator.store.store import RunFilter, Store
@@ -65,7 +66,7 @@ def order(group: str) -> SendCommand:
     return SendCommand("n1", Start(id=group, sent_at=1.0, epoch=1, expires_at=2.0, group=group))
 
 
-ALARM = Alarm(text="too many")
+ALARM = SendAlarm(alarm=Alarm(kind=AlarmKind.ACTION, subject="slurm", text="slurm drains no node", since=0.0))
 
 
 def stored_runs(path):

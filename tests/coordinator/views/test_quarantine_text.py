@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from muster.alarm import Alarm, AlarmKind
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
 from muster.transition import Cause, Effect, Mark, SchedulerNode, Transition
@@ -289,6 +290,18 @@ def test_budget_tells_how_many_nodes_are_waited_for_after_a_start():
     told, untold = (budget_text(BudgetView(quarantine=view(catching_up=count), actors=())) for count in (3, 0))
     assert "starting: nodes whose stored reports have not arrived yet: 3 (not drained for now)" in told.splitlines()
     assert "starting" not in untold
+
+
+def test_budget_tells_of_alarms():
+    """A line for each, whatever its text holds; without any, nothing is said."""
+    alarm = Alarm(kind=AlarmKind.ACTION, subject="slurm", text="slurm does not drain n1:\n\x1b[2Jno answer", since=AT)
+    text = budget_text(BudgetView(quarantine=view(alarms=(alarm,)), actors=()))
+    *_, head, line = text.splitlines()
+    assert head.split() == ["ALARM", "SINCE", "WHAT"]
+    assert line.split()[:2] == ["ACTION", TIME]
+    assert "slurm does not drain n1:" in line
+    assert "\x1b" not in text
+    assert "ALARM" not in budget_text(BudgetView(quarantine=view(), actors=()))
 
 
 def test_budget_tells_what_keeps_nodes_in_service():

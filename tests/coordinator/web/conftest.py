@@ -20,6 +20,7 @@ from muster_coordinator.daemon import Shell
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
@@ -87,7 +88,9 @@ async def api(tmp_path, access):
         ActorPoller(plugins, 3600.0, pipeline.take),
     )
     health = HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock)
-    shell = Shell(pipeline, link, Stream(3), RunNotifier(plugins), dispatcher, poller, health, retention)
+    shell = Shell(
+        pipeline, link, Stream(3), RunNotifier(plugins), dispatcher, AlarmNotifier(plugins), poller, health, retention
+    )
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), access), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:

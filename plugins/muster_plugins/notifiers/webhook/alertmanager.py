@@ -1,12 +1,16 @@
 """The alert that Alertmanager's API v2 takes."""
 
 from muster.model import Json, format_instant
-from muster_plugins.notifiers.webhook.notice import Notice
+from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
 
 ALERT_NAME = "MusterNodeUnfit"
+ALARM_ALERT_NAME = "MusterQuarantineAlarm"
 
 _STANDS_S = 365 * 86_400.0
 """Alertmanager takes an alert for over whose end has come, without one after five minutes; and we tell it once only."""
+
+_MOST_LABEL = 1024
+"""Characters."""
 
 
 def alertmanager_alerts(notice: Notice) -> list[Json]:
@@ -27,3 +31,20 @@ def alertmanager_alerts(notice: Notice) -> list[Json]:
         return [alert | {"endsAt": format_instant(transition.at)}]  # the start is then that of the alert that stands
     times: Json = {"startsAt": format_instant(transition.at), "endsAt": format_instant(transition.at + _STANDS_S)}
     return [alert | times]
+
+
+def alertmanager_alarm(notice: AlarmNotice) -> list[Json]:
+    """The alert of an alarm: one that stands, or its end. Kind and subject are labels, so that each has its own."""
+    alarm = notice.alarm
+    alert: Json = {
+        "labels": {
+            "alertname": ALARM_ALERT_NAME,
+            "fleet": notice.fleet,
+            "kind": alarm.kind,
+            "subject": cut(alarm.subject, _MOST_LABEL),
+        },
+        "annotations": {"summary": notice.headline},
+        "startsAt": format_instant(alarm.since),
+        "endsAt": format_instant(alarm.since + _STANDS_S if alarm.ended_at is None else alarm.ended_at),
+    }
+    return [alert if notice.link is None else alert | {"generatorURL": notice.link}]

@@ -1,8 +1,9 @@
 """What a target is told, before it takes the form that the target understands."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
-from muster import Transition, cause_text
+from muster import Alarm, Transition, cause_text
 from muster.model import ServiceState
 
 _IS = {
@@ -36,6 +37,32 @@ class Notice:
     def is_over(self) -> bool:
         """Whether nobody has to look after the node any more."""
         return self.transition.after is ServiceState.IN_SERVICE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmNotice:
+    """An alarm of the fleet that begins or is over; `link` is where the alarms that stand can be read."""
+
+    fleet: str
+    alarm: Alarm
+    link: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Tells it from all others, and the end from the begin. A subject may hold what no header takes."""
+        alarm = self.alarm
+        subject = sha256(alarm.subject.encode()).hexdigest()[:16]
+        end = "end" if alarm.is_over else "begin"
+        return f"{self.fleet}:{alarm.kind}:{subject}:{round(alarm.since * 1000)}:{end}"
+
+    @property
+    def headline(self) -> str:
+        """The alarm in one line. The text says by itself when it is over."""
+        return self.alarm.text
+
+    @property
+    def is_over(self) -> bool:
+        return self.alarm.is_over
 
 
 def cut(text: str, most: int) -> str:

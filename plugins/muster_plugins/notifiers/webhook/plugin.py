@@ -1,13 +1,14 @@
-"""The plugin `webhook`: tells others over HTTP that a node went out of service, or came back."""
+"""The plugin `webhook`: tells others over HTTP that a node went out of service or came back, and of alarms."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from muster import ActionOutcome, Config, Effect, Survey, Transition, hookimpl
+from muster import ActionOutcome, Alarm, Config, Effect, Survey, Transition, hookimpl
 from muster.errors import Unavailable
 from muster_plugins.notifiers.webhook.answer import combine
-from muster_plugins.notifiers.webhook.notice import Notice
-from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings
+from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
+from muster_plugins.notifiers.webhook.settings import NAME, Target, WebhookSettings
 
 if TYPE_CHECKING:
     from muster_plugins.notifiers.webhook.delivery import Delivery
@@ -43,16 +44,33 @@ class Webhook:
         notice = Notice(
             fleet=config.settings.fleet, transition=transition, link=_link(settings.muster_url, transition.node)
         )
-        if transition.dry_run:
-            told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
-            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
-        return combine(await self._opened().tell(targets, notice))
+        return await self._tell(targets, notice, is_dry=transition.dry_run)
+
+    @hookimpl
+    async def muster_alarm(self, config: Config, alarm: Alarm) -> ActionOutcome | None:
+        settings = config.plugin(NAME, WebhookSettings)
+        targets = {name: target for name, target in settings.targets.items() if target.takes_alarms}
+        if not targets:
+            return None
+        url = settings.muster_url
+        link = None if url is None else f"{url.rstrip('/')}/api/v1/quarantine/budget"
+        notice = AlarmNotice(fleet=config.settings.fleet, alarm=alarm, link=link)
+        return await self._tell(targets, notice, is_dry=alarm.dry_run)
 
     @hookimpl
     async def muster_close(self) -> None:
         if self._delivery is not None:
             await self._delivery.close()
             self._delivery = None
+
+    async def _tell(
+        self, targets: Mapping[str, Target], notice: Notice | AlarmNotice, *, is_dry: bool
+    ) -> ActionOutcome:
+        """What came of telling the targets; in a dry run, what they would be told."""
+        if is_dry:
+            told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
+            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
+        return combine(await self._opened().tell(targets, notice))
 
     def _opened(self) -> "Delivery":
         if self._delivery is None:

@@ -6,13 +6,14 @@ from typing import Any
 from pydantic_core import to_json
 
 from muster import __version__
-from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alerts
+from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alarm, alertmanager_alerts
 from muster_plugins.notifiers.webhook.credentials import Credentials
-from muster_plugins.notifiers.webhook.notice import Notice
-from muster_plugins.notifiers.webhook.pagerduty import pagerduty_event
+from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
+from muster_plugins.notifiers.webhook.pagerduty import pagerduty_alarm, pagerduty_event
 from muster_plugins.notifiers.webhook.settings import Target
 from muster_plugins.notifiers.webhook.signature import signature_headers
-from muster_plugins.notifiers.webhook.slack import slack_message
+from muster_plugins.notifiers.webhook.slack import slack_alarm, slack_message
+from muster_plugins.shared.alarm_document import alarm_document
 from muster_plugins.shared.transition_document import transition_document
 
 
@@ -24,9 +25,14 @@ class Request:
     body: bytes
 
 
-def make_request(key: str, target: Target, credentials: Credentials, notice: Notice, now: float) -> Request:
+def make_request(
+    key: str, target: Target, credentials: Credentials, notice: Notice | AlarmNotice, now: float
+) -> Request:
     """The request that tells the target; `key` is the same whenever the same target is told the same."""
-    body = to_json(_document(target, credentials, notice))
+    if isinstance(notice, AlarmNotice):
+        body = to_json(_alarm(target, credentials, notice))
+    else:
+        body = to_json(_transition(target, credentials, notice))
     headers = {
         "Content-Type": "application/json",
         "User-Agent": f"muster/{__version__}",
@@ -39,7 +45,7 @@ def make_request(key: str, target: Target, credentials: Credentials, notice: Not
     return Request(headers, body)
 
 
-def _document(target: Target, credentials: Credentials, notice: Notice) -> Any:
+def _transition(target: Target, credentials: Credentials, notice: Notice) -> Any:
     match target.format:
         case "generic":
             return transition_document(notice.fleet, notice.transition)
@@ -50,3 +56,16 @@ def _document(target: Target, credentials: Credentials, notice: Notice) -> Any:
             return pagerduty_event(notice, credentials.routing_key)
         case "alertmanager":
             return alertmanager_alerts(notice)
+
+
+def _alarm(target: Target, credentials: Credentials, notice: AlarmNotice) -> Any:
+    match target.format:
+        case "generic":
+            return alarm_document(notice.fleet, notice.alarm)
+        case "slack":
+            return slack_alarm(notice)
+        case "pagerduty":
+            assert credentials.routing_key is not None, "the settings see to it"
+            return pagerduty_alarm(notice, credentials.routing_key)
+        case "alertmanager":
+            return alertmanager_alarm(notice)

@@ -38,6 +38,10 @@ class Target(Section):
         min_length=1,
         description="The states of which it is told when a node gets there",
     )
+    alarms: bool | None = Field(
+        None,
+        description="true: it is told of alarms too; unset: true, but false for the format generic",
+    )
     plain_http: bool = Field(
         False, description="true: url may be http:// to other hosts too, for all on the way to read"
     )
@@ -65,6 +69,11 @@ class Target(Section):
             if self.format == name and not given:
                 raise ValueError(f"format = {name!r} needs {key}")
         return self
+
+    @property
+    def takes_alarms(self) -> bool:
+        """Whether it is told of alarms. A receiver of the generic format must know that form first."""
+        return self.format != "generic" if self.alarms is None else self.alarms
 
     def is_told(self, transition: Transition) -> bool:
         """Whether it is one of its states; that a new node is accepted is told only where new nodes are."""

@@ -1,20 +1,35 @@
 """The message of an incoming webhook of Slack."""
 
 from muster.model import Action, Json
-from muster_plugins.notifiers.webhook.notice import Notice, cut
+from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
 
 _MOST_CHARACTERS = 500
 """Of a text. Slack takes 3,000 in a block, and each character may become five where it is escaped."""
 
 
 def slack_message(notice: Notice) -> Json:
+    """The transition: the headline, and below it what led to it."""
+    return _message(notice.headline, _circumstances(notice), notice.link, "story")
+
+
+def slack_alarm(notice: AlarmNotice) -> Json:
+    """The alarm: its text, and below it what it is about."""
+    alarm = notice.alarm
+    circumstances = f"fleet {notice.fleet} · {alarm.kind} · {alarm.subject}{' · over' if alarm.is_over else ''}"
+    return _message(notice.headline, circumstances, notice.link, "alarms")
+
+
+def _message(headline: str, circumstances: str, link: str | None, link_text: str) -> Json:
     """A section with the headline, below it the circumstances, and the headline once more for notifications."""
-    headline = _escaped(cut(notice.headline, _MOST_CHARACTERS))
+    headline = _escaped(cut(headline, _MOST_CHARACTERS))
+    below = _escaped(cut(circumstances, _MOST_CHARACTERS))
+    if link is not None:
+        below = f"{below} · <{link}|{link_text}>"
     return {
         "text": headline,
         "blocks": [
             {"type": "section", "text": {"type": "mrkdwn", "text": headline}},
-            {"type": "context", "elements": [{"type": "mrkdwn", "text": _circumstances(notice)}]},
+            {"type": "context", "elements": [{"type": "mrkdwn", "text": below}]},
         ],
     }
 
@@ -27,8 +42,7 @@ def _circumstances(notice: Notice) -> str:
         parts.append(transition.action)
     if transition.by is not None:
         parts.append(f"by {transition.by}")
-    text = _escaped(cut(" · ".join(parts), _MOST_CHARACTERS))
-    return text if notice.link is None else f"{text} · <{notice.link}|story>"
+    return " · ".join(parts)
 
 
 def _escaped(text: str) -> str:

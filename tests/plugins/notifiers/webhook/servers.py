@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from muster.alarm import Alarm, AlarmKind
 from muster.model import Action, ServiceState
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import Transition
@@ -25,6 +26,10 @@ OUT = Transition(
     action=Action.REPLACE,
 )
 BACK = OUT.model_copy(update={"id": "t2", "before": ServiceState.PROBATION, "after": ServiceState.IN_SERVICE})
+ALARM = Alarm(
+    kind=AlarmKind.ACTION, subject="slurm", text="slurm does not drain gpu-0042: no answer", since=1_700_000_000.0
+)
+ALARM_OVER = ALARM.model_copy(update={"text": "slurm drains again", "ended_at": 1_700_003_600.0})
 SECRET = "bm8gb25lIHNoYWxsIGV2ZXIgcmVhZCB0aGlzIQ=="
 TOKEN = "token-that-nobody-shall-read"
 
@@ -76,6 +81,11 @@ class Told:
 
     async def tell(self, transition: Transition = OUT) -> Any:
         answer = await self.answer("muster_transition", transition=transition)
+        assert answer.error is None
+        return answer.value
+
+    async def tell_alarm(self, alarm: Alarm = ALARM) -> Any:
+        answer = await self.answer("muster_alarm", alarm=alarm)
         assert answer.error is None
         return answer.value
 

@@ -1,0 +1,90 @@
+"""Logs alarms and notifies plugins of them, each once when it begins and once when it is over.
+
+What a plugin could not take is told again, in memory, after a wait that doubles up to five minutes. Only the latest of
+a kind and subject is told: when an alarm is over before a plugin took its begin, the plugin is told of the end alone.
+"""
+
+import asyncio
+from collections import defaultdict
+from contextlib import suppress
+
+import structlog
+
+from muster.alarm import Alarm
+from muster.backoff import backoff_s
+from muster.plugins import Plugins
+from muster.transition import ActionOutcome, Effect
+from muster_coordinator.model.transitions import FIRST_RETRY_S, LONGEST_RETRY_S
+from muster_coordinator.runtime.transition_dispatcher import outcome_of
+
+HOOK = "muster_alarm"
+
+TIMEOUT_S = 10.0
+
+AT_ONCE = 4
+"""Alarms that a plugin is told side by side: one that hangs must not keep all others waiting."""
+
+log = structlog.get_logger()
+
+_Job = tuple[str, str, str]
+"""Plugin, kind and subject."""
+
+
+class AlarmNotifier:
+    """What plugins are still to be told of alarms."""
+
+    def __init__(self, plugins: Plugins) -> None:
+        self._plugins = plugins
+        self._latest: dict[_Job, Alarm] = {}
+        self._news: dict[_Job, asyncio.Event] = {}
+        self._new: asyncio.Queue[_Job] = asyncio.Queue()
+        self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
+
+    def tell(self, alarm: Alarm) -> None:
+        """Logs an alarm that begins or is over, and queues it for every plugin that wants to know."""
+        write = log.info if alarm.is_over else log.warning
+        write(
+            "quarantine_alarm",
+            kind=alarm.kind,
+            subject=alarm.subject,
+            text=alarm.text,
+            over=alarm.is_over,
+            dry_run=alarm.dry_run,
+        )
+        for plugin in self._plugins.implementing(HOOK):
+            job = plugin, alarm.kind, alarm.subject
+            self._latest[job] = alarm
+            if job in self._news:
+                self._news[job].set()
+            else:
+                self._news[job] = asyncio.Event()
+                self._new.put_nowait(job)
+
+    async def run(self) -> None:
+        """Tells what is queued, for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                job = await self._new.get()
+                group.create_task(self._tell(job), name=f"{job[0]} about the alarm {job[1]}")
+
+    async def _tell(self, job: _Job) -> None:
+        """Tells a plugin the latest of an alarm until it has taken that."""
+        taken, failures = None, 0
+        while self._latest[job] is not taken:
+            self._news[job].clear()
+            async with self._room[job[0]]:
+                alarm = self._latest[job]
+                outcome = await self._ask(job[0], alarm)
+            if outcome is None or outcome.effect is not Effect.FAILED:
+                taken, failures = alarm, 0
+                continue
+            failures += 1
+            wait_s = max(backoff_s(failures, FIRST_RETRY_S, LONGEST_RETRY_S), outcome.retry_after_s or 0.0)
+            log.info("alarm_not_taken", plugin=job[0], kind=job[1], subject=job[2], detail=outcome.detail)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._news[job].wait()
+        del self._latest[job], self._news[job]
+
+    async def _ask(self, plugin: str, alarm: Alarm) -> ActionOutcome | None:
+        return outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, alarm=alarm))

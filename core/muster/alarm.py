@@ -1,0 +1,39 @@
+"""What plugins are told when something stands in the way of the quarantine that a person should know."""
+
+from enum import StrEnum
+
+from muster.model import Data, Instant
+from muster.transition import Text
+
+
+class AlarmKind(StrEnum):
+    """What is wrong, and what the subject of the alarm is.
+
+    MASS_EVENT: many nodes share a cause, the subject, and draining is frozen. BUDGET: faulty nodes are not drained, as
+    a limit is reached: that of the `fleet`, the `rate`, or a failure domain such as `rack r1`. ACTION: an actor cannot
+    carry out decisions, or no actor drains a node. PERSON: a node stays out until a person releases it.
+    """
+
+    MASS_EVENT = "MASS_EVENT"
+    BUDGET = "BUDGET"
+    ACTION = "ACTION"
+    PERSON = "PERSON"
+
+
+class Alarm(Data):
+    """An alarm that stands, or that is over when it has `ended_at`.
+
+    `kind`, `subject` and `since` tell it from all others. `text` says in one line what is wrong and what to do; of an
+    alarm that is over, why. In a `dry_run` nothing was kept off any node.
+    """
+
+    kind: AlarmKind
+    subject: Text
+    text: Text
+    since: Instant
+    ended_at: Instant | None = None
+    dry_run: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended_at is not None
