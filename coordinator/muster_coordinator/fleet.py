@@ -19,7 +19,6 @@ from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
 from muster_coordinator.evidence.tally import Tally, fleet_view, tally
-from muster_coordinator.liveness import Liveness
 from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
@@ -38,6 +37,7 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.reconciler import Reconciler
 from muster_coordinator.references.book import ReferenceBook, require_use
 from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.sweeps.liveness import Liveness
 from muster_coordinator.sweeps.node_tests import NodeTests
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry

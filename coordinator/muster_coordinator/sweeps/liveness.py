@@ -1,4 +1,4 @@
-"""Which nodes are there: what a sign of life, or its absence, brings about in every part of the fleet."""
+"""Which nodes are there: what a sign of life, or its absence, means for evidence, sweeps and tests of nodes."""
 
 from collections.abc import Callable
 
