@@ -59,10 +59,10 @@ def node_of(request: Request) -> str:
 
 
 def is_in_service(standin: StandIn, node: str) -> bool:
-    """Whether the node may get work, and muster has said that it is healthy."""
+    """Whether the node may get work, and muster has said that it is in service."""
     known = standin.node(node)
-    conditions = {condition["type"]: condition["status"] for condition in known["status"]["conditions"]}
-    return not known["spec"].get("unschedulable") and conditions.get("MusterHealthy") == "True"
+    labels = known["metadata"].get("labels") or {}
+    return not known["spec"].get("unschedulable") and labels.get("muster.dev/service-state") == "in-service"
 
 
 async def until(condition: Callable[[], bool], within_s: float, what: str) -> None:

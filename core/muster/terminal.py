@@ -56,8 +56,10 @@ def has_colours(out: TextIO) -> bool:
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def line_width() -> int:
-    """How many characters a line may have: the terminal's width, COLUMNS if that is set, and 80 in a pipe."""
+def line_width() -> int | None:
+    """How many characters a line may have: COLUMNS, or the terminal's width; None in a pipe, where nothing is cut."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+        return None
     return shutil.get_terminal_size().columns
 
 

@@ -54,6 +54,7 @@ def test_commands_that_ask_a_coordinator_import_nothing_that_only_it_needs(comma
     assert not imported_by(command, "--help") & {"alembic", "amqtt", "sqlalchemy"}
 
 
+@pytest.mark.usefixtures("live")
 def test_the_list_of_nodes_imports_no_model():
     """They take longer to import than everything else that `muster node list` does; it works on the API's JSON."""
     modules = modules_of("node", "list", "--url", "http://127.0.0.1:1")

@@ -1,6 +1,9 @@
 """What becomes known of nodes: online, silent or no longer listed; their checks and their findings."""
 
+from collections.abc import Iterable
+
 from muster.model import ServiceState
+from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     Command,
@@ -56,7 +59,7 @@ class NodeIntake:
         if event.is_complete:
             self._admission.catching_up.note_complete(event.node)
         record = self._states.records.known(event.node)
-        findings = tuple(finding.as_stored() for finding in event.findings)
+        findings = _with_first_uuids((each.as_stored() for each in event.findings), record.evidence.findings)
         seen = times_after(record.evidence.seen, findings)
         after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)
         return Folded(self._learn(record, after, now), event.node)
@@ -99,3 +102,16 @@ class NodeIntake:
             return []
         self._states.put(as_left(record))
         return [note(record, "left", "Silent, and no scheduler lists it any more")]
+
+
+def _with_first_uuids(
+    findings: Iterable[StandingFinding], before: Iterable[StandingFinding]
+) -> tuple[StandingFinding, ...]:
+    """The findings, each with the UUID that it had when its run was first heard of.
+
+    A finding names its device by index. When a GPU is gone after a reboot, the next one may have that index, and its
+    UUID comes from the new inventory; somebody would pull the wrong card.
+    """
+    first = {(each.check, each.code, each.device, each.run): each.uuid for each in before if each.uuid}
+    kept = ((each, first.get((each.check, each.code, each.device, each.run), each.uuid)) for each in findings)
+    return tuple(each.model_copy(update={"uuid": uuid}) for each, uuid in kept)

@@ -22,6 +22,8 @@ class Client:
             raise SettingsError("--url: must be the URL of a coordinator, for example http://127.0.0.1:8787")
         if "@" in parts.netloc:
             raise SettingsError("--url: contains a user name; remove it and give the API's token with --token-file")
+        if token is not None and not _is_token(token):
+            raise SettingsError("--token-file: the token must be one word of printable ASCII characters")
         self._connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._address = parts.netloc
         self._root = parts.path.rstrip("/") + "/api/v1/"
@@ -44,8 +46,11 @@ class Client:
         cursor = None
         while True:
             page = self.get(*path, limit=PAGE, cursor=cursor, **query)
-            items += page["items"]
-            cursor = page["next_cursor"]
+            try:
+                items += page["items"]
+                cursor = page["next_cursor"]
+            except (KeyError, TypeError):
+                raise _no_muster(self._url, 200) from None
             if cursor is None:
                 return {"items": items, "next_cursor": None}
 
@@ -89,17 +94,29 @@ def _parts(url: str) -> SplitResult:
 
 def _is_host_and_port(parts: SplitResult) -> bool:
     try:
+        (parts.hostname or "").encode("idna")  # connecting does so, and an empty label is an error
         return bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def _is_token(token: str) -> bool:
+    """Whether a header can hold it."""
+    return all("!" <= character <= "~" for character in token)
+
+
+def _no_muster(url: str, status: int) -> Unavailable:
+    return Unavailable(f"no muster coordinator at {url} (it answered with status {status}); check --url")
 
 
 def _answer(url: str, status: int, text: bytes) -> Any:
     try:
         answer = json.loads(text)
     except ValueError:
-        raise Unavailable(f"no muster coordinator at {url} (it answered with status {status}); check --url") from None
+        raise _no_muster(url, status) from None
     if status < 400:
         return answer
+    if not isinstance(answer, dict):
+        raise _no_muster(url, status)
     detail = in_one_line(str(answer.get("detail") or answer.get("title") or f"status {status}"))
     raise Unavailable(f"{url}: {detail}") if status >= 500 else Refused(detail)

@@ -171,7 +171,7 @@ def _problem(status: HTTPStatus, schemas: Schemas) -> Schema:
     content = {CONTENT_TYPE: {"schema": schemas.answers[ProblemDetails]}}
     problem: Schema = {"description": PROBLEMS[status][1], "content": content}
     if status is HTTPStatus.UNAUTHORIZED:
-        problem["headers"] = {"WWW-Authenticate": _header("Always `Bearer`")}
+        problem["headers"] = {"WWW-Authenticate": _header("A challenge of the scheme `Bearer`")}
     return problem
 
 

@@ -29,11 +29,19 @@ async def test_list_shows_a_line_for_each_node(told):
     assert listed.returncode == 0, listed.stderr
     header, bad, good = listed.stdout.splitlines()
     assert header.split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"]
-    assert max(map(len, listed.stdout.splitlines())) <= 80
     assert bad.startswith("bad ")
     assert "gemm.bad" in bad
     assert "1 x Stand-in (simulated)" in good
     assert header.index("HEALTH") == good.index("HEALTHY")
+
+
+async def test_list_is_cut_to_the_width_of_a_terminal_only(told):
+    """`grep` finds in a pipe what a narrow terminal would not show."""
+    piped = await told("list", COLUMNS="")
+    usual, narrow = [await told("list", COLUMNS=str(width)) for width in (80, 50)]
+    assert max(map(len, usual.stdout.splitlines())) <= 80
+    assert max(map(len, narrow.stdout.splitlines())) <= 50 < max(map(len, piped.stdout.splitlines()))
+    assert "gemm.bad" in piped.stdout
 
 
 @pytest.mark.parametrize(
@@ -158,7 +166,7 @@ def test_without_a_coordinator(muster):
     assert len(refused.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("url", ["localhost", "ftp://x", "http://", "http://x:y"])
+@pytest.mark.parametrize("url", ["localhost", "ftp://x", "http://", "http://x:y", "http://node..example:1"])
 def test_a_url_that_is_none(muster, url):
     """Wrong usage, in one line."""
     refused = muster("node", "list", "--url", url)
@@ -167,7 +175,10 @@ def test_a_url_that_is_none(muster, url):
     assert len(refused.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.0 200 OK\r\n\r\n<html>"])
+OTHER_JSON = (b"HTTP/1.0 200 OK\r\n\r\n{}", b"HTTP/1.0 200 OK\r\n\r\n[1]", b"HTTP/1.0 404 Not Found\r\n\r\n[]")
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.0 200 OK\r\n\r\n<html>", *OTHER_JSON])
 def test_something_else_than_a_coordinator(muster, said):
     """Whatever answers in another way is not taken for a coordinator; exit code 69 and one line."""
 
@@ -184,6 +195,16 @@ def test_something_else_than_a_coordinator(muster, said):
         thread.join()
     assert refused.returncode == 69
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("token", ["two\nlines-of-it", "söcret-of-it", "two words-of-it"])
+def test_a_token_that_no_header_can_hold(muster, tmp_path, token):
+    """Is refused in one line that does not print it."""
+    (tmp_path / "token").write_text(token)
+    refused = muster("node", "list", "--url", "http://127.0.0.1:1", "--token-file", str(tmp_path / "token"))
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (64, 1)
+    assert "--token-file" in refused.stderr
+    assert "of-it" not in refused.stderr
 
 
 def test_the_token_comes_from_the_option_or_the_settings(muster, coordinator, tmp_path):

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from muster import Transition, cause_text
 from muster.model import ServiceState
-from muster_plugins.schedulers.slurm.nodes import SlurmNode
+from muster_plugins.schedulers.slurm.nodes import NEXT_FIELD, WRITTEN_BY, SlurmNode
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _QUARANTINE = re.compile(r"muster: .* \[[a-z]?\d+-\d+\]$")
@@ -130,7 +130,13 @@ def _note(node: SlurmNode) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """The text in one line, without what would end a reason where Slurm shows it.
+
+    It shows ` Reason=text [who@when] Comment=…`. The text of a finding is a node's and can hold anything; with such an
+    end in its middle our drain would be read as somebody else's.
+    """
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return NEXT_FIELD.sub(r"\1:", WRITTEN_BY.sub(r"(\1)", line))
 
 
 def _cut(line: str, most_bytes: int) -> str:

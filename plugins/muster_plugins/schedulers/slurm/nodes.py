@@ -8,7 +8,12 @@ import re
 from dataclasses import dataclass
 
 _RECORD = re.compile(r"^(?=NodeName=)", re.MULTILINE)
-_END = r"(?= (?:Comment|Extra|InstanceId|InstanceType|ReservationName)=|\s*\Z)"
+_NEXT = "Comment|Extra|InstanceId|InstanceType|ReservationName"
+_END = rf"(?= (?:{_NEXT})=|\s*\Z)"
+NEXT_FIELD = re.compile(rf"\b({_NEXT})=")
+WRITTEN_BY = re.compile(r"\[([^\s\]]+@[^\s\]]+)\]")
+"""What ends a reason: the field behind it, and who wrote it and when."""
+
 _REASON = re.compile(rf" Reason=(?P<text>.*?)(?: \[(?P<by>[^\s\]]+@[^\s\]]+)\](?P<more_lines>.*?))?{_END}", re.DOTALL)
 _COMMENT = re.compile(rf" Comment=(.*?){_END}", re.DOTALL)
 _FLAG_MARKS = "*~#!%$@^-"

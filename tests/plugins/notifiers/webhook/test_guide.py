@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from muster.alarm import Alarm
 from muster.config import Config, Settings, load
 from muster.model import ServiceState
 from muster.transition import Transition
 from muster_plugins.checks.script.plugin import ScriptSettings
 from muster_plugins.notifiers.webhook.settings import WebhookSettings
 from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
+from muster_plugins.shared.alarm_document import alarm_document
 from muster_plugins.shared.transition_document import transition_document
 
 GUIDE = (Path(__file__).parents[4] / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
@@ -75,8 +77,14 @@ def test_the_settings():
 
 def test_the_document():
     """It has the keys that a transition has, in their order."""
-    (text,) = shown("json")
+    text, alarm = shown("json")
     transition = Transition.model_validate_json(text)
     document = transition_document("prod", transition)
     assert transition.after is ServiceState.CORDONED
-    assert re.findall(r'^  "(\w+)":', text, re.MULTILINE) == list(document)
+    assert keys_of(text) == list(document)
+    assert keys_of(alarm) == list(alarm_document("prod", Alarm.model_validate_json(alarm)))
+
+
+def keys_of(text: str) -> list[str]:
+    """The outer keys of an indented document, in their order."""
+    return re.findall(r'^  "(\w+)":', text, re.MULTILINE)

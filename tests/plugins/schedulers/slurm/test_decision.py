@@ -8,7 +8,7 @@ from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.decision import decide
 from muster_plugins.schedulers.slurm.marks import Hold, hold
 from muster_plugins.schedulers.slurm.names import Names
-from muster_plugins.schedulers.slurm.nodes import SlurmNode
+from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 from muster_plugins.schedulers.slurm.survey import scheduler_node
 
 OURS = "muster: gpu.ecc [1-7]"
@@ -235,6 +235,21 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     assert line.isprintable()
     assert len(line.encode()) <= 250
     assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
+
+
+@pytest.mark.parametrize(
+    "text", ["ssh to [a@b] failed", "root at prompt [root@gpu01]: x", "x Comment=y", "a InstanceId=b", "op [7] [1-8]"]
+)
+@pytest.mark.parametrize("where", ["finding", "note"])
+def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_elses(text, where):
+    """Slurm shows `Reason=… [who@when] Comment=…`; what a node or a person wrote before must not end the reason."""
+    noted = SlurmNode(name="gpu1", state=("IDLE",), reason=text if where == "note" else "")
+    cause = BUS.model_copy(update={"summary": text})
+    line = decide(noted, transition("CORDONED", causes=(cause,)), "x").update["Reason"]
+    shown = f"NodeName=gpu1 State=IDLE+DRAIN Reason={line} [root@2026-03-01T09:30:00] Comment=[muster:1-7]"
+    (read,) = read_nodes(shown)
+    assert (read.reason, read.reason_by, read.comment) == (line, "root@2026-03-01T09:30:00", "[muster:1-7]")
+    assert hold(read) is Hold.QUARANTINE
 
 
 @pytest.mark.parametrize(
