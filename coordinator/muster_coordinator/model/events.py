@@ -130,6 +130,11 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRestored:
+    """The coordinator reaches the broker again. What nodes have found meanwhile is still in their outboxes."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionEnded:
     """The retention of nodes that were last heard before `before` has ended.
 
@@ -144,7 +149,7 @@ Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | R
 
 Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
-Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
+Event = Seen | Request | Ticked | LinkRestored | RetentionEnded | quarantine.Event
 
 
 @dataclass(frozen=True, slots=True)

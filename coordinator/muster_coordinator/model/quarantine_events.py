@@ -56,7 +56,7 @@ class NodeLost(Data):
 class EvidenceChanged(Data):
     """The findings that stand against a node now; `is_fit`: it is examined and healthy; `unfit_because`: why not.
 
-    It is not complete while runs from before the coordinator's start may wait in the node's outbox.
+    It is not complete while older runs may wait in the node's outbox.
     """
 
     kind: Literal["evidence_changed"] = "evidence_changed"
@@ -65,6 +65,20 @@ class EvidenceChanged(Data):
     is_fit: bool
     unfit_because: str = ""
     is_complete: bool = True
+
+
+class EvidenceOutdated(Data):
+    """The coordinator could not hear any node for a while, and can again."""
+
+    kind: Literal["evidence_outdated"] = "evidence_outdated"
+
+
+class BacklogDelivered(Data):
+    """A node that has older runs in its outbox delivered some; the youngest began at `through`."""
+
+    kind: Literal["backlog_delivered"] = "backlog_delivered"
+    node: Name
+    through: Instant
 
 
 class NodeSurveyed(Data):
@@ -172,6 +186,8 @@ Event = (
     | NodeHeard
     | NodeLost
     | EvidenceChanged
+    | EvidenceOutdated
+    | BacklogDelivered
     | TestEnded
     | NodeSurveyed
     | NodeNotListed

@@ -6,8 +6,10 @@ from muster.model import ServiceState
 from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
+    BacklogDelivered,
     Command,
     EvidenceChanged,
+    EvidenceOutdated,
     NodeDescribed,
     NodeHeard,
     NodeLost,
@@ -38,7 +40,7 @@ class NodeIntake:
 
     def hear(self, event: NodeHeard, now: float) -> Folded:
         """Takes in that a node is online: for the first time, again, or still after a start."""
-        self._admission.catching_up.note_heard(now)
+        self._admission.catching_up.note_heard(event.node, now)
         record = self._states.by_node.get(event.node)
         commands: list[Command] = []
         if record is None or (record.evidence.has_left and record.state not in OUT):
@@ -48,6 +50,17 @@ class NodeIntake:
         self._states.put(heard(self._states.by_node[event.node]))
         return Folded(commands, event.node)
 
+    def outdate(self, _: EvidenceOutdated, now: float) -> Folded:
+        """Takes in that every node may have found something that the coordinator does not know."""
+        records = self._states.by_node.values()
+        self._admission.catching_up.begin(record.node for record in records if not record.evidence.has_left)
+        return NOTHING
+
+    def take_delivery(self, event: BacklogDelivered, now: float) -> Folded:
+        """Takes in that a node delivered some of its older runs."""
+        self._admission.catching_up.note_delivered(event.node, event.through, now)
+        return NOTHING
+
     def lose(self, event: NodeLost, now: float) -> Folded:
         """Takes in that a node fell silent."""
         record = self._states.records.known(event.node)
@@ -56,9 +69,11 @@ class NodeIntake:
 
     def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
         """Takes in the findings that stand against a node."""
+        record = self._states.records.known(event.node)
         if event.is_complete:
             self._admission.catching_up.note_complete(event.node)
-        record = self._states.records.known(event.node)
+        elif not record.evidence.has_left:
+            self._admission.catching_up.note_incomplete(event.node, now)
         findings = _with_first_uuids((each.as_stored() for each in event.findings), record.evidence.findings)
         seen = times_after(record.evidence.seen, findings)
         after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)

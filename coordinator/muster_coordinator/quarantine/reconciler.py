@@ -62,6 +62,8 @@ class Reconciler:
             events.NodeLost: nodes.lose,
             events.NodeNotListed: nodes.drop_from_list,
             events.EvidenceChanged: nodes.take_evidence,
+            events.EvidenceOutdated: nodes.outdate,
+            events.BacklogDelivered: nodes.take_delivery,
             events.NodeErased: self._erase,
             events.NodeSurveyed: actors.survey,
             events.ActionEnded: actors.end_action,
