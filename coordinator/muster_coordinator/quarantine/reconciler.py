@@ -165,6 +165,8 @@ class Reconciler:
         commands: list[Command] = [note(record, granted.about, granted.text), self._asked(event, now)]
         if granted.step is not None:
             commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
+        elif granted.says_again:
+            commands += self._states.announce(record, record.state, granted.reason, now, by=event.by)
         return Folded(commands, None if isinstance(event, events.HoldRequested) else event.node)
 
     def _lift_freeze(self, event: events.FreezeLifted, now: float) -> Folded:
