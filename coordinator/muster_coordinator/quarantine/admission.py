@@ -8,6 +8,7 @@ others wait with `Wait.BUDGET` until one node is back.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from math import ceil
 
 from muster.quarantine_settings import QuarantineSettings
@@ -44,8 +45,9 @@ class Admission:
 
     def restore(self, fleet: FleetState) -> None:
         """Takes over the rate and the stored mass events, if enough nodes still share their cause."""
-        records = self._records.by_node.values()
-        for moment in sorted(moment for record in records for moment in record.decision.cordoned_at):
+        decisions = (record.decision for record in self._records.by_node.values())
+        admitted = ({*decision.cordoned_at}.difference(decision.failed_at) for decision in decisions)
+        for moment in sorted(chain.from_iterable(admitted)):
             self._rate.note(moment)
         self.fleet = self._saved = fleet
         stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}

@@ -58,16 +58,21 @@ def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRec
     When a dry run is over, a node that actors drained in enforce mode is still out; all others are in service. In
     observe mode no node waits.
     """
-    decision = record.decision
     if not rules.decides:
         record = record.deciding(waits_for=None)
     state = _state_in_mode(record, rules)
+    if not rules.is_dry:
+        record = _without_rehearsal(record)
     if state is record.state:
-        return record.deciding(dry_run=decision.dry_run and rules.is_dry)
-    cordoned_at = decision.cordoned_at if state is ServiceState.CORDONED else ()
-    return record.deciding(
-        state=state, since=now, dry_run=False, waits_for=None, probation=None, cordoned_at=cordoned_at
-    )
+        return record
+    return record.deciding(state=state, since=now, dry_run=False, waits_for=None, probation=None)
+
+
+def _without_rehearsal(record: QuarantineRecord) -> QuarantineRecord:
+    """The record without what a dry run that is over decided; drains before it still count."""
+    decision = record.decision
+    cordoned_at = tuple(moment for moment in decision.cordoned_at if moment not in decision.rehearsed_at)
+    return record.deciding(dry_run=False, cordoned_at=cordoned_at, rehearsed_at=())
 
 
 def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:
