@@ -35,5 +35,10 @@ class Alarm(Data):
     dry_run: bool = False
 
     @property
+    def key(self) -> tuple[AlarmKind, str]:
+        """Kind and subject. Of these, one alarm stands at a time."""
+        return self.kind, self.subject
+
+    @property
     def is_over(self) -> bool:
         return self.ended_at is not None

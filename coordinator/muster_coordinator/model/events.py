@@ -305,4 +305,5 @@ Command = (
     | quarantine.DispatchTransition
     | quarantine.LogResumedByHand
     | quarantine.SendAlarm
+    | quarantine.ResendAlarm
 )

@@ -314,12 +314,21 @@ def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
     return tuple(f"{actor}: {seen.keeps_off}" for actor, seen in observed.items() if seen.keeps_off is not None)
 
 
+class AlarmDelivery(Data):
+    """The begin or the end of an alarm that not every plugin has taken; `taken_by` are those that have."""
+
+    alarm: Alarm
+    taken_by: tuple[Name, ...] = ()
+
+
 class FleetState(Data):
     """What was decided about the whole fleet.
 
-    `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand.
+    `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand; `undelivered` are
+    begins and ends that plugins are still to be told.
     """
 
     mass_events: tuple[MassEvent, ...] = ()
     lifted: tuple[str, ...] = ()
     alarms: tuple[Alarm, ...] = ()
+    undelivered: tuple[AlarmDelivery, ...] = ()

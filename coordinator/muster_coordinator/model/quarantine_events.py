@@ -118,6 +118,21 @@ class AllTold(Data):
     transition: Name
 
 
+class AlarmTaken(Data):
+    """A plugin took the begin or the end of an alarm."""
+
+    kind: Literal["alarm_taken"] = "alarm_taken"
+    alarm: Alarm
+    plugin: Name
+
+
+class AlarmDelivered(Data):
+    """All plugins took the begin or the end of an alarm."""
+
+    kind: Literal["alarm_delivered"] = "alarm_delivered"
+    alarm: Alarm
+
+
 class TestEnded(Data):
     """A requested test has ended."""
 
@@ -193,6 +208,8 @@ Event = (
     | NodeNotListed
     | ActionEnded
     | AllTold
+    | AlarmTaken
+    | AlarmDelivered
     | NodeErased
     | TimePassed
     | Request
@@ -299,6 +316,14 @@ class SendAlarm(Data):
     alarm: Alarm
 
 
+class ResendAlarm(Data):
+    """Notify the plugins of an alarm, except those that have taken it: the last coordinator could not tell them all."""
+
+    kind: Literal["resend_alarm"] = "resend_alarm"
+    alarm: Alarm
+    taken_by: tuple[Name, ...] = ()
+
+
 Command = (
     SaveRecord
     | SaveFleetState
@@ -310,4 +335,5 @@ Command = (
     | Note
     | LogResumedByHand
     | SendAlarm
+    | ResendAlarm
 )

@@ -66,7 +66,7 @@ class Alarms:
     def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Alarm]]:
         """The fleet's state with the alarms that stand now, and those that begin or end."""
         levels = self._all_levels(fleet)
-        standing = {_key(alarm): alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
+        standing = {alarm.key: alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
         ended = [self._outdated(alarm, now) for alarm in fleet.alarms if alarm.dry_run is not self._rules.is_dry]
         for key in [key for key in standing if self._is_over(key, levels, fleet, now)]:
             text = self._marked(self._texts.end(key, fleet))
@@ -86,7 +86,7 @@ class Alarms:
         return tuple(alarm.model_copy(update={"text": self._text_now(alarm, levels)}) for alarm in fleet.alarms)
 
     def _text_now(self, alarm: Alarm, levels: Mapping[Key, Mapping[str, float]]) -> str:
-        key = _key(alarm)
+        key = alarm.key
         if (nodes := levels.get(key)) is not None:
             return self._marked(self._texts.begin(key, nodes))
         if (calm_since := self._calm_since.get(key)) is None:
@@ -169,7 +169,3 @@ def is_drained_by_nobody(record: QuarantineRecord, latest: TransitionRecord) -> 
         return False
     effects = [outcome.effect for outcome in latest.outcomes.values() if not outcome.only_tells]
     return all(effect is Effect.LEFT for effect in effects) and (bool(effects) or not latest.transition.dry_run)
-
-
-def _key(alarm: Alarm) -> Key:
-    return alarm.kind, alarm.subject

@@ -17,7 +17,7 @@ from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requireme
 from muster_coordinator.model.quarantine_events import Command, Event
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine import case_view, probation, requests
+from muster_coordinator.quarantine import alarm_deliveries, case_view, probation, requests
 from muster_coordinator.quarantine.actor_intake import ActorIntake
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission
@@ -68,6 +68,8 @@ class Reconciler:
             events.NodeSurveyed: actors.survey,
             events.ActionEnded: actors.end_action,
             events.AllTold: actors.note_told,
+            events.AlarmTaken: self._note_alarm_taken,
+            events.AlarmDelivered: self._note_alarm_delivered,
             events.TestEnded: self._end_test,
             events.HoldRequested: self._grant,
             events.ReleaseRequested: self._grant,
@@ -130,9 +132,17 @@ class Reconciler:
 
     def _restore(self, event: events.Restored, now: float) -> Folded:
         """Continues from what is stored."""
-        restored = self._start.restore(event, now)
+        commands, _ = self._start.restore(event, now)
         self._alarms.count(self.records)
-        return restored
+        return Folded([*commands, *alarm_deliveries.resent(self._admission.fleet)])
+
+    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> Folded:
+        self._admission.fleet = alarm_deliveries.after_taken(self._admission.fleet, event)
+        return NOTHING
+
+    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> Folded:
+        self._admission.fleet = alarm_deliveries.after_delivered(self._admission.fleet, event)
+        return NOTHING
 
     def _end_test(self, event: events.TestEnded, now: float) -> Folded:
         """Takes in the result of a test or a second opinion. A node that fails in PROBATION is cordoned again."""
@@ -204,7 +214,8 @@ class Reconciler:
 
     def _raise_alarms(self, now: float) -> list[Command]:
         """Raises and ends alarms with this tick."""
-        self._admission.fleet, news = self._alarms.look(self._admission.fleet, now)
+        fleet, news = self._alarms.look(self._admission.fleet, now)
+        self._admission.fleet = alarm_deliveries.after_news(fleet, news)
         commands: list[Command] = []
         for alarm in news:
             if alarm.kind is AlarmKind.ACTION and alarm.subject in self.records:
