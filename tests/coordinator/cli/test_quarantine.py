@@ -75,7 +75,7 @@ async def test_list_says_who_is_out_and_why(told):
     """A line for each, and below it what could not be done."""
     failure = ""
     async with asyncio.timeout(30):
-        while "again at" not in failure:  # the next try has a time only between two tries
+        while "next try at" not in failure:  # the next try has a time only between two tries
             header, bad, worse, failure = await lines(told, "quarantine", "list")
     assert words(header) == ["NODE", "STATE", "SINCE", "WHY"]
     assert words(bad)[:2] == ["bad", "CORDONED"]
