@@ -247,7 +247,7 @@ def test_a_start_in_enforce_cordons_nobody_for_a_fault_that_is_over(quarantine, 
     ("actor", "said"),
     [
         (None, "enable one"),
-        ({"path": "/bin/true"}, "script: "),
+        ({"path": "/bin/true"}, "script only notifies"),
         ({"path": "/nonexistent/actor", "can_cordon": True}, "plugins.script.actor.path"),
     ],
 )
