@@ -1,6 +1,7 @@
 """An alarm that not every plugin took before the coordinator was killed is sent again by the next one, and no other."""
 
 import pytest
+
 from muster.model import Verdict
 from muster.transition import Effect
 from muster_coordinator.model.events import Ticked
