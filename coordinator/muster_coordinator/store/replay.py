@@ -5,7 +5,8 @@ the nodes that have findings and the runs that were under way at once, not with 
 """
 
 import heapq
-from collections.abc import AsyncIterator, Iterable, Mapping
+import math
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -41,6 +42,10 @@ class Ruling(NamedTuple):
     node: str
     check: str
     convicted: NodeFinding | None
+
+
+_Happening = tuple[float, int, Ruling | Asked | Run]
+"""When it became known, a number that keeps the order, and what it was."""
 
 
 class StoredReplay(NamedTuple):
@@ -84,16 +89,20 @@ async def _timeline(
 ) -> AsyncIterator[tuple[float, Event]]:
     """All events by the time at which they became known: of a run, its end."""
     evidence, number = PastEvidence(), count()
-    coming: list[tuple[float, int, Ruling | Asked | Run]] = [(it.at, next(number), it) for it in happened]
+    coming: list[_Happening] = [(it.at, next(number), it) for it in happened]
     heapq.heapify(coming)
     rows = await connection.stream(_runs(since).execution_options(yield_per=_AT_A_TIME))
     async for row in rows.mappings():
-        while coming and coming[0][0] <= row["started_at"]:  # no later run ends before this one begins
-            at, _, what = heapq.heappop(coming)
-            if (event := _event(evidence, what)) is not None:
-                yield at, event
+        for at_and_event in _events(coming, evidence, row["started_at"]):  # no later run ends before this one begins
+            yield at_and_event
         heapq.heappush(coming, (row["started_at"] + row["duration_s"], next(number), _run(row)))
-    while coming:
+    for at_and_event in _events(coming, evidence, math.inf):
+        yield at_and_event
+
+
+def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
+    """Takes what became known up to `until` from the heap."""
+    while coming and coming[0][0] <= until:
         at, _, what = heapq.heappop(coming)
         if (event := _event(evidence, what)) is not None:
             yield at, event
