@@ -29,7 +29,8 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.replay import Replay
 from muster_coordinator.quarantine.replay_comparison import DrainThen
-from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SWEEPS
+from muster_coordinator.store.summaries import HOUR_S, hour_of
+from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SUMMARIES, SWEEPS
 
 _AT_A_TIME = 200
 """Rows that are read together."""
@@ -49,11 +50,15 @@ _Happening = tuple[float, int, Ruling | Asked | Run]
 
 
 class StoredReplay(NamedTuple):
-    """A replay of what is stored. `nodes` are those known today, `begins` is when the stored runs begin."""
+    """A replay of what is stored. `nodes` are those known today, `begins` is when the replayed runs begin.
+
+    All runs are stored from `complete_from` on.
+    """
 
     replay: Replay
     nodes: int
     begins: float
+    complete_from: float
     drains_then: tuple[DrainThen, ...]
 
 
@@ -63,6 +68,8 @@ async def replay_stored(
     """What the policy would have decided from `since` until `now`; Unavailable when the database cannot be read."""
     try:
         async with engine.connect() as connection:
+            complete_from = await _complete_from(connection)
+            since = max(since, complete_from)
             rulings = await _rulings(connection, since)
             asked = [Asked.model_validate_json(body) async for body in _bodies(connection, REQUESTS, now)]
             found = {*await connection.scalars(_nodes_with_findings(since)), *(ruling.node for ruling in rulings)}
@@ -74,11 +81,21 @@ async def replay_stored(
             replay.pass_time(now)
             drains = tuple([it async for it in _drains(connection, since, now)])
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
-            first = await connection.scalar(select(func.min(RUNS.c.started_at)))
+            first = await connection.scalar(select(func.min(RUNS.c.started_at)).where(RUNS.c.started_at >= since))
     except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
         reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
         raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
-    return StoredReplay(replay, nodes or 0, min(now, max(since, since if first is None else first)), drains)
+    return StoredReplay(replay, nodes or 0, min(now, since if first is None else first), complete_from, drains)
+
+
+async def _complete_from(connection: AsyncConnection) -> float:
+    """From when on all runs are stored.
+
+    Before, runs that found nothing are summaries of an hour each. The findings that they ended are kept for longer, and
+    a replay of these alone would drain nodes that never return.
+    """
+    last = await connection.scalar(select(func.max(SUMMARIES.c.started_at)))
+    return 0.0 if last is None else float((hour_of(last) + 1) * HOUR_S)
 
 
 # What happened, in order
