@@ -35,9 +35,9 @@ from muster_coordinator.model.events import (
     SendCommand,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.runtime.allowance import Allowances
 from muster_coordinator.runtime.inbox import Inbox
 from muster_coordinator.runtime.muting import MuteList, subscriptions
+from muster_coordinator.runtime.rate_limits import Allowances
 
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15
