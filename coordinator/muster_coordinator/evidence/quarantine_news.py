@@ -76,7 +76,7 @@ class QuarantineNews:
         self._events.append(
             EvidenceChanged(
                 node=node.name,
-                findings=standing_findings_of(node.evidence, node.uuids),
+                findings=standing_findings_of(node.evidence),
                 is_fit=node.is_fit,
                 unfit_because=node.unfit_because,
                 is_complete=node.backlog_before is None,

@@ -5,7 +5,7 @@ of the cause.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -59,9 +59,10 @@ class NodeRegistry:
                 self._announced.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
-            self.nodes[run.node].evidence.add(run)
+            node = self.nodes[run.node]
+            node.evidence.add(run, node.uuids)
             compared = self._observe(run, min(run.started_at, now))
-            for (name, subject), findings in held_findings(compared.held, run).items():
+            for (name, subject), findings in held_findings(compared.held, run, self._uuids_of).items():
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
@@ -225,12 +226,12 @@ class NodeRegistry:
         return commands
 
     def _add_run(self, node: Node, run: Run, now: float) -> list[Command]:
-        changed = node.evidence.add(run)
+        changed = node.evidence.add(run, node.uuids)
         told = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
             return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
-        held = held_findings(compared.held, run)
+        held = held_findings(compared.held, run, self._uuids_of)
         return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
@@ -272,6 +273,9 @@ class NodeRegistry:
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
         alike = self._machine_types[node.inventory.machine_type]
         return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+
+    def _uuids_of(self, name: str) -> Mapping[int, str]:
+        return self.nodes[name].uuids
 
     @property
     def _machine_types(self) -> Counter[str | None]:

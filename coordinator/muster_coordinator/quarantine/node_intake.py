@@ -1,9 +1,6 @@
 """What becomes known of nodes: online, silent or no longer listed; their checks and their findings."""
 
-from collections.abc import Iterable
-
 from muster.model import ServiceState
-from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     BacklogDelivered,
@@ -74,9 +71,10 @@ class NodeIntake:
             self._admission.catching_up.note_complete(event.node)
         elif not record.evidence.has_left:
             self._admission.catching_up.note_incomplete(event.node, now)
-        findings = _with_first_uuids((each.as_stored() for each in event.findings), record.evidence.findings)
-        seen = times_after(record.evidence.seen, findings)
-        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)
+        seen = times_after(record.evidence.seen, event.findings)
+        after = record.knowing(
+            findings=event.findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because
+        )
         return Folded(self._learn(record, after, now), event.node)
 
     def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:
@@ -117,16 +115,3 @@ class NodeIntake:
             return []
         self._states.put(as_left(record))
         return [note(record, "left", "Silent, and no scheduler lists it any more")]
-
-
-def _with_first_uuids(
-    findings: Iterable[StandingFinding], before: Iterable[StandingFinding]
-) -> tuple[StandingFinding, ...]:
-    """The findings, each with the UUID that it had when its run was first heard of.
-
-    A finding names its device by index. When a GPU is gone after a reboot, the next one may have that index, and its
-    UUID comes from the new inventory; somebody would pull the wrong card.
-    """
-    first = {(each.check, each.code, each.device, each.run): each.uuid for each in before if each.uuid}
-    kept = ((each, first.get((each.check, each.code, each.device, each.run), each.uuid)) for each in findings)
-    return tuple(each.model_copy(update={"uuid": uuid}) for each, uuid in kept)
