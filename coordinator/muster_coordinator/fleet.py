@@ -245,6 +245,8 @@ class Fleet:
                     commands.append(command)
                 case quarantine.Note():
                     commands.append(self._registry.story.append(command, now))
+                case quarantine.SendAlarm(alarm=alarm):
+                    commands += [command, events.Announce("alarm", alarm)]
                 case quarantine.StartTest():
                     commands += self._tests.start(command, now)
                 case _:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.alarm import Alarm
 from muster.model import Json, Run
 from muster.references import Reference
 from muster.wire.messages import (
@@ -266,10 +267,10 @@ class PublishReferences:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Send an event to the listeners of the API: `kind` is run, node, case, sweep or group, `payload` its record."""
+    """Send an event to the listeners of the API: `kind` is run, node, case, sweep, group or alarm."""
 
     kind: str
-    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run
+    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run | Alarm
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from muster.transition import Effect
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Wait
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
-from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key
+from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key, about_node
 from muster_coordinator.quarantine.desired import Rules, needs_person
 from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.transitions import Transitions
@@ -149,7 +149,7 @@ def levels_of(
         if outcome.effect is Effect.FAILED and not outcome.only_tells:
             yield (AlarmKind.ACTION, actor), outcome.failing_since or outcome.at
     if record.hands_off is None and is_drained_by_nobody(record, latest):
-        yield (AlarmKind.ACTION, record.node), latest.transition.at
+        yield (AlarmKind.ACTION, about_node(record.node)), latest.transition.at
 
 
 def _waits_for(record: QuarantineRecord, domain: str) -> str | None:

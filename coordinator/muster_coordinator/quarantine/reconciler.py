@@ -21,6 +21,7 @@ from muster_coordinator.quarantine import alarm_deliveries, case_view, probation
 from muster_coordinator.quarantine.actor_intake import ActorIntake
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.alarm_texts import node_of
 from muster_coordinator.quarantine.alarms import Alarms
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, desired
 from muster_coordinator.quarantine.evaluation import after_evaluation
@@ -218,8 +219,9 @@ class Reconciler:
         self._admission.fleet = alarm_deliveries.after_news(fleet, news)
         commands: list[Command] = []
         for alarm in news:
-            if alarm.kind is AlarmKind.ACTION and alarm.subject in self.records:
-                commands.append(note(self.records[alarm.subject], "alarm", alarm.text))
+            node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
+            if node is not None and node in self.records:
+                commands.append(note(self.records[node], "alarm", alarm.text))
             commands.append(events.SendAlarm(alarm=alarm))
         return commands
 

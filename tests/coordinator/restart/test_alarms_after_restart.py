@@ -4,7 +4,7 @@ import pytest
 
 from muster.model import Verdict
 from muster.transition import Effect
-from muster_coordinator.model.events import Ticked
+from muster_coordinator.model.events import Announce, Ticked
 from muster_coordinator.model.quarantine_events import AlarmDelivered, AlarmTaken, ResendAlarm, SendAlarm
 from muster_coordinator.quarantine.alarms import CALM_S
 
@@ -15,7 +15,9 @@ async def begun(lives):
     transition = await lives.cordon("n1")
     await lives.told(transition, kubernetes=Effect.DONE)
     await lives.feed(lives.run("n2", Verdict.FAIL))
-    (sent,) = [command for command in await lives.feed(Ticked()) if isinstance(command, SendAlarm)]
+    said = await lives.feed(Ticked())
+    (sent,) = [command for command in said if isinstance(command, SendAlarm)]
+    assert Announce("alarm", sent.alarm) in said, "for the event stream"
     assert "1 faulty node not drained" in sent.alarm.text
     return sent.alarm
 
