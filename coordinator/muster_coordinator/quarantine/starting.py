@@ -69,9 +69,16 @@ def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRec
 
 
 def _without_rehearsal(record: QuarantineRecord) -> QuarantineRecord:
-    """The record without what a dry run that is over decided; drains before it still count."""
+    """The record without what a dry run that is over decided; drains before it still count.
+
+    A record of the last release does not say which drains were rehearsed. If the node is out in the dry run alone, none
+    of them counts.
+    """
     decision = record.decision
-    cordoned_at = tuple(moment for moment in decision.cordoned_at if moment not in decision.rehearsed_at)
+    is_out_in_dry_run = decision.dry_run and record.state in OUT and record.actors.shut_out_as is None
+    is_unknown = is_out_in_dry_run and not decision.rehearsed_at
+    rehearsed = decision.cordoned_at if is_unknown else decision.rehearsed_at
+    cordoned_at = tuple(moment for moment in decision.cordoned_at if moment not in rehearsed)
     return record.deciding(dry_run=False, cordoned_at=cordoned_at, rehearsed_at=())
 
 
