@@ -23,6 +23,7 @@ class Fault(StrEnum):
     INTERNAL = "500"
     UNAVAILABLE = "503"
     UNAUTHORIZED = "401"
+    FORBIDDEN = "403"
     GONE = "410"
     GARBAGE = "garbage"
     DROPPED_BEFORE = "dropped before"
@@ -73,5 +74,6 @@ _REFUSALS: dict[Fault, Callable[[str, int], Refused]] = {
     Fault.INTERNAL: lambda *_: statuses.internal_error(),
     Fault.UNAVAILABLE: lambda _, seconds: statuses.unavailable(seconds),
     Fault.UNAUTHORIZED: lambda *_: statuses.unauthorized(),
+    Fault.FORBIDDEN: lambda name, _: statuses.forbidden(NODES, name, "a policy of the cluster denies it"),
     Fault.GONE: lambda *_: statuses.too_old("The resourceVersion for the provided watch is too old."),
 }

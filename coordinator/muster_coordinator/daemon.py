@@ -25,7 +25,7 @@ from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, SendAlarm
+from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
@@ -115,7 +115,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
             return
         health = _health_publisher(settings, plugins, pipeline)
-        notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins)
+        notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins, pipeline.feed)
         shell = Shell(pipeline, link, Stream(epoch), notifier, dispatcher, alarms, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
@@ -233,7 +233,9 @@ class Shell:
             case LogResumedByHand(node=node, actor=actor, text=text):
                 log.warning("resumed_by_hand", node=node, actor=actor, text=text)
             case SendAlarm(alarm=alarm):
-                self.alarms.tell(alarm)
+                self.alarms.send(alarm)
+            case ResendAlarm(alarm=alarm, taken_by=taken_by):
+                self.alarms.tell(alarm, taken_by)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 

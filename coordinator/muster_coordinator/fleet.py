@@ -111,7 +111,7 @@ class Fleet:
                 commands = self._liveness.take_presence(event, now)
             case events.GroupReplySeen(message):
                 commands = [*self._liveness.hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
-            case events.InventorySeen() | events.LabelsSeen() | events.AgentMisbehaved():
+            case events.InventorySeen() | events.LabelsSeen() | events.AgentMisbehaved() | events.LinkRestored():
                 commands = self._learn(event, now)
             case events.Ticked():
                 commands = self._tick(event, now)
@@ -245,6 +245,8 @@ class Fleet:
                     commands.append(command)
                 case quarantine.Note():
                     commands.append(self._registry.story.append(command, now))
+                case quarantine.SendAlarm(alarm=alarm):
+                    commands += [command, events.Announce("alarm", alarm)]
                 case quarantine.StartTest():
                     commands += self._tests.start(command, now)
                 case _:
@@ -262,9 +264,9 @@ class Fleet:
         return record is not None and has_left_in_service(record)
 
     def _learn(
-        self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved, now: float
+        self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved | events.LinkRestored, now: float
     ) -> list[Command]:
-        """Takes what becomes known about a node apart from its runs."""
+        """Takes what becomes known about a node apart from its runs, or that something may be unknown about all."""
         match event:
             case events.InventorySeen():
                 return self._liveness.take_inventory(event, now)
@@ -272,6 +274,9 @@ class Fleet:
                 return self._registry.label(event, now)
             case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
+            case events.LinkRestored():
+                self._registry.outdate(now)
+                return self._decide(quarantine.EvidenceOutdated(), now)
 
     def _tick(self, event: events.Ticked, now: float) -> list[Command]:
         commands = self._liveness.lose_silent(now)

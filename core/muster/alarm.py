@@ -10,8 +10,9 @@ class AlarmKind(StrEnum):
     """What is wrong, and what the subject of the alarm is.
 
     MASS_EVENT: many nodes share a cause, the subject, and draining is frozen. BUDGET: faulty nodes are not drained, as
-    a limit is reached: that of the `fleet`, the `rate`, or a failure domain such as `rack r1`. ACTION: an actor cannot
-    carry out decisions, or no actor drains a node. PERSON: a node stays out until a person releases it.
+    a limit is reached: that of the `fleet`, the `rate`, or a failure domain such as `rack r1`. ACTION: an actor, the
+    subject, cannot carry out decisions; or no actor drains a node, and the subject is for example `node n1`. PERSON: a
+    node, the subject, stays out until a person releases it.
     """
 
     MASS_EVENT = "MASS_EVENT"
@@ -33,6 +34,11 @@ class Alarm(Data):
     since: Instant
     ended_at: Instant | None = None
     dry_run: bool = False
+
+    @property
+    def key(self) -> tuple[AlarmKind, str]:
+        """Kind and subject. Of these, one alarm stands at a time."""
+        return self.kind, self.subject
 
     @property
     def is_over(self) -> bool:

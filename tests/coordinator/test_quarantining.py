@@ -358,10 +358,15 @@ def test_evidence_counts_whatever_the_clock_of_its_node_says(ahead_s):
 @CLOCKS
 @pytest.mark.parametrize(("age_s", "after"), [(1800.0, ServiceState.CORDONED), (7200.0, ServiceState.IN_SERVICE)])
 def test_evidence_that_waited_in_the_outbox_is_as_old_as_it_is(ahead_s, age_s, after):
-    """Also when the clock is off besides: what was found an hour ago must be found again."""
+    """Also when the clock is off besides: what was found an hour ago must be found again.
+
+    It counts once the node has nothing more to deliver.
+    """
     drill = Drill(rules()).start(*NODES)
     drill.pass_time(1)
     drill.report("n1", LOST, ahead_s=max(ahead_s, age_s - START), age_s=age_s)
+    assert drill.state() is ServiceState.IN_SERVICE
+    drill.beat("n1")
     assert drill.state() is after
     (charge,) = drill.fleet.case("n1").charges
     assert charge.seen == pytest.approx(drill.now - age_s, abs=2)

@@ -23,9 +23,10 @@ and findings show how old they are. A silent node shows as lost, which is not he
 Adding a run takes time in proportion to the standing findings of the node.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 from pydantic_core import to_json
 
@@ -120,6 +121,11 @@ _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.E
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
 """By node and subject of comparison, the findings that stand against the node."""
 
+Uuids = Mapping[int, str]
+"""The UUIDs of the devices of a node, by index."""
+
+NO_UUIDS: Uuids = MappingProxyType({})
+
 
 def outcome_of(run: Run) -> HealthOutcome | None:
     """What `run` says about the health of its node; None when it says nothing."""
@@ -137,10 +143,10 @@ class CheckEvidence:
     standing: CheckStanding = CheckStanding.UNSURE
     findings: tuple[NodeFinding, ...] = ()
 
-    def after(self, run: Run, outcome: HealthOutcome) -> "CheckEvidence":
-        """The evidence after another run."""
+    def after(self, run: Run, outcome: HealthOutcome, uuids: Uuids) -> "CheckEvidence":
+        """The evidence after another run; `uuids` are those of the node's devices."""
         standing = MOVES[self.standing, outcome]
-        found = _standing_findings(run, self.findings)
+        found = _standing_findings(run, self.findings, uuids)
         if HEALTH[standing] in (Health.SUSPECT, Health.FAILED) and outcome not in (
             HealthOutcome.FAIL,
             HealthOutcome.BROKEN,
@@ -167,8 +173,11 @@ class Evidence:
     comparisons: dict[str, tuple[NodeFinding, ...]] = field(default_factory=dict)
     conduct: dict[str, NodeFinding] = field(default_factory=dict)
 
-    def add(self, run: Run) -> bool:
-        """Adds a run. Returns whether anything but the last verdicts has changed."""
+    def add(self, run: Run, uuids: Uuids = NO_UUIDS) -> bool:
+        """Adds a run of a node whose devices have these UUIDs now. Returns whether more than the last verdicts changed.
+
+        A finding keeps the UUID: after a reboot without a broken GPU, a healthy one may have its index.
+        """
         if run.check not in self.verdicts and len(self.verdicts) >= MOST_CHECKS:
             return False
         self.verdicts[run.check] = run.verdict
@@ -176,7 +185,7 @@ class Evidence:
         before = self.checks.get(run.check)
         if outcome is None or (outcome is HealthOutcome.PASS and before is _GOOD):
             return False
-        after = (before or CheckEvidence()).after(run, outcome)
+        after = (before or CheckEvidence()).after(run, outcome, uuids)
         if after.findings:
             others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
             after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
@@ -184,9 +193,10 @@ class Evidence:
         return after != before
 
     def date_as(self, stored: Iterable[StandingFinding]) -> None:
-        """Takes over when findings were found, as it was known before a restart.
+        """Takes over when findings were found, and about which devices, as it was known before a restart.
 
-        The stored runs do not reach back to the first one, and their times are by the node's clock.
+        The stored runs do not reach back to the first one, their times are by the node's clock, and they have indexes
+        of devices only.
         """
         known = {finding.key: finding for finding in stored}
         for name, check in self.checks.items():
@@ -246,11 +256,12 @@ class Evidence:
         return (finding for findings in self.comparisons.values() for finding in findings)
 
 
-def standing_finding(finding: Finding, run: Run, before: NodeFinding | None = None) -> NodeFinding:
+def standing_finding(finding: Finding, run: Run, uuids: Uuids, before: NodeFinding | None = None) -> NodeFinding:
     """A finding of `run` that stands against its node. `before` is the same finding from earlier runs."""
+    uuid = "" if finding.device is None else uuids.get(finding.device, "")
     since, runs = (run.started_at, 1) if before is None else (before.since, before.runs + 1)
     known = {**dict(finding), "evidence": _kept(finding.evidence, run)}
-    return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs)
+    return NodeFinding(**known, check=run.check, run=run.id, since=since, seen=run.started_at, runs=runs, uuid=uuid)
 
 
 def _fitting(findings: Iterable[NodeFinding], others: Iterable[NodeFinding]) -> tuple[NodeFinding, ...]:
@@ -296,8 +307,9 @@ def _dated_as(
 def _as_known(finding: NodeFinding, stored: StandingFinding | None) -> NodeFinding:
     if stored is None:
         return finding
-    seen = stored.seen if stored.run == finding.run else finding.seen
-    return finding.model_copy(update={"since": stored.since, "seen": seen})
+    if stored.run != finding.run:
+        return finding.model_copy(update={"since": stored.since})
+    return finding.model_copy(update={"since": stored.since, "seen": stored.seen, "uuid": stored.uuid})
 
 
 def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFinding:
@@ -306,16 +318,21 @@ def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFin
     return finding.model_copy(update={"since": before.since, "runs": before.runs + 1})
 
 
-def _standing_findings(run: Run, before: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
+def _standing_findings(run: Run, before: tuple[NodeFinding, ...], uuids: Uuids) -> tuple[NodeFinding, ...]:
     """The findings of `run` that stand against its node."""
     stood = {_what(finding): finding for finding in before}
     return tuple(
-        standing_finding(finding, run, stood.get(_what(finding)))
+        standing_finding(finding, run, uuids, stood.get(_what(finding)))
         for finding in run.findings
         if finding.severity in _STANDING_SEVERITIES
     )
 
 
-def held_findings(held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run) -> Held:
+def held_findings(
+    held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run, uuids_of: Callable[[str], Uuids]
+) -> Held:
     """The findings from comparing `run`, as findings that stand against their nodes."""
-    return {place: tuple(standing_finding(finding, run) for finding in findings) for place, findings in held.items()}
+    return {
+        (node, subject): tuple(standing_finding(finding, run, uuids_of(node)) for finding in findings)
+        for (node, subject), findings in held.items()
+    }

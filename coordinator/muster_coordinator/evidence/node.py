@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pydantic_core import to_json
 
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
-from muster.model import Health, Inventory, ServiceState, Severity, Topology
+from muster.model import Health, Inventory, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
@@ -14,6 +14,9 @@ from muster_coordinator.model.orders import run_patience_s
 from muster_coordinator.topology.selection_term import Candidate
 
 NOWHERE = Topology()
+
+LATE_S = 60.0
+"""A run that arrives so long after its end has waited in the outbox, and others may wait behind it."""
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
@@ -30,8 +33,8 @@ class Node:
     In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
     Measurements from before `forgotten_at` do not count.
 
-    `is_heard` is false for a restored node until its first message after the coordinator's start. `is_drained` is false
-    for it while runs from before that start may wait in its outbox.
+    `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
+    before `backlog_before` may wait in its outbox; None when no older runs do.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
@@ -59,7 +62,7 @@ class Node:
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
     is_heard: bool = True
-    is_drained: bool = True
+    backlog_before: float | None = None
     _inventory_bytes: int | None = None
 
     @classmethod
@@ -70,7 +73,7 @@ class Node:
         node.clock = NodeClock(record.clock_ahead_s)
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
-        node.is_heard = node.is_drained = False
+        node.is_heard = False
         return node
 
     @property
@@ -167,10 +170,18 @@ class Node:
     def begin_anew(self, now: float) -> None:
         """Drops all evidence: another node is there now under the same name. What its outbox holds does not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
-        self.is_heard = self.is_drained = True
+        self.is_heard, self.backlog_before = True, None
 
     def note_presence(self, message: Presence) -> None:
         self.outbox, self.dropped = message.outbox, message.dropped
+
+    def note_delivery(self, run: Run, now: float) -> None:
+        """Notes whether older runs may wait in its outbox: an agent sends its runs in order."""
+        if self.backlog_before is None:
+            is_late = now - (run.started_at + run.duration_s) > LATE_S
+            self.backlog_before = now if is_late else None
+        elif run.started_at >= self.backlog_before:
+            self.backlog_before = None
 
     def note_inventory(self, message: InventoryReport) -> bool:
         """Replaces inventory, checks and plugins. Returns whether anything changed."""

@@ -6,6 +6,7 @@ from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.quarantine_events import (
+    BacklogDelivered,
     Event,
     EvidenceChanged,
     NodeDescribed,
@@ -24,11 +25,13 @@ class QuarantineNews:
         self._domain = domain
         self._events: list[Event] = []
         self._tests_ended: list[TestEnded] = []
+        self._delivered: dict[str, float] = {}  # by node, when the youngest run began
 
     def take(self) -> list[Event]:
         """Events since the last call: evidence first, then the tests that have ended."""
-        events: list[Event] = [*self._events, *self._tests_ended]
-        self._events, self._tests_ended = [], []
+        delivered = (BacklogDelivered(node=node, through=through) for node, through in self._delivered.items())
+        events: list[Event] = [*self._events, *delivered, *self._tests_ended]
+        self._events, self._delivered, self._tests_ended = [], {}, []
         return events
 
     def note_all(self, without: Container[str]) -> None:
@@ -73,12 +76,16 @@ class QuarantineNews:
         self._events.append(
             EvidenceChanged(
                 node=node.name,
-                findings=standing_findings_of(node.evidence, node.uuids),
+                findings=standing_findings_of(node.evidence),
                 is_fit=node.is_fit,
                 unfit_because=node.unfit_because,
-                is_complete=node.is_drained,
+                is_complete=node.backlog_before is None,
             )
         )
+
+    def note_delivered(self, node: str, started_at: float) -> None:
+        """Notes that a node delivered a run although older runs may wait in its outbox."""
+        self._delivered[node] = max(started_at, self._delivered.get(node, 0.0))
 
     def note_test_ended(self, event: TestEnded) -> None:
         """Notes the end of a test that the quarantine has requested."""

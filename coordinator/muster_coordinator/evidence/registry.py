@@ -5,7 +5,7 @@ of the cause.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -42,7 +42,6 @@ class NodeRegistry:
         self._orders = orders
         self._places = places
         self.news = QuarantineNews(self.nodes, self._announced, domain)
-        self._restored_at = 0.0
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard since
 
@@ -51,18 +50,19 @@ class NodeRegistry:
 
         A node that was online has three heartbeats' time to be heard again.
         """
-        self._restored_at = now
         for record in records:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
                 node = self.nodes[record.name] = Node.from_record(record)
+                node.backlog_before = now
                 self._announced.replace((), node.checks.values())
         commands: list[Command] = []
         for run in self._counting(runs):
-            self.nodes[run.node].evidence.add(run)
+            node = self.nodes[run.node]
+            node.evidence.add(run, node.uuids)
             compared = self._observe(run, min(run.started_at, now))
-            for (name, subject), findings in held_findings(compared.held, run).items():
+            for (name, subject), findings in held_findings(compared.held, run, self._uuids_of).items():
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
         for node in self.nodes.values():
@@ -92,10 +92,15 @@ class NodeRegistry:
             told = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
             told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
-            node.online, node.last_seen, node.is_heard = True, now, True
+            node.online, node.last_seen, node.is_heard, node.backlog_before = True, now, True, now
         self.news.note_heard(node)
         self.news.note_details(node)
         return [told, *self._changed(node, now)]
+
+    def outdate(self, now: float) -> None:
+        """Notes that no node could be heard until now: what each found is still in its outbox."""
+        for node in self.nodes.values():
+            node.is_heard, node.backlog_before = False, now
 
     def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
         """Notes that a node is lost."""
@@ -169,8 +174,8 @@ class NodeRegistry:
         """Notes what an agent says about its outbox. What the broker had kept is old: runs may wait there since."""
         node = self.nodes[event.message.node]
         node.note_presence(event.message)
-        if not node.is_drained and not event.kept and event.message.outbox == 0:
-            node.is_drained = True
+        if node.backlog_before is not None and not event.kept and event.message.outbox == 0:
+            node.backlog_before = None
             self.news.note_evidence(node)
 
     def note_clock(self, message: Report, now: float) -> list[Command]:
@@ -205,25 +210,28 @@ class NodeRegistry:
     def add_run(self, run: Run, now: float) -> list[Command]:
         """Adds a run as evidence about its node, and about the nodes that it is compared with.
 
-        Its start is by the coordinator's clock. A run from after the coordinator's start says that the outbox has been
-        drained of older ones, since an agent sends them in order.
+        Its start is by the coordinator's clock.
         """
         node = self.nodes[run.node]
         if run.started_at < node.forgotten_at:
             return []
-        was_drained, node.is_drained = node.is_drained, node.is_drained or run.started_at >= self._restored_at
+        was_complete = node.backlog_before is None
+        node.note_delivery(run, now)
         commands = self._add_run(node, run, now)
-        if node.is_drained and not was_drained:
+        is_complete = node.backlog_before is None
+        if is_complete is not was_complete:
             self.news.note_evidence(node)
+        if not is_complete:
+            self.news.note_delivered(node.name, run.started_at)
         return commands
 
     def _add_run(self, node: Node, run: Run, now: float) -> list[Command]:
-        changed = node.evidence.add(run)
+        changed = node.evidence.add(run, node.uuids)
         told = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
             return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
-        held = held_findings(compared.held, run)
+        held = held_findings(compared.held, run, self._uuids_of)
         return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
@@ -265,6 +273,9 @@ class NodeRegistry:
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
         alike = self._machine_types[node.inventory.machine_type]
         return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+
+    def _uuids_of(self, name: str) -> Mapping[int, str]:
+        return self.nodes[name].uuids
 
     @property
     def _machine_types(self) -> Counter[str | None]:

@@ -1,7 +1,6 @@
 """What stands against a node, as its evidence has it."""
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from muster.model import Health, Severity
 from muster_coordinator.evidence.health import HEALTH, CheckEvidence, Evidence
@@ -11,18 +10,13 @@ from muster_coordinator.model.nodes import NodeFinding
 _OF_A_NODE_FINDING = frozenset(StandingFinding.model_fields) & frozenset(NodeFinding.model_fields)
 
 
-def standing_findings_of(
-    evidence: Evidence, uuids: Mapping[int, str] = MappingProxyType({})
-) -> tuple[StandingFinding, ...]:
-    """Everything that stands against a node, with how well founded it is, convictions first.
-
-    `uuids` are those of its devices, by index.
-    """
+def standing_findings_of(evidence: Evidence) -> tuple[StandingFinding, ...]:
+    """Everything that stands against a node, with how well founded it is, convictions first."""
     convicted = ((finding, Proof.LOCALISED) for finding in evidence.convictions.values())
     own = (founded for check in evidence.checks.values() for founded in _own(check))
     compared = ((finding, Proof.COMPARED) for found in evidence.comparisons.values() for finding in found)
     conduct = ((finding, Proof.ONCE) for finding in evidence.conduct.values())
-    return tuple(_standing(*founded, uuids) for founded in (*convicted, *own, *compared, *conduct))
+    return tuple(_standing(*founded) for founded in (*convicted, *own, *compared, *conduct))
 
 
 def _own(check: CheckEvidence) -> Iterator[tuple[NodeFinding, Proof]]:
@@ -33,6 +27,5 @@ def _own(check: CheckEvidence) -> Iterator[tuple[NodeFinding, Proof]]:
         yield finding, Proof.TWICE if twice else Proof.ONCE
 
 
-def _standing(finding: NodeFinding, proof: Proof, uuids: Mapping[int, str]) -> StandingFinding:
-    uuid = "" if finding.device is None else uuids.get(finding.device, "")
-    return StandingFinding(proof=proof, uuid=uuid, **{name: getattr(finding, name) for name in _OF_A_NODE_FINDING})
+def _standing(finding: NodeFinding, proof: Proof) -> StandingFinding:
+    return StandingFinding(proof=proof, **{name: getattr(finding, name) for name in _OF_A_NODE_FINDING})

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from muster.alarm import Alarm
 from muster.model import Json, Run
 from muster.references import Reference
 from muster.wire.messages import (
@@ -130,6 +131,11 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRestored:
+    """The coordinator reaches the broker again. What nodes have found meanwhile is still in their outboxes."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetentionEnded:
     """The retention of nodes that were last heard before `before` has ended.
 
@@ -144,7 +150,7 @@ Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | R
 
 Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
-Event = Seen | Request | Ticked | RetentionEnded | quarantine.Event
+Event = Seen | Request | Ticked | LinkRestored | RetentionEnded | quarantine.Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +267,10 @@ class PublishReferences:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Send an event to the listeners of the API: `kind` is run, node, case, sweep or group, `payload` its record."""
+    """Send an event to the listeners of the API: `kind` is run, node, case, sweep, group or alarm."""
 
     kind: str
-    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run
+    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run | Alarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +306,5 @@ Command = (
     | quarantine.DispatchTransition
     | quarantine.LogResumedByHand
     | quarantine.SendAlarm
+    | quarantine.ResendAlarm
 )

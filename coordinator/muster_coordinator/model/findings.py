@@ -2,6 +2,9 @@
 
 import re
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from muster.model import Action, Data, Finding, Instant, Json, Name, Severity, format_instant, parse_instant
 from muster.transition import Cause
@@ -31,6 +34,9 @@ def as_stored(moment: float) -> float:
     return float(parse_instant(format_instant(moment)))
 
 
+StoredInstant = Annotated[Instant, AfterValidator(as_stored)]
+
+
 class Proof(StrEnum):
     """How well founded a finding is.
 
@@ -48,8 +54,9 @@ class StandingFinding(Data):
     """A finding that stands against a node.
 
     `since` is when it was found first, `seen` when last, both by the start of the run, and `run` the id of that run, of
-    a sweep when it is LOCALISED. `evidence` is that of the finding, such as the number of an XID. `uuid` is that of the
-    device, as the inventory had it.
+    a sweep when it is LOCALISED. Both times are as they are stored, otherwise it could begin after the time of the
+    decision. `evidence` is that of the finding, such as the number of an XID. `uuid` is that of the device when the run
+    was taken.
     """
 
     check: Name
@@ -58,16 +65,12 @@ class StandingFinding(Data):
     severity: Severity
     action: Action
     summary: str
-    since: Instant
-    seen: Instant
+    since: StoredInstant
+    seen: StoredInstant
     run: str
     proof: Proof
     evidence: Json = {}
     uuid: str = ""
-
-    def as_stored(self) -> "StandingFinding":
-        """The finding with its times as they are stored. Otherwise it could begin after the time of the decision."""
-        return self.model_copy(update={"since": as_stored(self.since), "seen": as_stored(self.seen)})
 
     @property
     def cause(self) -> str:

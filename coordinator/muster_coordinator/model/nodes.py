@@ -27,7 +27,8 @@ class NodeFinding(Finding):
     """A finding that stands against a node.
 
     `run` is the run that found it last, and `seen` is when that run began. `since` is when it was found first, and
-    `runs` is the number of runs that have found it since.
+    `runs` is the number of runs that have found it since. `uuid` is that of the device when that run was taken; after a
+    reboot, another device may have its index.
     """
 
     check: str
@@ -35,6 +36,7 @@ class NodeFinding(Finding):
     since: Instant
     seen: Instant = 0.0
     runs: int = 1
+    uuid: str = ""
 
 
 class NodeRecord(Data):

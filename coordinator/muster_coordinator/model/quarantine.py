@@ -170,7 +170,8 @@ class NodeDecision(Data):
     - `waits_for`: why it is not cordoned although it should be
     - `causes`: the findings for which it is required, the worst first; once it is cordoned they stay as they were then,
       until it is in service again
-    - `cordoned_at`: when it was cordoned so far, or failed its tests and stayed out
+    - `cordoned_at`: when it was cordoned so far, or failed its tests and stayed out; of these times, `failed_at` are
+      those when it failed, `rehearsed_at` those of the dry run
     - `retest_checks`: the checks that found what it was cordoned for; `retest_because`: it was away, or somebody asked
     - `kept_out_as_new`: actors keep it out until it is accepted, as the budget had room for that when it joined
     """
@@ -188,6 +189,8 @@ class NodeDecision(Data):
     second_opinions: dict[Name, SecondOpinion] = {}
     causes: tuple[Cause, ...] = ()
     cordoned_at: tuple[Instant, ...] = ()
+    failed_at: tuple[Instant, ...] = ()
+    rehearsed_at: tuple[Instant, ...] = ()
     retest_checks: tuple[Name, ...] = ()
     retest_because: str | None = None
     probation: Probation | None = None
@@ -311,12 +314,21 @@ def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
     return tuple(f"{actor}: {seen.keeps_off}" for actor, seen in observed.items() if seen.keeps_off is not None)
 
 
+class AlarmDelivery(Data):
+    """The begin or the end of an alarm that not every plugin has taken; `taken_by` are those that have."""
+
+    alarm: Alarm
+    taken_by: tuple[Name, ...] = ()
+
+
 class FleetState(Data):
     """What was decided about the whole fleet.
 
-    `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand.
+    `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand; `undelivered` are
+    begins and ends that plugins are still to be told.
     """
 
     mass_events: tuple[MassEvent, ...] = ()
     lifted: tuple[str, ...] = ()
     alarms: tuple[Alarm, ...] = ()
+    undelivered: tuple[AlarmDelivery, ...] = ()

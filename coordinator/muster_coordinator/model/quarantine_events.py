@@ -56,7 +56,7 @@ class NodeLost(Data):
 class EvidenceChanged(Data):
     """The findings that stand against a node now; `is_fit`: it is examined and healthy; `unfit_because`: why not.
 
-    It is not complete while runs from before the coordinator's start may wait in the node's outbox.
+    It is not complete while older runs may wait in the node's outbox.
     """
 
     kind: Literal["evidence_changed"] = "evidence_changed"
@@ -65,6 +65,20 @@ class EvidenceChanged(Data):
     is_fit: bool
     unfit_because: str = ""
     is_complete: bool = True
+
+
+class EvidenceOutdated(Data):
+    """The coordinator could not hear any node for a while, and can again."""
+
+    kind: Literal["evidence_outdated"] = "evidence_outdated"
+
+
+class BacklogDelivered(Data):
+    """A node that has older runs in its outbox delivered some; the youngest began at `through`."""
+
+    kind: Literal["backlog_delivered"] = "backlog_delivered"
+    node: Name
+    through: Instant
 
 
 class NodeSurveyed(Data):
@@ -102,6 +116,21 @@ class AllTold(Data):
     kind: Literal["all_told"] = "all_told"
     node: Name
     transition: Name
+
+
+class AlarmTaken(Data):
+    """A plugin took the begin or the end of an alarm."""
+
+    kind: Literal["alarm_taken"] = "alarm_taken"
+    alarm: Alarm
+    plugin: Name
+
+
+class AlarmDelivered(Data):
+    """All plugins took the begin or the end of an alarm."""
+
+    kind: Literal["alarm_delivered"] = "alarm_delivered"
+    alarm: Alarm
 
 
 class TestEnded(Data):
@@ -172,11 +201,15 @@ Event = (
     | NodeHeard
     | NodeLost
     | EvidenceChanged
+    | EvidenceOutdated
+    | BacklogDelivered
     | TestEnded
     | NodeSurveyed
     | NodeNotListed
     | ActionEnded
     | AllTold
+    | AlarmTaken
+    | AlarmDelivered
     | NodeErased
     | TimePassed
     | Request
@@ -283,6 +316,14 @@ class SendAlarm(Data):
     alarm: Alarm
 
 
+class ResendAlarm(Data):
+    """Notify the plugins of an alarm, except those that have taken it: the last coordinator could not tell them all."""
+
+    kind: Literal["resend_alarm"] = "resend_alarm"
+    alarm: Alarm
+    taken_by: tuple[Name, ...] = ()
+
+
 Command = (
     SaveRecord
     | SaveFleetState
@@ -294,4 +335,5 @@ Command = (
     | Note
     | LogResumedByHand
     | SendAlarm
+    | ResendAlarm
 )

@@ -132,7 +132,7 @@ class QuarantineView(Data):
     """How many nodes count, how many are away and may be, which wait to go, and which causes keep all in service.
 
     Of the nodes that are away, `kept_off` are those that others keep work off without a cordon.
-    `catching_up` nodes have not delivered yet what they reported while no coordinator ran.
+    `catching_up` nodes still deliver older runs from their outboxes, and are not drained meanwhile.
     `alarms` are those that stand.
     """
 

@@ -18,8 +18,9 @@ from muster_coordinator.quarantine.desired import Rules
 class Difference(StrEnum):
     """How the state at a scheduler differs from the decision.
 
-    RESUMED_BY_HAND: a person resumed the node. MISSING: our mark is missing, in part or altogether, or stands although
-    the node is in service. UNTOLD: the actor was never called in enforce mode, as a dry run led to this state.
+    RESUMED_BY_HAND: a person resumed the node after this decision. MISSING: our mark is missing, in part or altogether,
+    or stands although the node is in service. UNTOLD: the actor was never called in enforce mode, as a dry run led to
+    this state.
     """
 
     RESUMED_BY_HAND = "RESUMED_BY_HAND"
@@ -41,12 +42,22 @@ def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) 
     if not _is_settled(latest, actor):
         return None
     if is_out and seen.mark is Mark.UNDONE:
-        return Difference.RESUMED_BY_HAND
+        return Difference.RESUMED_BY_HAND if _is_undone(seen, latest, actor) else Difference.MISSING
     return Difference.MISSING if differs else None
 
 
 def _differs(seen: SchedulerNode, *, is_out: bool) -> bool:
     return seen.mark is Mark.NONE or seen.incomplete if is_out else seen.mark in (Mark.OURS, Mark.UNDONE)
+
+
+def _is_undone(seen: SchedulerNode, latest: TransitionRecord, actor: str) -> bool:
+    """Whether a person undid the latest decision, or an earlier one and the actor respects that.
+
+    After a release, the mark of the earlier decision stands until the actor has replaced it by that of the release.
+    """
+    outcome = latest.outcomes.get(actor)
+    is_respected = outcome is not None and outcome.effect is Effect.LEFT
+    return is_respected or seen.transition in (None, latest.transition.id)
 
 
 def _is_settled(latest: TransitionRecord, actor: str) -> bool:

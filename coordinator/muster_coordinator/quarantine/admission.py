@@ -2,12 +2,13 @@
 
 Nodes are admitted in the order of `records.rank`: the most urgent first, then the one for which it was required first.
 A mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
-node that is catching up after the coordinator's start stops only itself. A node that is not admitted blocks no other
-node. Example with the defaults in a fleet of 20: the budget is 2, one node is away and three must be drained. The most
-urgent one is cordoned; the others wait with `Wait.BUDGET` until one node is back.
+node that is catching up stops only itself. A node that is not admitted blocks no other node. Example with the defaults
+in a fleet of 20: the budget is 2, one node is away and three must be drained. The most urgent one is cordoned; the
+others wait with `Wait.BUDGET` until one node is back.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from math import ceil
 
 from muster.quarantine_settings import QuarantineSettings
@@ -21,7 +22,7 @@ from muster_coordinator.quarantine.records import Records
 _TEXTS = {
     Wait.LAST_NODE: "Not drained: the last node in service is never drained",
     Wait.ORDER: "Not drained yet: worse or longer-waiting nodes go first",
-    Wait.CATCHING_UP: "Not drained yet: the coordinator has started, and the node's stored reports have not arrived",
+    Wait.CATCHING_UP: "Not drained yet: older reports of the node have not all arrived",
 }
 """Why a node waits, where that depends on no number."""
 
@@ -29,8 +30,8 @@ _TEXTS = {
 class Admission:
     """Admits nodes that must be cordoned, by `settings`.
 
-    `fleet` has the mass events that stand and those that a person lifted; `catching_up` are the nodes whose evidence
-    is from before the coordinator's start.
+    `fleet` has the mass events that stand and those that a person lifted; `catching_up` are the nodes whose older
+    reports have not all arrived.
     """
 
     def __init__(self, settings: QuarantineSettings, records: Records) -> None:
@@ -44,8 +45,9 @@ class Admission:
 
     def restore(self, fleet: FleetState) -> None:
         """Takes over the rate and the stored mass events, if enough nodes still share their cause."""
-        records = self._records.by_node.values()
-        for moment in sorted(moment for record in records for moment in record.decision.cordoned_at):
+        decisions = (record.decision for record in self._records.by_node.values())
+        admitted = ({*decision.cordoned_at}.difference(decision.failed_at) for decision in decisions)
+        for moment in sorted(chain.from_iterable(admitted)):
             self._rate.note(moment)
         self.fleet = self._saved = fleet
         stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}
@@ -150,7 +152,7 @@ class Admission:
         return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
 
     def _known(self, now: float) -> tuple[object, ...]:
-        return self._records.version, self.fleet, len(self.catching_up), self._rate.has_room(now)
+        return self._records.version, self.fleet, self.catching_up.version, self._rate.has_room(now)
 
 
 def must_go(record: QuarantineRecord) -> bool:

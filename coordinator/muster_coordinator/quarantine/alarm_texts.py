@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from muster.alarm import AlarmKind
 from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import QuarantineSettings
-from muster.transition import Effect
 from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import OUT, FleetState
 from muster_coordinator.quarantine.budget import Limits
@@ -19,6 +18,19 @@ Key = tuple[AlarmKind, str]
 FLEET = "fleet"
 RATE = "rate"
 """Subjects of BUDGET. Those of failure domains have two words."""
+
+_NODE = "node "
+
+
+def about_node(node: str) -> str:
+    """The subject of ACTION for a node. Names have no spaces, so no actor is called like that."""
+    return f"{_NODE}{node}"
+
+
+def node_of(subject: str) -> str | None:
+    """The node of such a subject; None for an actor."""
+    return subject.removeprefix(_NODE) if subject.startswith(_NODE) else None
+
 
 MOST_CHARACTERS = 500
 """Longest text, however many nodes it is about; the mark of a dry run comes on top."""
@@ -56,8 +68,8 @@ class AlarmTexts:
             case AlarmKind.PERSON:
                 text = self._person(subject)
             case AlarmKind.ACTION:
-                failing = [node for node in nodes if self._fails(subject, node)]
-                text = self._failing(subject, failing) if failing else self._in_name_only(subject)
+                node = node_of(subject)
+                text = self._failing(subject, nodes) if node is None else self._in_name_only(node)
         return _cut(text, MOST_CHARACTERS)
 
     def end(self, key: Key, fleet: FleetState) -> str:
@@ -72,10 +84,10 @@ class AlarmTexts:
                 text = f"No faulty node waits for room in the {subject} any more"
             case AlarmKind.PERSON:
                 text = f"{subject} does not wait for a person any more: {self._how_it_is(subject)}"
-            case AlarmKind.ACTION if subject in self._records.by_node:
-                text = f"{subject} is no longer out in name only: {self._how_it_is(subject)}"
             case AlarmKind.ACTION:
-                text = f"{subject} drains again"
+                node = node_of(subject)
+                in_name = f"{node} is no longer out in name only: {self._how_it_is(str(node))}"
+                text = f"{subject} drains again" if node is None else in_name
         return _cut(text, MOST_CHARACTERS)
 
     def _mass_event(self, cause: str, nodes: Iterable[str]) -> str:
@@ -113,7 +125,7 @@ class AlarmTexts:
         drained = f"{node} was drained {len(times)} times since {format_instant(times[0])}"
         return f"{drained}; it stays out until `muster quarantine release {node}`"
 
-    def _failing(self, actor: str, nodes: list[str]) -> str:
+    def _failing(self, actor: str, nodes: Iterable[str]) -> str:
         """What an actor does not do for which nodes, and why for the first of them."""
         by_task: defaultdict[str, list[str]] = defaultdict(list)
         for node in sorted(nodes):
@@ -130,11 +142,6 @@ class AlarmTexts:
         schedulers = [actor for actor, outcome in outcomes.items() if not outcome.only_tells]
         details = [f"{actor}: {self._detail(node, actor)}" for actor in schedulers]
         return f"No actor drains {node}: {_cut('; '.join(details), _MOST_DETAIL) or 'no scheduler knows it'}"
-
-    def _fails(self, actor: str, node: str) -> bool:
-        latest = self._transitions.latest(node)
-        outcome = None if latest is None else latest.outcomes.get(actor)
-        return outcome is not None and outcome.effect is Effect.FAILED
 
     def _detail(self, node: str, actor: str) -> str:
         latest = self._transitions.latest(node)

@@ -19,7 +19,7 @@ from muster.transition import Effect
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Wait
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
-from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key
+from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key, about_node
 from muster_coordinator.quarantine.desired import Rules, needs_person
 from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.transitions import Transitions
@@ -66,7 +66,7 @@ class Alarms:
     def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Alarm]]:
         """The fleet's state with the alarms that stand now, and those that begin or end."""
         levels = self._all_levels(fleet)
-        standing = {_key(alarm): alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
+        standing = {alarm.key: alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
         ended = [self._outdated(alarm, now) for alarm in fleet.alarms if alarm.dry_run is not self._rules.is_dry]
         for key in [key for key in standing if self._is_over(key, levels, fleet, now)]:
             text = self._marked(self._texts.end(key, fleet))
@@ -86,7 +86,7 @@ class Alarms:
         return tuple(alarm.model_copy(update={"text": self._text_now(alarm, levels)}) for alarm in fleet.alarms)
 
     def _text_now(self, alarm: Alarm, levels: Mapping[Key, Mapping[str, float]]) -> str:
-        key = _key(alarm)
+        key = alarm.key
         if (nodes := levels.get(key)) is not None:
             return self._marked(self._texts.begin(key, nodes))
         if (calm_since := self._calm_since.get(key)) is None:
@@ -149,7 +149,7 @@ def levels_of(
         if outcome.effect is Effect.FAILED and not outcome.only_tells:
             yield (AlarmKind.ACTION, actor), outcome.failing_since or outcome.at
     if record.hands_off is None and is_drained_by_nobody(record, latest):
-        yield (AlarmKind.ACTION, record.node), latest.transition.at
+        yield (AlarmKind.ACTION, about_node(record.node)), latest.transition.at
 
 
 def _waits_for(record: QuarantineRecord, domain: str) -> str | None:
@@ -169,7 +169,3 @@ def is_drained_by_nobody(record: QuarantineRecord, latest: TransitionRecord) -> 
         return False
     effects = [outcome.effect for outcome in latest.outcomes.values() if not outcome.only_tells]
     return all(effect is Effect.LEFT for effect in effects) and (bool(effects) or not latest.transition.dry_run)
-
-
-def _key(alarm: Alarm) -> Key:
-    return alarm.kind, alarm.subject

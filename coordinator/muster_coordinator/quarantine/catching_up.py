@@ -1,30 +1,61 @@
-"""Nodes that are catching up: their stored faults may have cleared since.
+"""Nodes that are catching up: older runs may wait in their outbox, and their faults may have cleared since.
 
-While no coordinator runs, agents keep their runs in the outbox. So after a start the stored findings may be hours old,
-and the passes that end them still on the way. A node is catching up until its evidence is complete, that is until no
-run from before the start waits in its outbox. Some nodes never report that: they are gone, or their agent is over its
-quota. So catching up ends for all nodes CATCH_UP_S after the first one was heard. Then the policy decides by the age of
-the findings.
+Agents keep their runs while no coordinator runs, while the broker is away, and while they are over their quota. An
+agent sends the oldest runs first, so a fault arrives before the passes that end it. While a node is catching up it is
+not cordoned. It has caught up once its evidence is complete: its outbox was empty, or a run arrived that is younger
+than the backlog.
 
-Example: a coordinator is stopped for an hour and starts in enforce. n1 had XID 79 before and passed since; its agent is
-heard after 4 s and delivers the passes, and n1 stays in service. n2 had XID 79 too and is never heard: it is cordoned
-124 s after the start if the policy counts a finding of that age.
+Some nodes never report that, so the wait is bounded:
 
-While the broker is away, the coordinator hears no node. Then it cordons none.
+| node | waits at most |
+|---|---|
+| not heard since the start, or since the broker was away | CATCH_UP_S after the first node was heard |
+| heard | CATCH_UP_S after its runs last came nearer to the present |
+| heard, and its runs come nearer and nearer | LONGEST_CATCH_UP_S |
+
+Then the policy decides by the age of the findings, and the node counts as caught up for LONGEST_CATCH_UP_S.
+
+Example: a coordinator is stopped for six hours and starts in enforce. n1 had XID 79 before and passed since; it
+delivers 10,000 runs in seven minutes, the passes last, and stays in service. n2 had XID 79 too and is never heard: it
+is cordoned 124 s after the start if the policy counts a finding of that age. While the broker is away, no node is heard
+and none is cordoned.
+
+All times move with a clock that is set back, so the waits stay as long as they are.
 """
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 CATCH_UP_S = 120.0
-"""An agent that lost its broker tries again within 30 s, and sends an outbox of 10,000 runs in less than a minute."""
+"""An agent that lost its broker tries again within 30 s, and repeats a report that was not acknowledged within 60 s."""
+
+LONGEST_CATCH_UP_S = 3600.0
+"""The 10,000 runs of a full outbox take 7 minutes, if they are large an hour."""
+
+
+@dataclass(slots=True)
+class _Backlog:
+    """What a node still has to deliver.
+
+    `heard_at` is when the node was heard first since it has one, `advanced_at` when its runs last came nearer to the
+    present. Then the youngest one was `behind_s` old.
+    """
+
+    heard_at: float | None = None
+    advanced_at: float = 0.0
+    behind_s: float = math.inf
 
 
 class CatchingUp:
-    """The nodes that are catching up since the coordinator's start."""
+    """The nodes that are catching up. `version` grows with every change."""
 
     def __init__(self) -> None:
+        self.version = 0
         self._nodes: set[str] = set()
-        self._until: float | None = None
+        self._backlogs: dict[str, _Backlog] = {}  # also of nodes that took too long
+        self._reached_at: float | None = None  # when the first node was heard
+        self._now = 0.0
 
     def __contains__(self, node: str) -> bool:
         return node in self._nodes
@@ -33,19 +64,64 @@ class CatchingUp:
         return len(self._nodes)
 
     def begin(self, nodes: Iterable[str]) -> None:
-        """These nodes begin to catch up: all that are stored and have not left."""
-        self._nodes = set(nodes)
+        """All these nodes begin to catch up, and none was heard yet: after a start, or after the broker was away."""
+        self._reached_at = None
+        self._backlogs = {node: _Backlog() for node in nodes}
+        self._nodes = set(self._backlogs)
+        self.version += 1
 
-    def note_heard(self, now: float) -> None:
-        """Notes that some node was heard: the agents can reach the coordinator."""
-        if self._until is None:
-            self._until = now + CATCH_UP_S
+    def note_heard(self, node: str, now: float) -> None:
+        """Notes that a node was heard, for the first time since the start or again."""
+        self._reached_at = now if self._reached_at is None else self._reached_at
+        backlog = self._backlogs.get(node)
+        if backlog is not None and backlog.heard_at is None:
+            self._await(node, now)
+
+    def note_incomplete(self, node: str, now: float) -> None:
+        """Notes that older runs may wait in the outbox of a node. One that took too long is not waited for at once."""
+        backlog = self._backlogs.get(node)
+        if backlog is None or (backlog.heard_at is not None and now - backlog.heard_at >= 2 * LONGEST_CATCH_UP_S):
+            self._await(node, now)
+
+    def note_delivered(self, node: str, through: float, now: float) -> None:
+        """Notes that a node delivered runs; the youngest began at `through`."""
+        backlog = self._backlogs.get(node)
+        if backlog is not None and now - through < backlog.behind_s:
+            backlog.advanced_at, backlog.behind_s = now, now - through
 
     def note_complete(self, node: str) -> None:
         """Notes that the evidence of a node is complete, or that the node is forgotten."""
-        self._nodes.discard(node)
+        self._backlogs.pop(node, None)
+        self._drop({node} & self._nodes)
 
     def pass_time(self, now: float) -> None:
         """Stops waiting for nodes that did not deliver in time."""
-        if self._until is not None and now >= self._until:
-            self._nodes.clear()
+        self._move_back(self._now - now)
+        self._now = now
+        self._drop({node for node in self._nodes if self._is_over(self._backlogs[node], now)})
+
+    def _await(self, node: str, now: float) -> None:
+        self._backlogs[node] = _Backlog(heard_at=now, advanced_at=now)
+        self._nodes.add(node)
+        self.version += 1
+
+    def _drop(self, nodes: set[str]) -> None:
+        if nodes:
+            self._nodes -= nodes
+            self.version += 1
+
+    def _is_over(self, backlog: _Backlog, now: float) -> bool:
+        if backlog.heard_at is None:
+            return self._reached_at is not None and now - self._reached_at >= CATCH_UP_S
+        return now - backlog.advanced_at >= CATCH_UP_S or now - backlog.heard_at >= LONGEST_CATCH_UP_S
+
+    def _move_back(self, by_s: float) -> None:
+        """Moves all times with a clock that was set back."""
+        if by_s <= 0:
+            return
+        if self._reached_at is not None:
+            self._reached_at -= by_s
+        for backlog in self._backlogs.values():
+            backlog.advanced_at -= by_s
+            if backlog.heard_at is not None:
+                backlog.heard_at -= by_s

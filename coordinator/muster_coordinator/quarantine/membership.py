@@ -15,11 +15,10 @@ def joined(node: Name, before: QuarantineRecord | None, now: float) -> Quarantin
     if before is None:
         return new
     observed, shut_out_as = before.actors.observed, before.actors.shut_out_as
+    kept = {name: getattr(before.decision, name) for name in ("hold", "cordoned_at", "failed_at", "rehearsed_at")}
     return QuarantineRecord(
         node=node,
-        decision=new.decision.model_copy(
-            update={"hold": before.decision.hold, "cordoned_at": before.decision.cordoned_at}
-        ),
+        decision=new.decision.model_copy(update=kept),
         actors=ActorStatus(observed=observed, was_listed=bool(observed), shut_out_as=shut_out_as),
     )
 
@@ -60,8 +59,8 @@ def is_unlisted(record: QuarantineRecord) -> bool:
 
 def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:
     """The record of a silent node that a person removed for good: if it is heard again, it is a new node."""
-    new = record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, cordoned_at=())
-    return as_left(new)
+    drains: dict[str, tuple[float, ...]] = {"cordoned_at": (), "failed_at": (), "rehearsed_at": ()}
+    return as_left(record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, **drains))
 
 
 def has_left_in_service(record: QuarantineRecord) -> bool:

@@ -1,13 +1,12 @@
 """What becomes known of nodes: online, silent or no longer listed; their checks and their findings."""
 
-from collections.abc import Iterable
-
 from muster.model import ServiceState
-from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
+    BacklogDelivered,
     Command,
     EvidenceChanged,
+    EvidenceOutdated,
     NodeDescribed,
     NodeHeard,
     NodeLost,
@@ -38,7 +37,7 @@ class NodeIntake:
 
     def hear(self, event: NodeHeard, now: float) -> Folded:
         """Takes in that a node is online: for the first time, again, or still after a start."""
-        self._admission.catching_up.note_heard(now)
+        self._admission.catching_up.note_heard(event.node, now)
         record = self._states.by_node.get(event.node)
         commands: list[Command] = []
         if record is None or (record.evidence.has_left and record.state not in OUT):
@@ -48,6 +47,17 @@ class NodeIntake:
         self._states.put(heard(self._states.by_node[event.node]))
         return Folded(commands, event.node)
 
+    def outdate(self, _: EvidenceOutdated, now: float) -> Folded:
+        """Takes in that every node may have found something that the coordinator does not know."""
+        records = self._states.by_node.values()
+        self._admission.catching_up.begin(record.node for record in records if not record.evidence.has_left)
+        return NOTHING
+
+    def take_delivery(self, event: BacklogDelivered, now: float) -> Folded:
+        """Takes in that a node delivered some of its older runs."""
+        self._admission.catching_up.note_delivered(event.node, event.through, now)
+        return NOTHING
+
     def lose(self, event: NodeLost, now: float) -> Folded:
         """Takes in that a node fell silent."""
         record = self._states.records.known(event.node)
@@ -56,12 +66,15 @@ class NodeIntake:
 
     def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
         """Takes in the findings that stand against a node."""
+        record = self._states.records.known(event.node)
         if event.is_complete:
             self._admission.catching_up.note_complete(event.node)
-        record = self._states.records.known(event.node)
-        findings = _with_first_uuids((each.as_stored() for each in event.findings), record.evidence.findings)
-        seen = times_after(record.evidence.seen, findings)
-        after = record.knowing(findings=findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because)
+        elif not record.evidence.has_left:
+            self._admission.catching_up.note_incomplete(event.node, now)
+        seen = times_after(record.evidence.seen, event.findings)
+        after = record.knowing(
+            findings=event.findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because
+        )
         return Folded(self._learn(record, after, now), event.node)
 
     def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:
@@ -102,16 +115,3 @@ class NodeIntake:
             return []
         self._states.put(as_left(record))
         return [note(record, "left", "Silent, and no scheduler lists it any more")]
-
-
-def _with_first_uuids(
-    findings: Iterable[StandingFinding], before: Iterable[StandingFinding]
-) -> tuple[StandingFinding, ...]:
-    """The findings, each with the UUID that it had when its run was first heard of.
-
-    A finding names its device by index. When a GPU is gone after a reboot, the next one may have that index, and its
-    UUID comes from the new inventory; somebody would pull the wrong card.
-    """
-    first = {(each.check, each.code, each.device, each.run): each.uuid for each in before if each.uuid}
-    kept = ((each, first.get((each.check, each.code, each.device, each.run), each.uuid)) for each in findings)
-    return tuple(each.model_copy(update={"uuid": uuid}) for each, uuid in kept)

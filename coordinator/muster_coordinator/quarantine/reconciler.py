@@ -17,10 +17,11 @@ from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requireme
 from muster_coordinator.model.quarantine_events import Command, Event
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine import case_view, probation, requests
+from muster_coordinator.quarantine import alarm_deliveries, case_view, probation, requests
 from muster_coordinator.quarantine.actor_intake import ActorIntake
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission
+from muster_coordinator.quarantine.alarm_texts import node_of
 from muster_coordinator.quarantine.alarms import Alarms
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, desired
 from muster_coordinator.quarantine.evaluation import after_evaluation
@@ -62,10 +63,14 @@ class Reconciler:
             events.NodeLost: nodes.lose,
             events.NodeNotListed: nodes.drop_from_list,
             events.EvidenceChanged: nodes.take_evidence,
+            events.EvidenceOutdated: nodes.outdate,
+            events.BacklogDelivered: nodes.take_delivery,
             events.NodeErased: self._erase,
             events.NodeSurveyed: actors.survey,
             events.ActionEnded: actors.end_action,
             events.AllTold: actors.note_told,
+            events.AlarmTaken: self._note_alarm_taken,
+            events.AlarmDelivered: self._note_alarm_delivered,
             events.TestEnded: self._end_test,
             events.HoldRequested: self._grant,
             events.ReleaseRequested: self._grant,
@@ -128,9 +133,17 @@ class Reconciler:
 
     def _restore(self, event: events.Restored, now: float) -> Folded:
         """Continues from what is stored."""
-        restored = self._start.restore(event, now)
+        commands, _ = self._start.restore(event, now)
         self._alarms.count(self.records)
-        return restored
+        return Folded([*commands, *alarm_deliveries.resent(self._admission.fleet)])
+
+    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> Folded:
+        self._admission.fleet = alarm_deliveries.after_taken(self._admission.fleet, event)
+        return NOTHING
+
+    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> Folded:
+        self._admission.fleet = alarm_deliveries.after_delivered(self._admission.fleet, event)
+        return NOTHING
 
     def _end_test(self, event: events.TestEnded, now: float) -> Folded:
         """Takes in the result of a test or a second opinion. A node that fails in PROBATION is cordoned again."""
@@ -163,6 +176,8 @@ class Reconciler:
         commands: list[Command] = [note(record, granted.about, granted.text), self._asked(event, now)]
         if granted.step is not None:
             commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
+        elif granted.says_again:
+            commands += self._states.announce(record, record.state, granted.reason, now, by=event.by)
         return Folded(commands, None if isinstance(event, events.HoldRequested) else event.node)
 
     def _lift_freeze(self, event: events.FreezeLifted, now: float) -> Folded:
@@ -200,11 +215,13 @@ class Reconciler:
 
     def _raise_alarms(self, now: float) -> list[Command]:
         """Raises and ends alarms with this tick."""
-        self._admission.fleet, news = self._alarms.look(self._admission.fleet, now)
+        fleet, news = self._alarms.look(self._admission.fleet, now)
+        self._admission.fleet = alarm_deliveries.after_news(fleet, news)
         commands: list[Command] = []
         for alarm in news:
-            if alarm.kind is AlarmKind.ACTION and alarm.subject in self.records:
-                commands.append(note(self.records[alarm.subject], "alarm", alarm.text))
+            node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
+            if node is not None and node in self.records:
+                commands.append(note(self.records[node], "alarm", alarm.text))
             commands.append(events.SendAlarm(alarm=alarm))
         return commands
 

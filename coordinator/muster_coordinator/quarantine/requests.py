@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from muster.errors import Refused
 from muster.model import ServiceState
-from muster_coordinator.model.quarantine import FleetState, Hold, QuarantineRecord
+from muster.transition import Mark
+from muster_coordinator.model.quarantine import OUT, FleetState, Hold, QuarantineRecord
 from muster_coordinator.model.quarantine_events import HoldRequested, NodeForgotten, ReleaseRequested
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step
 from muster_coordinator.quarantine.mass_events import lifted
@@ -12,13 +13,17 @@ from muster_coordinator.quarantine.membership import forgotten
 
 
 class Granted(NamedTuple):
-    """The record after a request, the entry of its story, and the step that the node takes at once."""
+    """The record after a request, the entry of its story, and the step that the node takes at once.
+
+    `says_again`: the node keeps its state, and actors are called for it again.
+    """
 
     record: QuarantineRecord
     about: str
     text: str
     step: Step | None = None
     reason: str = ""
+    says_again: bool = False
 
 
 def grant(
@@ -54,7 +59,13 @@ def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now
     ignored_before = now if event.untested else record.decision.ignored_before
     released = record.deciding(hold=None, ignored_before=ignored_before)
     text = f"released by {event.by}: {event.reason}"
-    return Granted(released, "released", text, step if moves else None, reason=text)
+    says_again = not moves and is_undone(record)
+    return Granted(released, "released", text, step if moves else None, reason=text, says_again=says_again)
+
+
+def is_undone(record: QuarantineRecord) -> bool:
+    """Whether a node is out, and a person resumed it at a scheduler."""
+    return record.state in OUT and any(seen.mark is Mark.UNDONE for seen in record.actors.observed.values())
 
 
 def forget(record: QuarantineRecord, event: NodeForgotten, now: float) -> Granted:

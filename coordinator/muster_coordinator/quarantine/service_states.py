@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from muster.model import Action, Json, Name, ServiceState, format_instant
 from muster.transition import Transition
-from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
 from muster_coordinator.model.quarantine_events import Command, Note
 from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
 from muster_coordinator.quarantine.admission import Admission
@@ -121,9 +121,17 @@ class ServiceStates:
             probation=None,
             retest_because=None,
             causes=() if after is ServiceState.IN_SERVICE else decision.causes,
-            cordoned_at=(*decision.cordoned_at, now) if is_counted else decision.cordoned_at,
+            **(self._counting_cordon(decision, step, now) if is_counted else {}),
             retest_checks=_checks_that_found(record) if step is Step.CORDON else decision.retest_checks,
         )
+
+    def _counting_cordon(self, decision: NodeDecision, step: Step, now: float) -> dict[str, tuple[float, ...]]:
+        is_failure, is_rehearsal = step is Step.FAIL, self._rules.is_dry
+        return {
+            "cordoned_at": (*decision.cordoned_at, now),
+            "failed_at": (*decision.failed_at, now) if is_failure else decision.failed_at,
+            "rehearsed_at": (*decision.rehearsed_at, now) if is_rehearsal else decision.rehearsed_at,
+        }
 
     def _concerns_actors(self, record: QuarantineRecord, step: Step) -> bool:
         """Whether actors are called for a step: not for a node that only waits for its turn and is drained soon."""

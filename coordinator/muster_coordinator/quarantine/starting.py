@@ -58,16 +58,28 @@ def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRec
     When a dry run is over, a node that actors drained in enforce mode is still out; all others are in service. In
     observe mode no node waits.
     """
-    decision = record.decision
     if not rules.decides:
         record = record.deciding(waits_for=None)
     state = _state_in_mode(record, rules)
+    if not rules.is_dry:
+        record = _without_rehearsal(record)
     if state is record.state:
-        return record.deciding(dry_run=decision.dry_run and rules.is_dry)
-    cordoned_at = decision.cordoned_at if state is ServiceState.CORDONED else ()
-    return record.deciding(
-        state=state, since=now, dry_run=False, waits_for=None, probation=None, cordoned_at=cordoned_at
-    )
+        return record
+    return record.deciding(state=state, since=now, dry_run=False, waits_for=None, probation=None)
+
+
+def _without_rehearsal(record: QuarantineRecord) -> QuarantineRecord:
+    """The record without what a dry run that is over decided; drains before it still count.
+
+    A record of the last release does not say which drains were rehearsed. If the node is out in the dry run alone, none
+    of them counts.
+    """
+    decision = record.decision
+    is_out_in_dry_run = decision.dry_run and record.state in OUT and record.actors.shut_out_as is None
+    is_unknown = is_out_in_dry_run and not decision.rehearsed_at
+    rehearsed = decision.cordoned_at if is_unknown else decision.rehearsed_at
+    cordoned_at = tuple(moment for moment in decision.cordoned_at if moment not in rehearsed)
+    return record.deciding(dry_run=False, cordoned_at=cordoned_at, rehearsed_at=())
 
 
 def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:

@@ -1,11 +1,13 @@
 """Logs alarms and notifies plugins of them, each once when it begins and once when it is over.
 
-What a plugin could not take is told again, in memory, after a wait that doubles up to five minutes. Only the latest of
-a kind and subject is told: when an alarm is over before a plugin took its begin, the plugin is told of the end alone.
+What a plugin could not take is told again after a wait that doubles up to five minutes. Only the latest of a kind and
+subject is told: when an alarm is over before a plugin took its begin, the plugin is told of the end alone. The
+quarantine hears which plugin took what, and after a restart has the rest told.
 """
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 import structlog
@@ -14,6 +16,7 @@ from muster.alarm import Alarm
 from muster.backoff import backoff_s
 from muster.plugins import Plugins
 from muster.transition import ActionOutcome, Effect
+from muster_coordinator.model.quarantine_events import AlarmDelivered, AlarmTaken
 from muster_coordinator.model.transitions import FIRST_RETRY_S, LONGEST_RETRY_S
 from muster_coordinator.runtime.transition_dispatcher import outcome_of
 
@@ -31,16 +34,17 @@ _Job = tuple[str, str, str]
 
 
 class AlarmNotifier:
-    """What plugins are still to be told of alarms."""
+    """What plugins are still to be told of alarms; `deliver` takes what came of that."""
 
-    def __init__(self, plugins: Plugins) -> None:
+    def __init__(self, plugins: Plugins, deliver: Callable[[AlarmTaken | AlarmDelivered], object]) -> None:
         self._plugins = plugins
+        self._deliver = deliver
         self._latest: dict[_Job, Alarm] = {}
         self._news: dict[_Job, asyncio.Event] = {}
         self._new: asyncio.Queue[_Job] = asyncio.Queue()
         self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
 
-    def tell(self, alarm: Alarm) -> None:
+    def send(self, alarm: Alarm) -> None:
         """Logs an alarm that begins or is over, and queues it for every plugin that wants to know."""
         write = log.info if alarm.is_over else log.warning
         write(
@@ -51,7 +55,14 @@ class AlarmNotifier:
             over=alarm.is_over,
             dry_run=alarm.dry_run,
         )
-        for plugin in self._plugins.implementing(HOOK):
+        self.tell(alarm)
+
+    def tell(self, alarm: Alarm, taken_by: Collection[str] = ()) -> None:
+        """Queues an alarm for every plugin that wants to know and has not taken it yet."""
+        plugins = [plugin for plugin in self._plugins.implementing(HOOK) if plugin not in taken_by]
+        if not plugins:
+            self._deliver(AlarmDelivered(alarm=alarm))
+        for plugin in plugins:
             job = plugin, alarm.kind, alarm.subject
             self._latest[job] = alarm
             if job in self._news:
@@ -77,6 +88,7 @@ class AlarmNotifier:
                 outcome = await self._ask(job[0], alarm)
             if outcome is None or outcome.effect is not Effect.FAILED:
                 taken, failures = alarm, 0
+                self._deliver(AlarmTaken(alarm=alarm, plugin=job[0]))
                 continue
             failures += 1
             wait_s = max(backoff_s(failures, FIRST_RETRY_S, LONGEST_RETRY_S), outcome.retry_after_s or 0.0)
@@ -84,7 +96,10 @@ class AlarmNotifier:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._news[job].wait()
-        del self._latest[job], self._news[job]
+        latest = self._latest.pop(job)
+        del self._news[job]
+        if not any(other[1:] == job[1:] for other in self._latest):
+            self._deliver(AlarmDelivered(alarm=latest))
 
     async def _ask(self, plugin: str, alarm: Alarm) -> ActionOutcome | None:
         return outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, alarm=alarm))

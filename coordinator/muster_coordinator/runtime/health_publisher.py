@@ -1,7 +1,7 @@
 """Tells plugins how nodes are: what has changed at once, and every node again and again as a heartbeat.
 
 No decision is in it, so it goes on in every mode. What a plugin could not take in is told again, the changes after a
-pause that grows to half a minute, the heartbeats with the next round.
+pause that grows to half a minute and after newer changes, the heartbeats with the next round.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class HealthPublisher:
                 failures = 0
             else:
                 failures += 1
-                self._changed = {report.node: report for report in reports} | self._changed
+                self._changed |= {report.node: report for report in reports if report.node not in self._changed}
                 await asyncio.sleep(backoff_s(failures, FIRST_RETRY_S, LONGEST_RETRY_S))
             if not self._changed:
                 self._news.clear()

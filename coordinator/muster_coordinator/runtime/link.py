@@ -26,7 +26,14 @@ from muster.wire.codec import encode
 from muster.wire.messages import CoordinatorPresence, new_id
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
-from muster_coordinator.model.events import AgentMisbehaved, Event, PublishReferences, SendAck, SendCommand
+from muster_coordinator.model.events import (
+    AgentMisbehaved,
+    Event,
+    LinkRestored,
+    PublishReferences,
+    SendAck,
+    SendCommand,
+)
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.inbox import Inbox
 from muster_coordinator.runtime.muting import MuteList, subscriptions
@@ -99,6 +106,7 @@ class CoordinatorLink:
         known: Callable[[], Iterable[str]],
     ) -> None:
         self.connected = False
+        self._was_connected = False
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
@@ -166,6 +174,9 @@ class CoordinatorLink:
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
+        if self._was_connected:
+            await self._deliver([LinkRestored()])
+        self._was_connected = True
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")

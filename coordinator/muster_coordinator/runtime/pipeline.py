@@ -30,7 +30,7 @@ from muster_coordinator.model.events import (
     SendCommand,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, SendAlarm
+from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.store.store import Store
 
 BACKLOG = 5_000
@@ -54,6 +54,7 @@ Outgoing = (
     | LogResumedByHand
     | DispatchTransition
     | SendAlarm
+    | ResendAlarm
 )
 
 

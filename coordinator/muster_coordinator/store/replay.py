@@ -5,7 +5,8 @@ the nodes that have findings and the runs that were under way at once, not with 
 """
 
 import heapq
-from collections.abc import AsyncIterator, Iterable, Mapping
+import math
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -28,7 +29,8 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.replay import Replay
 from muster_coordinator.quarantine.replay_comparison import DrainThen
-from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SWEEPS
+from muster_coordinator.store.summaries import HOUR_S, hour_of
+from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SUMMARIES, SWEEPS
 
 _AT_A_TIME = 200
 """Rows that are read together."""
@@ -43,12 +45,20 @@ class Ruling(NamedTuple):
     convicted: NodeFinding | None
 
 
+_Happening = tuple[float, int, Ruling | Asked | Run]
+"""When it became known, a number that keeps the order, and what it was."""
+
+
 class StoredReplay(NamedTuple):
-    """A replay of what is stored. `nodes` are those known today, `begins` is when the stored runs begin."""
+    """A replay of what is stored. `nodes` are those known today, `begins` is when the replayed runs begin.
+
+    All runs are stored from `complete_from` on.
+    """
 
     replay: Replay
     nodes: int
     begins: float
+    complete_from: float
     drains_then: tuple[DrainThen, ...]
 
 
@@ -58,6 +68,8 @@ async def replay_stored(
     """What the policy would have decided from `since` until `now`; Unavailable when the database cannot be read."""
     try:
         async with engine.connect() as connection:
+            complete_from = await _complete_from(connection)
+            since = max(since, complete_from)
             rulings = await _rulings(connection, since)
             asked = [Asked.model_validate_json(body) async for body in _bodies(connection, REQUESTS, now)]
             found = {*await connection.scalars(_nodes_with_findings(since)), *(ruling.node for ruling in rulings)}
@@ -69,11 +81,21 @@ async def replay_stored(
             replay.pass_time(now)
             drains = tuple([it async for it in _drains(connection, since, now)])
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
-            first = await connection.scalar(select(func.min(RUNS.c.started_at)))
+            first = await connection.scalar(select(func.min(RUNS.c.started_at)).where(RUNS.c.started_at >= since))
     except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
         reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
         raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
-    return StoredReplay(replay, nodes or 0, min(now, max(since, since if first is None else first)), drains)
+    return StoredReplay(replay, nodes or 0, min(now, since if first is None else first), complete_from, drains)
+
+
+async def _complete_from(connection: AsyncConnection) -> float:
+    """From when on all runs are stored.
+
+    Before, runs that found nothing are summaries of an hour each. The findings that they ended are kept for longer, and
+    a replay of these alone would drain nodes that never return.
+    """
+    last = await connection.scalar(select(func.max(SUMMARIES.c.started_at)))
+    return 0.0 if last is None else float((hour_of(last) + 1) * HOUR_S)
 
 
 # What happened, in order
@@ -84,16 +106,20 @@ async def _timeline(
 ) -> AsyncIterator[tuple[float, Event]]:
     """All events by the time at which they became known: of a run, its end."""
     evidence, number = PastEvidence(), count()
-    coming: list[tuple[float, int, Ruling | Asked | Run]] = [(it.at, next(number), it) for it in happened]
+    coming: list[_Happening] = [(it.at, next(number), it) for it in happened]
     heapq.heapify(coming)
     rows = await connection.stream(_runs(since).execution_options(yield_per=_AT_A_TIME))
     async for row in rows.mappings():
-        while coming and coming[0][0] <= row["started_at"]:  # no later run ends before this one begins
-            at, _, what = heapq.heappop(coming)
-            if (event := _event(evidence, what)) is not None:
-                yield at, event
+        for at_and_event in _events(coming, evidence, row["started_at"]):  # no later run ends before this one begins
+            yield at_and_event
         heapq.heappush(coming, (row["started_at"] + row["duration_s"], next(number), _run(row)))
-    while coming:
+    for at_and_event in _events(coming, evidence, math.inf):
+        yield at_and_event
+
+
+def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
+    """Takes what became known up to `until` from the heap."""
+    while coming and coming[0][0] <= until:
         at, _, what = heapq.heappop(coming)
         if (event := _event(evidence, what)) is not None:
             yield at, event

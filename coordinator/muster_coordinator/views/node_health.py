@@ -1,7 +1,5 @@
 """What plugins are told about the health of a node, made from its view. Pure."""
 
-from collections.abc import Mapping
-
 from muster.model import Severity
 from muster.node_health import HealthFinding, NodeHealthReport
 from muster.transition import Cause
@@ -16,18 +14,16 @@ _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
 def health_report(view: NodeView, at: float) -> NodeHealthReport:
     """How the node was at `at`, with its findings, the worst first."""
-    uuids = {device.index: device.uuid for device in view.devices}
     worst = sorted(view.findings, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST_FINDINGS]
     return NodeHealthReport(
         node=view.name,
         at=at,
         health=view.health,
         is_silent=view.lost or view.left,
-        findings=tuple(_finding(finding, uuids) for finding in worst),
+        findings=tuple(_finding(finding) for finding in worst),
     )
 
 
-def _finding(finding: NodeFinding, uuids: Mapping[int, str]) -> HealthFinding:
-    uuid = "" if finding.device is None else uuids.get(finding.device, "")
-    cause = Cause.of(finding, finding.check, uuid)
+def _finding(finding: NodeFinding) -> HealthFinding:
+    cause = Cause.of(finding, finding.check, finding.uuid)
     return HealthFinding(**dict(cause), severity=finding.severity, action=finding.action)

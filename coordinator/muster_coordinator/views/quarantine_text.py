@@ -226,7 +226,7 @@ def _summary(view: QuarantineView) -> Iterator[str]:
     for others in view.kept_off:
         yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
     if view.catching_up:
-        yield f"starting: nodes whose stored reports have not arrived yet: {view.catching_up} (not drained for now)"
+        yield f"catching up: nodes whose older reports have not all arrived: {view.catching_up} (not drained for now)"
     if not view.frozen:
         yield "frozen: no"
     for event in view.frozen:

@@ -212,7 +212,7 @@ class Api:
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events `run`, `node`, `case`, `sweep` and `group`; `Last-Event-ID` catches up."""
+        """Server-sent events `run`, `node`, `case`, `sweep`, `group`, `alarm`; `Last-Event-ID` catches up."""
         query(request, NoQuery)
         return await send_events(request, self.stream)
 

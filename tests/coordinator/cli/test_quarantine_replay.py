@@ -107,6 +107,15 @@ async def test_what_was_before_the_period_does_not_count(history, coordinator):
     assert (answer["since"], answer["drains_then"], rows) == (at, 0, [])
 
 
+async def test_a_period_that_begins_before_the_history_is_said(history):
+    """With the time from which on there is a history; without `--since` nothing was asked for."""
+    done = await history("--since", "2020-01-31T12:00:00Z")
+    first, *_ = done.stdout.splitlines()
+    begins = (await replayed(history, "--since", "2020-01-31T12:00:00Z"))[0]["since"]
+    assert first == f"--since: the complete history begins at {begins}; replayed from there."
+    assert "complete history" not in (await history()).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said", "code"),
     [

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model import Finding, Run, Severity, Verdict
-from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.health import Evidence, held_findings
 from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.nodes import NodeFinding
@@ -70,11 +70,35 @@ def test_convictions_go_first_and_comparisons_last():
     assert (found[0].evidence, found[0].since, found[0].seen) == ({"confidence": 0.9}, 1.0, 2.0)
 
 
+def about(seq, *devices):
+    """A run that found something about these devices; None is the node."""
+    found = (Finding(code=f"gemm.{it}", summary="", severity=Severity.ERROR, device=it) for it in devices)
+    return run("FAIL", seq).model_copy(update={"findings": tuple(found)})
+
+
 def test_a_finding_about_a_device_has_its_uuid():
     """As the inventory has it; one about the node, and one about a device that it does not have, have none."""
     evidence = Evidence()
-    evidence.compare("tflops", tuple(stands(f"gemm.{device}", device=device) for device in (3, 5, None)))
-    assert [it.uuid for it in standing_findings_of(evidence, {0: "GPU-0", 3: "GPU-3"})] == ["GPU-3", "", ""]
+    evidence.add(about(1, 3, 5, None), {0: "GPU-0", 3: "GPU-3"})
+    assert [it.uuid for it in standing_findings_of(evidence)] == ["GPU-3", "", ""]
+    (said, *_) = held_findings({("n1", "tflops"): about(1, 3).findings}, about(1, 3), lambda _: {3: "GPU-3"}).values()
+    assert [it.uuid for it in said] == ["GPU-3"]
+
+
+def test_a_finding_keeps_the_uuid_that_its_gpu_had_in_the_run():
+    """A reboot without the broken GPU gives its index to a healthy one. A later run means the GPU that is there now."""
+    evidence = Evidence()
+    evidence.add(about(1, 3), {3: "GPU-broken"})
+    evidence.add(run("PASS", 2), {3: "GPU-healthy"})
+    before = standing_findings_of(evidence)
+    assert [it.uuid for it in before] == ["GPU-broken"]
+    restored = Evidence()
+    for seq in (1, 2):
+        restored.add(about(1, 3) if seq == 1 else run("PASS", 2), {3: "GPU-healthy"})
+    restored.date_as(before)
+    assert [it.uuid for it in standing_findings_of(restored)] == ["GPU-broken"]
+    restored.add(about(3, 3), {3: "GPU-healthy"})
+    assert [it.uuid for it in standing_findings_of(restored)] == ["GPU-healthy"]
 
 
 def xids(word, at, *numbers):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muster.alarm import Alarm, AlarmKind
+from muster.alarm import Alarm
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, ReturnSettings
 from muster.transition import Effect, Mark
@@ -151,7 +151,7 @@ def test_a_node_that_no_actor_drains_is_an_alarm(cordoned: Any, of: Of) -> None:
     told.answer("a", Effect.LEFT, "k8s")
     said = told.wait(0)
     text = "No actor drains a: slurm: Slurm has no node a; k8s: so it was"
-    assert [(alarm.kind, alarm.subject, alarm.text) for alarm in sent(said)] == [("ACTION", "a", text)]
+    assert [(alarm.kind, alarm.subject, alarm.text) for alarm in sent(said)] == [("ACTION", "node a", text)]
     assert text in of("notes", said)
     works(told, "a")
     told.wait(0)
@@ -380,16 +380,21 @@ def test_a_held_node_that_somebody_holds_waits_for_no_room(full: Any) -> None:
     assert (full.state("b"), gist(full.wait(CALM_S))) == (ServiceState.HELD, [("BUDGET", "fleet", True)])
 
 
-def test_a_node_named_like_an_actor_confuses_nobody(quarantine: Any) -> None:
-    """It fails for a node, and a node of its name is out in name only."""
+def test_a_node_named_like_an_actor_has_its_own_alarm(quarantine: Any, of: Of) -> None:
+    """The actor fails for a node, and a node of its name is out in name only. The node's story has only its own."""
     told = quarantine(3)
     told.add("slurm")
     told.accuse("slurm", "gemm.slow")
     told.answer("slurm", Effect.LEFT)
     told.accuse("a", "gemm.slow")
     fail(told, "a")
-    (alarm,) = sent(told.wait(FAILING_S))
-    assert (alarm.kind, alarm.text) == (AlarmKind.ACTION, "slurm does not drain a: slurmctld did not answer")
+    said = told.wait(FAILING_S)
+    in_name_only = "No actor drains slurm: k8s: so it was"
+    assert {(alarm.subject, alarm.text) for alarm in sent(said)} == {
+        ("node slurm", in_name_only),
+        ("slurm", "slurm does not drain a: slurmctld did not answer"),
+    }
+    assert of("notes", said) == [in_name_only]
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from muster.model import ServiceState
-from muster.quarantine_settings import BudgetSettings
+from muster.model import ServiceState, Verdict
+from muster.quarantine_settings import BudgetSettings, ReturnSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.quarantine.budget import Limits
 
 Of = Callable[..., list[Any]]
+
+SLOW = BudgetSettings(share="100%", domain_share="100%", per_minute=0.5)
 
 
 @pytest.mark.parametrize(
@@ -318,3 +320,27 @@ def test_coming_back_is_never_held_up(quarantine: Any) -> None:
     for name in "abc":
         told.release(name, untested=True)
     assert told.states() == "IIIIII"
+
+
+def test_a_failed_test_uses_up_no_rate_after_a_restart(quarantine: Any) -> None:
+    """The node was out already, and stays out."""
+    told = quarantine(4, budget=SLOW, returning=ReturnSettings(wait_s=0, pause_s=0))
+    told.accuse("a", "nvml.gone")
+    told.absolve("a")
+    told.wait(130)
+    told.end_test("a", Verdict.FAIL)
+    told.restart()
+    told.accuse("b", "nvml.gone")
+    assert told.states() == "PCII"
+
+
+def test_a_dry_run_uses_up_no_rate_when_it_is_over(quarantine: Any) -> None:
+    """Nothing was drained in it. Another dry run goes on with what it has used up."""
+    told = quarantine(4, mode="dry-run", budget=SLOW)
+    told.accuse("a", "nvml.gone")
+    told.restart()
+    told.accuse("b", "nvml.gone")
+    assert told.states() == "CHII"
+    told.restart(mode="enforce")
+    told.wait(1)
+    assert told.states() == "CHII", "the first of them again, now in earnest"

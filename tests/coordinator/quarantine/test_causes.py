@@ -31,18 +31,6 @@ def test_a_cause_has_the_number_the_gpu_and_its_uuid(quarantine: Any) -> None:
     assert cause.summary == "it has fallen off the bus"
 
 
-def test_a_cause_keeps_the_uuid_that_its_gpu_had_in_the_run(quarantine: Any) -> None:
-    """A reboot without the broken GPU gives its index to a healthy one. A later run means the GPU that is there now."""
-    told = quarantine(2)
-    told.hold("a")
-    found = told.charge("nvml.gone", device=3, uuid="GPU-broken")
-    find(told, "a", found)
-    find(told, "a", found.model_copy(update={"uuid": "GPU-healthy"}))
-    assert [cause.uuid for cause in told.case("a").causes] == ["GPU-broken"]
-    find(told, "a", told.charge("nvml.gone", device=3, uuid="GPU-healthy"))
-    assert [cause.uuid for cause in told.case("a").causes] == ["GPU-healthy"]
-
-
 def test_the_worst_comes_first(quarantine: Any) -> None:
     """In the order of the rows, proven ones before the others; what no row drains for is no cause."""
     told = quarantine(2)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muster.model import ServiceState, Verdict
-from muster.quarantine_settings import BudgetSettings, MassEventSettings
+from muster.quarantine_settings import BudgetSettings, MassEventSettings, ReturnSettings
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine import Wait
@@ -72,6 +72,24 @@ def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> No
     assert of("acts", said) == [("a", CORDONED, ()), ("b", ServiceState.HELD, ())]
     assert not told.transition("a").dry_run
     assert len(told.case("a").taken_out) == 1
+
+
+@pytest.mark.parametrize("mode", ["enforce", "observe"])
+def test_drains_of_a_dry_run_that_ended_in_service_count_no_more_either(quarantine: Any, mode: str) -> None:
+    """The node was drained once in earnest before the dry run, and would need a person after one drain more."""
+    told = quarantine(3, returning=ReturnSettings(wait_s=0, pause_s=0, passes=1, times=2))
+    for before in ("enforce", "dry-run"):
+        told.restart(mode=before)
+        told.wait(100)
+        told.accuse("a", "nvml.gone")
+        told.absolve("a")
+        while told.state("a") is ServiceState.PROBATION:
+            told.end_test("a", Verdict.PASS)
+        if before == "enforce":
+            told.answer("a", Effect.DONE)
+    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 2)
+    told.restart(mode=mode)
+    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 1)
 
 
 @pytest.mark.parametrize("is_surveyed", [True, False])

@@ -54,7 +54,7 @@ def test_a_fault_that_is_over_cordons_nobody(started: Any, of: Of) -> None:
     told = started("a")
     said = [*told.wait(1), *told.hear("a"), *told.wait(1)]
     assert (told.state("a"), told.record("a").decision.waits_for) == (IN_SERVICE, Wait.CATCHING_UP)
-    assert "stored reports" in told.case("a").held_because
+    assert "older reports" in told.case("a").held_because
     said += [*arrive(told, "a", is_complete=True), *told.wait(CATCH_UP_S), *told.wait(3600)]
     assert (told.states(), of("acts", said), told.case("a").held_because) == ("IIII", [], "")
 

@@ -348,6 +348,50 @@ def test_a_node_that_is_resumed_there_only_stays_out_elsewhere(quarantine: Any, 
     assert of("acts", told.release("a")) == [("a", ServiceState.PROBATION, ())]
 
 
+@pytest.fixture
+def released(quarantine: Any) -> Any:
+    """A person resumed `a` at one scheduler only, and then released it; it is tested now."""
+    told = quarantine(3, resume_by_hand="there")
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.survey("a", Mark.UNDONE, transition=told.transition("a").id)
+    told.absolve("a")
+    told.release("a")
+    return told
+
+
+def test_a_release_is_newer_than_the_resume(released: Any, of: Of) -> None:
+    """A survey from before the actor replaced the old mark says nothing about the release."""
+    released.answer("a", Effect.DONE)
+    said = released.survey("a", Mark.UNDONE, transition="t-old")
+    assert (released.case("a").hold, of("acts", said)) == (None, [("a", ServiceState.PROBATION, ("k8s",))])
+    released.answer("a", Effect.DONE)
+    released.survey("a", Mark.UNDONE, transition=released.transition("a").id)
+    assert released.case("a").hold is not None, "somebody resumed it again"
+
+
+def test_a_resume_that_came_before_a_retest_is_respected(quarantine: Any) -> None:
+    """The retest began before a survey could show it, and the actor left the node as it was."""
+    told = quarantine(3)
+    told.accuse("a", "nvml.gone")
+    told.answer("a", Effect.DONE)
+    told.absolve("a")
+    told.wait(3600)
+    assert told.state("a") is ServiceState.PROBATION
+    told.answer("a", Effect.LEFT)
+    told.survey("a", Mark.UNDONE, transition="t-old")
+    assert (told.state("a"), told.case("a").hold.by) == (IN_SERVICE, "somebody at k8s")
+
+
+def test_a_release_in_the_middle_of_a_test_calls_the_actors_again(released: Any, of: Of) -> None:
+    """The node was resumed while it was tested. Without a new decision the actor would respect that for ever."""
+    released.answer("a", Effect.DONE)
+    released.survey("a", Mark.UNDONE, transition=released.transition("a").id)
+    before = released.transition("a").id
+    assert of("acts", released.release("a")) == [("a", ServiceState.PROBATION, ())]
+    assert (released.transition("a").id != before, released.case("a").hold) == (True, None)
+
+
 @pytest.mark.parametrize("mode", ["observe", "dry-run"])
 def test_only_who_acts_corrects_schedulers(quarantine: Any, of: Of, mode: str) -> None:
     """In a dry run and when we only observe, nothing differs from what we have done."""

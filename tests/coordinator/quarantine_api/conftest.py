@@ -171,7 +171,7 @@ async def api(tmp_path, rules):
         Stream(3),
         RunNotifier(plugins),
         TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
-        AlarmNotifier(plugins),
+        AlarmNotifier(plugins, pipeline.feed),
         ActorPoller(plugins, 3600.0, pipeline.take),
         HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock),
         Retention(store.database, settings.store, pipeline.clock, pipeline.feed),

@@ -50,7 +50,7 @@ class Lives:
         await self.store.write(commands)
         return commands
 
-    def run(self, node, verdict=Verdict.PASS, run=None, age_s=0.0):
+    def run(self, node, verdict=Verdict.PASS, run=None, age_s=0.0, duration_s=0.1):
         """A run of the check on a node, as its agent reports it; it may have waited in the outbox."""
         self._seq += 1
         lost = Finding(code="nvml.device_lost", summary="gone", severity=Severity.ERROR)
@@ -61,7 +61,7 @@ class Lives:
             verdict=verdict,
             findings=(lost,) if verdict is Verdict.FAIL else (),
             started_at=self.now - age_s,
-            duration_s=0.1,
+            duration_s=duration_s,
             seq=self._seq,
         )
         stream = f"{node}-{self._seq}"

@@ -12,6 +12,7 @@ from muster.config import Config, Settings
 from muster.plugins import Plugins
 from muster.transition import ActionOutcome, Effect
 from muster.wire.messages import PluginInfo
+from muster_coordinator.model.quarantine_events import AlarmDelivered, AlarmTaken
 from muster_coordinator.runtime import alarm_notifier
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 
@@ -61,14 +62,20 @@ def pager():
 
 
 @pytest.fixture
-async def notifier(pager, monkeypatch):
+def delivered() -> list[AlarmTaken | AlarmDelivered]:
+    """What the quarantine hears of alarms that plugins took."""
+    return []
+
+
+@pytest.fixture
+async def notifier(pager, delivered, monkeypatch):
     """Tells the pager, beside a broken plugin and one that is not told; its waits are short."""
     monkeypatch.setattr(alarm_notifier, "FIRST_RETRY_S", 0.001)
     plugins = Plugins(Config(Settings()))
     kinds: dict[str, Any] = {"broken": Broken, "pager": lambda: pager, "silent": Silent}
     for name, make in kinds.items():
         plugins.add(PluginInfo(name=name, distribution=None, version=None, status="loaded"), make)
-    notifier = AlarmNotifier(plugins)
+    notifier = AlarmNotifier(plugins, delivered.append)
     task = asyncio.create_task(notifier.run())
     yield notifier
     task.cancel()
@@ -89,10 +96,10 @@ async def settled(notifier: AlarmNotifier) -> None:
 
 def test_alarms_are_logged():
     """A begin is a warning, an end information; both say what they are about."""
-    notifier = AlarmNotifier(Plugins(Config(Settings())))
+    notifier = AlarmNotifier(Plugins(Config(Settings())), lambda event: None)
     with structlog.testing.capture_logs() as logged:
-        notifier.tell(BEGUN)
-        notifier.tell(OVER)
+        notifier.send(BEGUN)
+        notifier.send(OVER)
     begun: dict[str, Any] = {"event": "quarantine_alarm", "kind": "ACTION", "subject": "slurm", "dry_run": False}
     assert logged == [
         begun | {"log_level": "warning", "text": BEGUN.text, "over": False},
@@ -103,7 +110,7 @@ def test_alarms_are_logged():
 async def test_begin_and_end_are_told_once(notifier, pager):
     """Whatever becomes of other plugins."""
     for alarm in (BEGUN, OVER):
-        notifier.tell(alarm)
+        notifier.send(alarm)
         await settled(notifier)
     assert pager.calls == [BEGUN, OVER]
 
@@ -111,7 +118,7 @@ async def test_begin_and_end_are_told_once(notifier, pager):
 async def test_what_fails_is_told_again(notifier, pager):
     """Until it is taken, and then no more."""
     pager.failures = 3
-    notifier.tell(BEGUN)
+    notifier.send(BEGUN)
     await settled(notifier)
     assert pager.calls == [BEGUN] * 4
 
@@ -121,9 +128,9 @@ async def test_what_is_over_is_not_told_as_begun(notifier, pager, monkeypatch):
     monkeypatch.setattr(alarm_notifier, "FIRST_RETRY_S", 3600.0)
     monkeypatch.setattr(alarm_notifier, "LONGEST_RETRY_S", 3600.0)
     pager.failures = 1
-    notifier.tell(BEGUN)
+    notifier.send(BEGUN)
     await until(lambda: pager.failures == 0)
-    notifier.tell(OVER)
+    notifier.send(OVER)
     await settled(notifier)
     assert pager.calls == [BEGUN, OVER]
 
@@ -131,9 +138,9 @@ async def test_what_is_over_is_not_told_as_begun(notifier, pager, monkeypatch):
 async def test_what_changes_while_it_is_told_is_told_after_that(notifier, pager):
     """In its order, and no call beside another for the same alarm."""
     pager.is_open.clear()
-    notifier.tell(BEGUN)
+    notifier.send(BEGUN)
     await until(lambda: pager.calls)
-    notifier.tell(OVER)
+    notifier.send(OVER)
     await asyncio.sleep(0)
     assert pager.calls == [BEGUN]
     pager.is_open.set()
@@ -144,9 +151,39 @@ async def test_what_changes_while_it_is_told_is_told_after_that(notifier, pager)
 async def test_one_alarm_does_not_wait_for_another(notifier, pager):
     """Also while a plugin takes its time over one."""
     pager.is_open.clear()
-    notifier.tell(BEGUN)
-    notifier.tell(OTHER)
+    notifier.send(BEGUN)
+    notifier.send(OTHER)
     await until(lambda: len(pager.calls) == 2)
     pager.is_open.set()
     await settled(notifier)
     assert {alarm.subject for alarm in pager.calls} == {"slurm", "n1"}
+
+
+async def test_who_took_an_alarm_is_reported(notifier, pager, delivered):
+    """It is delivered only when all took it, and the broken one never does."""
+    notifier.send(BEGUN)
+    await settled(notifier)
+    assert delivered == [AlarmTaken(alarm=BEGUN, plugin="pager")]
+
+
+async def test_an_alarm_that_all_took_is_delivered(pager, delivered):
+    """Once, with the latest of what was told."""
+    plugins = Plugins(Config(Settings()))
+    plugins.add(PluginInfo(name="pager", distribution=None, version=None, status="loaded"), lambda: pager)
+    notifier = AlarmNotifier(plugins, delivered.append)
+    notifier.send(BEGUN)
+    notifier.send(OVER)
+    task = asyncio.create_task(notifier.run())
+    await settled(notifier)
+    task.cancel()
+    assert delivered == [AlarmTaken(alarm=OVER, plugin="pager"), AlarmDelivered(alarm=OVER)]
+
+
+async def test_after_a_restart_only_the_others_are_told(notifier, pager, delivered):
+    """And nothing is logged again. Without any other it is delivered."""
+    with structlog.testing.capture_logs() as logged:
+        notifier.tell(BEGUN, ("pager",))
+        notifier.tell(OTHER, ("pager", "broken"))
+        await until(lambda: any(line["event"] == "alarm_not_taken" for line in logged))
+    assert (pager.calls, delivered) == ([], [AlarmDelivered(alarm=OTHER)])
+    assert "quarantine_alarm" not in {line["event"] for line in logged}

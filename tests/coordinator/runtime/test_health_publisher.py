@@ -146,6 +146,23 @@ async def test_what_a_plugin_missed_is_told_again(publish, display):
     assert display.told("n1") == ["HEALTHY", "SUSPECT", "FAILED"]
 
 
+async def test_what_a_plugin_missed_does_not_come_before_other_changes(publish, display):
+    """What it can never take in would otherwise keep it from all others."""
+    fleet = Fleet("n1", "n2")
+    publisher = publish(fleet)
+    await until(lambda: len(display.calls) == 1, "the first heartbeat")
+    display.failures = 1
+    display.is_open.clear()
+    for name in fleet.names:
+        fleet.health[name] = Health.FAILED
+        publisher.note(fleet.view(name))
+        if name == "n1":
+            await until(lambda: len(display.calls) == 2, "the call that fails")
+    display.is_open.set()
+    await until(lambda: len(display.calls) == 3, "the call after it")
+    assert display.calls[2] == [("n2", "FAILED"), ("n1", "FAILED")]
+
+
 async def test_a_change_back_while_a_plugin_is_told_is_told_too(publish, display):
     """Otherwise the plugin would show the change until the next heartbeat."""
     fleet = Fleet("n1")

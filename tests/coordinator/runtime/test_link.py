@@ -19,6 +19,7 @@ from muster_coordinator.model.events import (
     AgentMisbehaved,
     GroupReplySeen,
     InventorySeen,
+    LinkRestored,
     PresenceSeen,
     PublishReferences,
     ReportSeen,
@@ -370,6 +371,17 @@ async def test_the_link_comes_back_after_the_broker(mosquitto):
         async with client(mosquitto.url) as node:
             await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1)
             await eventually(lambda: events)
+
+
+async def test_the_broker_that_is_back_is_news_and_the_first_connection_is_not(mosquitto):
+    """What nodes found meanwhile is still in their outboxes."""
+    async with linked(mosquitto.url) as (link, events):
+        assert events == []
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        assert events == [LinkRestored()]
 
 
 async def test_what_the_receiver_raises_ends_the_link(mosquitto):

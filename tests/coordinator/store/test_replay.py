@@ -3,7 +3,7 @@
 import pytest
 from tests.coordinator.store.test_cases_of_0005 import write
 
-from muster.config import Settings
+from muster.config import Settings, StoreSettings
 from muster.errors import Unavailable
 from muster.model import Action, Finding, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
@@ -23,6 +23,7 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.database import open_to_read
 from muster_coordinator.store.replay import replay_stored
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 
 START = 1_800_000_000.0
@@ -128,6 +129,24 @@ async def test_what_is_too_long_ago_does_not_count(settings, store):
     """Runs and sweeps before the period are left out."""
     await store.write([stored(run("n1", 1, "nvml.device_lost")), sweep("s1", 2, failed_nodes=(convicted("n2"),))])
     assert await taken_out(settings, since=START + 10) == {}
+
+
+async def test_a_replay_begins_where_all_runs_are_stored(settings, store):
+    """Findings are kept for longer than the passes that ended them: the node would go, and never come back."""
+    day = 86_400
+    early = [run("n1", seq, "nvml.device_lost" if seq == 3 else None) for seq in range(1, 10)]
+    late = [run("n1", 10 * day + seq) for seq in range(1, 10)]
+    service = ServiceState.IN_SERVICE
+    nodes = (NodeRecord(name=f"n{n}", online=True, first_seen=0, last_seen=0, service=service) for n in (1, 2, 3))
+    known = [SaveNode(node) for node in nodes]
+    await store.write([*known, stored(*early), stored(*late)])
+    now = START + 10 * day + 100
+    assert (await replayed(settings, now=now)).replay.drained == {"n1"}
+    keep = StoreSettings(keep_days=5, keep_findings_days=90)
+    await Retention(store.database, keep, lambda: now, lambda _: None).thin()
+    thinned = await replayed(settings, now=now)
+    assert (thinned.replay.drained, thinned.begins) == (frozenset(), START + 10 * day + 1)
+    assert START < thinned.complete_from <= START + 3_600
 
 
 async def test_reading_changes_nothing(settings, store):

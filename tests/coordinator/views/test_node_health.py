@@ -11,16 +11,18 @@ def finding(code, severity, **more):
 
 
 def view(*findings, **more):
-    device = Device(index=3, uuid="GPU-5c1d", model="H100")
+    device = Device(index=3, uuid="GPU-healthy", model="H100")  # it has the index since a reboot
     usual = {"health": Health.FAILED, "service": ServiceState.IN_SERVICE, "lost": False, "last_seen": 1.0}
     return NodeView(name="n1", devices=(device,), findings=findings, **{**usual, **more})
 
 
 def test_the_worst_finding_comes_first():
-    """With the number by which the driver calls it, and the UUID of its GPU."""
+    """With the number by which the driver calls it, and the UUID that its GPU had in the run."""
     unsure = finding("nvml.read_failed", Severity.UNKNOWN)
     warned = finding("nvml.too_hot", Severity.WARNING, device=7)
-    lost = finding("nvml.xid", Severity.ERROR, device=3, action=Action.REBOOT_NODE, evidence={"xid": 79})
+    lost = finding(
+        "nvml.xid", Severity.ERROR, device=3, uuid="GPU-5c1d", action=Action.REBOOT_NODE, evidence={"xid": 79}
+    )
     report = health_report(view(unsure, warned, lost), 5.0)
     assert (report.node, report.at, report.health, report.is_silent) == ("n1", 5.0, Health.FAILED, False)
     assert [each.code for each in report.findings] == ["nvml.xid", "nvml.too_hot", "nvml.read_failed"]

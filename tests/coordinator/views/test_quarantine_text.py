@@ -327,11 +327,11 @@ def test_budget_names_what_others_keep_work_off():
     assert "kept off work by others (k8s: taint x:NoSchedule): n1, n2" in text.splitlines()
 
 
-def test_budget_tells_how_many_nodes_are_waited_for_after_a_start():
+def test_budget_tells_how_many_nodes_still_deliver():
     """None of them is drained meanwhile; otherwise nothing is said."""
     told, untold = (budget_text(BudgetView(quarantine=view(catching_up=count), actors=())) for count in (3, 0))
-    assert "starting: nodes whose stored reports have not arrived yet: 3 (not drained for now)" in told.splitlines()
-    assert "starting" not in untold
+    assert "catching up: nodes whose older reports have not all arrived: 3 (not drained for now)" in told.splitlines()
+    assert "catching up" not in untold
 
 
 def test_budget_tells_of_alarms():

@@ -89,7 +89,15 @@ async def api(tmp_path, access):
     )
     health = HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock)
     shell = Shell(
-        pipeline, link, Stream(3), RunNotifier(plugins), dispatcher, AlarmNotifier(plugins), poller, health, retention
+        pipeline,
+        link,
+        Stream(3),
+        RunNotifier(plugins),
+        dispatcher,
+        AlarmNotifier(plugins, pipeline.feed),
+        poller,
+        health,
+        retention,
     )
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), access), listener):

@@ -40,7 +40,8 @@ class Entry:
         whose = self.seen("any").mark
         if transition.dry_run:
             return Effect.WOULD
-        if self.opted_out or whose is Mark.FOREIGN or (whose is Mark.UNDONE and transition.is_out):
+        is_undone = whose is Mark.UNDONE and (transition.by is None or transition.id == self.mark)
+        if self.opted_out or whose is Mark.FOREIGN or (is_undone and transition.is_out):
             return Effect.LEFT
         self.changes += self.cordoned is not transition.is_out
         self.cordoned, self.mark = transition.is_out, transition.id if transition.is_out else None

@@ -30,16 +30,19 @@ class Invalid(ApiError):
     """The object cannot be made so, for example because another one has come under its name."""
 
 
+class Forbidden(ApiError):
+    """We may not do this, or not with this object."""
+
+
 class Expired(ApiError):
     """The rest of a list is not kept any more."""
 
 
-_KINDS = {404: Absent, 409: Conflict, 410: Expired, 422: Invalid}
+_KINDS = {403: Forbidden, 404: Absent, 409: Conflict, 410: Expired, 422: Invalid}
 
 _LONGEST_WAIT_S = 3600.0
 
 UNAUTHORIZED = 401
-_FORBIDDEN = 403
 
 
 class Answer(NamedTuple):
@@ -61,7 +64,7 @@ def refused(call: Call, answer: Answer) -> ApiError:
     text = in_its_words(answer.status, answer.body)
     if answer.status == UNAUTHORIZED:
         text += "; the token or certificate has expired, or is of another cluster"
-    if answer.status == _FORBIDDEN:
+    if _KINDS.get(answer.status) is Forbidden:
         text += f"; grant it by RBAC: {call}"
     return _KINDS.get(answer.status, ApiError)(text, _retry_after_s(answer))
 

@@ -1,13 +1,15 @@
 """Writes the health of nodes into their conditions."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+import structlog
+
 from muster import NodeHealthReport
 from muster.errors import Unavailable
-from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Invalid
+from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Forbidden, Invalid
 from muster_plugins.schedulers.kubernetes.calls import PATCH_STATUS
 from muster_plugins.schedulers.kubernetes.client import Client
 from muster_plugins.schedulers.kubernetes.conditions import conditions
@@ -17,7 +19,10 @@ from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 _MOST_REFUSALS = 3
-"""One node may be refused for its own sake. After so many the server is in trouble, and is left alone for now."""
+"""After so many the server is in trouble, and is left alone for now. What a node is refused for its own sake does not
+count: a policy of the cluster may protect it, for as long as it likes."""
+
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -40,28 +45,39 @@ class HealthWriter:
         self._settings = settings
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
+        self._refused: set[str] = set()  # the nodes that were refused for their own sake last
 
-    def note(self, nodes: Iterable[Node]) -> None:
+    def note(self, nodes: Collection[Node]) -> None:
         """Takes over how all nodes are."""
         before, self._known = self._known, {}
+        self._refused &= {node.name for node in nodes}
         for node in nodes:
             self._remember(node, before[node.name].written_at if node.name in before else -1.0)
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes all that can be written; Unavailable, with the first refusal, when there was one."""
+        """Writes all that can be written; Unavailable, with the first refusal, when the server was in trouble."""
         refusals: list[ApiError] = []
         for report in reports:
             async with self._turn:
                 try:
                     await self._write(report)
+                    self._refused.discard(report.node)
                 except Absent:
                     self._known.pop(report.node, None)
+                except (Forbidden, Invalid) as error:
+                    self._note_refused(report.node, error)
                 except ApiError as error:
                     refusals.append(error)
             if len(refusals) == _MOST_REFUSALS:
                 break
         if refusals:
             raise Unavailable(f"conditions of nodes: {refusals[0]}")
+
+    def _note_refused(self, node: str, error: ApiError) -> None:
+        """Logs a refusal, unless this or another node was refused before and still is."""
+        if not self._refused:
+            log.warning("condition_refused", node=node, reason=str(error), note="logged once, however many nodes")
+        self._refused.add(node)
 
     async def _write(self, report: NodeHealthReport) -> None:
         """By what is remembered of the node; when another one has come under its name, by how that is."""

@@ -4,7 +4,7 @@ A node that we cordon gets an annotation in the same request, which says so. Whi
 unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
 somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
 else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
-with it, somebody has undone it.
+with it, somebody has undone it. It stays undone until a person asks for a test of the node.
 """
 
 from pydantic import ValidationError
@@ -111,6 +111,12 @@ def has_opted_out(node: Node, settings: ActorSettings) -> bool:
     return node.metadata.labels.get(key) == value
 
 
+def _is_asked_for_since(node: Node, transition: Transition, settings: ActorSettings) -> bool:
+    """Whether a person asked for this transition after somebody undid an earlier one of ours, whose mark is left."""
+    mark = our_mark(node, settings)
+    return transition.by is not None and (mark is None or mark.transition != transition.id)
+
+
 def why_left(node: Node, transition: Transition, settings: ActorSettings) -> str | None:
     """Why we leave the node as it is, None when we may do what the transition asks for.
 
@@ -122,6 +128,6 @@ def why_left(node: Node, transition: Transition, settings: ActorSettings) -> str
     tidies_up = not transition.is_out and our_mark(node, settings) is not None
     if mark is Mark.FOREIGN and not tidies_up:
         return f"is {others_word(node)}, which is not ours to change"
-    if mark is Mark.UNDONE and transition.is_out:
+    if mark is Mark.UNDONE and transition.is_out and not _is_asked_for_since(node, transition, settings):
         return "was cordoned by us, and somebody has uncordoned it since"
     return None

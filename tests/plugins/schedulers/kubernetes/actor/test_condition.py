@@ -1,6 +1,7 @@
 """The conditions of a node tell its health, whatever is decided about its service."""
 
 import pytest
+import structlog
 from benchmarks.kubernetes_standin.faults import Fault
 
 from muster import HealthFinding, NodeHealthReport
@@ -211,6 +212,28 @@ async def test_what_is_refused_is_said_and_the_others_are_written(standin, coord
     with pytest.raises(Unavailable):
         await coordinator.show(*(report(node=node, at=AT + 1) for node in ("n1", "n2", "n1", "n2")))
     assert requests(standin)[-4:] == [("patch", f"/{node}/status") for node in ("n2", "n1", "n2", "n1")]
+
+
+async def test_nodes_that_may_not_be_written_keep_no_others_from_it(standin, coordinator):
+    """Each is refused for its own sake. The log says it once, with what to grant, and again after it was over."""
+    names = ("n1", "n2", "n3", "n4")
+    for name in names[1:]:
+        standin.add_node(name)
+    for name in names[:3]:
+        standin.order(Fault.FORBIDDEN, verb="patch", path=f"/api/v1/nodes/{name}/status", times=2)
+    with structlog.testing.capture_logs() as logged:
+        for seconds in range(2):
+            await coordinator.show(*(report(node=name, at=AT + seconds) for name in names))
+        assert [shown(standin, name) for name in names] == [{}, {}, {}, {"MusterHealthy": ("True", "Healthy")}]
+        (line,) = (line for line in logged if line["event"] == "condition_refused")
+        assert (line["log_level"], line["node"]) == ("warning", "n1")
+        assert "HTTP 403" in line["reason"]
+        assert "grant it by RBAC: patch nodes/status" in line["reason"]
+        await coordinator.show(*(report(node=name, at=AT + 2) for name in names))
+        assert {name for name in names if shown(standin, name)} == set(names)
+        standin.order(Fault.FORBIDDEN, verb="patch", path="*/status")
+        await coordinator.show(report(at=AT + 3))
+    assert [line["node"] for line in logged if line["event"] == "condition_refused"] == ["n1", "n1"]
 
 
 async def test_conditions_by_component_come_and_go_with_the_setting(standin, coordinator, new_coordinator):

@@ -68,6 +68,17 @@ def test_what_others_say_is_respected(as_node, transition, settings, case):
         assert (expected in (why or "")) if expected else why is None
 
 
+@pytest.mark.parametrize("label", ["cordoned", None])
+def test_what_a_person_asks_for_after_an_uncordon_is_done(as_node, transition, settings, label):
+    """A release is newer than the uncordon of an earlier decision, which its mark names; the label alone names none."""
+    node = as_node(labels={STATE: label}) if label else as_node(**MARKED)
+    released = transition("PROBATION").model_copy(update={"id": "t2", "by": "ada"})
+    assert why_left(node, released, settings()) is None
+    assert why_left(node, released.model_copy(update={"by": None}), settings()) is not None
+    undone = as_node(annotations={"muster.dev/quarantine": MARK.replace("t1", "t2")})
+    assert "somebody has uncordoned it since" in (why_left(undone, released, settings()) or "")
+
+
 @pytest.fixture
 def cordoned_by(as_node):
     """Makes a node whose cordon these have wanted: `cordoned_by(("muster", "Apply"), **MARKED)`."""

@@ -1,7 +1,10 @@
 """With the permissions that are generated everything works, and without any one of them it is said what is missing."""
 
+import re
+
 import kubernetes_validate
 import pytest
+import structlog
 import yaml
 
 from muster import Effect, NodeHealthReport
@@ -60,12 +63,15 @@ async def test_what_is_missing_is_named(limited, missing):
 
 
 async def test_who_may_not_write_conditions_is_told(limited):
-    """By the survey, and by each try to show the health of a node."""
+    """By each survey, and once in the log, however often the health of a node is shown."""
     coordinator = limited(call for call in OF_THE_COORDINATOR if call is not PATCH_STATUS)
     survey = await coordinator.survey()
     assert survey.problem == f"{survey.summary} does not let us {PATCH_STATUS}: grant it by RBAC"
-    with pytest.raises(Unavailable, match=r'cannot patch resource "nodes/status" .*grant it by RBAC'):
-        await coordinator.show(NodeHealthReport(node="n1", at=1.0, health=Health.HEALTHY))
+    with structlog.testing.capture_logs() as logged:
+        for at in (1.0, 2.0):
+            await coordinator.show(NodeHealthReport(node="n1", at=at, health=Health.HEALTHY))
+    (line,) = logged
+    assert re.search(r'cannot patch resource "nodes/status" .*grant it by RBAC', line["reason"])
 
 
 async def test_who_may_not_list_nodes_is_no_actor(limited):
