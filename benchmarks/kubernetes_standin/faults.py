@@ -15,7 +15,7 @@ class Fault(StrEnum):
 
     CONFLICT to GONE: it is refused with that HTTP status. GARBAGE: it has no effect, and the answer is no JSON.
     DROPPED_BEFORE and DROPPED_AFTER: the connection is closed before or after the request has had its effect. SLOW: it
-    has its effect at once, and the answer takes its time.
+    has its effect at once, and the answer takes its time; a request that is refused has none, and is answered at once.
     """
 
     CONFLICT = "409"

@@ -154,7 +154,8 @@ class StandIn:
         try:
             response = await self._answered(request, entry, target, body, order)
         except Refused as refused:
-            response = _refusal(refused)
+            entry.code = refused.code
+            return _refusal(refused)
         if order and fault is Fault.SLOW:
             await asyncio.sleep(order.seconds)
         if fault is Fault.DROPPED_AFTER:
