@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -10,10 +11,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from muster.errors import EX_USAGE, MusterError, Unavailable, unknown
+from muster.errors import EX_SOFTWARE, EX_USAGE, MusterError, Unavailable, unknown
 from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
+
+INTERRUPTED = 128 + signal.SIGINT
+_NOBODY_READS = 128 + signal.SIGPIPE
 
 
 @functools.cache
@@ -106,7 +110,10 @@ def _muster(
 
 
 def main() -> None:
-    """Runs the command line and exits: 64 for wrong usage, one line instead of a traceback for a known error."""
+    """Runs the command line and exits: 64 for wrong usage, one line instead of a traceback for a known error.
+
+    A bug ends with its traceback and 70. Neither it nor a closed pipe may end with 1, which means WARN.
+    """
     try:
         code = get_command(app).main(prog_name="muster", standalone_mode=False)
     except MusterError as error:
@@ -115,7 +122,12 @@ def main() -> None:
     except typer.TyperException as error:
         code = _explain(error)
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        code = INTERRUPTED
+    except SystemExit as ended:  # typer exits with 1 if nobody reads the output any more
+        code = _NOBODY_READS if ended.code == 1 else ended.code
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = EX_SOFTWARE
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,5 +1,6 @@
 """The command line as a process: exit codes, streams, and what it imports."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from importlib.metadata import EntryPoint, version
 from typing import Any
 
 import pytest
+from typer.core import TyperCommand
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -202,3 +204,37 @@ def test_plugin_list_refuses_wrong_settings(muster):
     done = muster("plugin", "list", env={"MUSTER_PLUGINS__DISABLED": '["gem"]'})
     assert done.returncode == 64
     assert "did you mean 'gemm'?" in done.stderr
+
+
+def with_command(monkeypatch, function):
+    """Makes `muster broken` call the function."""
+    monkeypatch.setattr(cli, "_command", lambda _: TyperCommand("broken", callback=function))
+    monkeypatch.setattr(cli, "_commands", lambda: {"broken": EntryPoint("broken", "nowhere:broken", cli.GROUP)})
+    monkeypatch.setattr(sys, "argv", ["muster", "broken"])
+
+
+def test_a_bug_does_not_end_like_a_verdict(monkeypatch, capsys):
+    """Its traceback is shown, and the exit code is that of sysexits.h: 1 would mean WARN."""
+
+    def broken() -> None:
+        raise ZeroDivisionError("a bug")
+
+    with_command(monkeypatch, broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_does_not_end_like_a_verdict(monkeypatch):
+    """As where a shell's `head` has read enough: the exit code is that of the signal that ends other programs."""
+
+    def unread() -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    with_command(monkeypatch, unread)
+    for stream in ("stdout", "stderr"):  # typer replaces them
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 141

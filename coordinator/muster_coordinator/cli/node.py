@@ -13,7 +13,7 @@ from muster.commands.options import JsonOption, options_of
 from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
-from muster_coordinator.views.node_list import fleet_findings, node_list
+from muster_coordinator.views.node_list import fleet_findings, listed_node, node_list
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -39,7 +39,7 @@ def list_(
         say_json(answer)
         return
     width = None if wide else line_width()
-    say(node_list(answer["items"], time.time(), width))
+    say(node_list(client.read_items(listed_node, answer), time.time(), width))
     if not terms and (findings := client.get("fleet")["findings"]):
         say(fleet_findings(findings, width))
 
@@ -56,8 +56,8 @@ def show(client: Client, name: str, as_json: JsonOption = False) -> None:
     from muster_coordinator.model.quarantine_views import CaseView  # noqa: PLC0415 (see above)
     from muster_coordinator.views.node_text import node_text  # noqa: PLC0415 (see above)
 
-    case = CaseView.model_validate(client.get("nodes", name, "case"))
-    say(node_text(NodeView.model_validate(answer), case, time.time()))
+    case = client.read(CaseView.model_validate, client.get("nodes", name, "case"))
+    say(node_text(client.read(NodeView.model_validate, answer), case, time.time()))
 
 
 @app.command()
@@ -71,7 +71,7 @@ def story(client: Client, name: str, as_json: JsonOption = False) -> None:
     from muster_coordinator.model.nodes import StoryEntry  # noqa: PLC0415 (see above)
     from muster_coordinator.views.node_text import story_text  # noqa: PLC0415 (see above)
 
-    say(story_text(map(StoryEntry.model_validate, reversed(answer["items"]))))
+    say(story_text(reversed(client.read_items(StoryEntry.model_validate, answer))))
 
 
 @app.command()
@@ -99,7 +99,7 @@ def history(
     from muster_coordinator.model.history import HistoryPoint  # noqa: PLC0415 (see above)
     from muster_coordinator.views.text import history_table  # noqa: PLC0415 (see above)
 
-    say(history_table(map(HistoryPoint.model_validate, answer["items"]), metric))
+    say(history_table(client.read_items(HistoryPoint.model_validate, answer), metric))
 
 
 @app.command()
@@ -112,5 +112,7 @@ def forget(
     if as_json:
         say_json(answer)
         return
-    left = answer["quarantine"]
-    say(f"{name} is forgotten; {left['away']} of {left['nodes']} nodes are out of service now")
+    from muster_coordinator.model.quarantine_views import BudgetView  # noqa: PLC0415 (see above)
+
+    left = client.read(BudgetView.model_validate, answer).quarantine
+    say(f"{name} is forgotten; {left.away} of {left.nodes} nodes are out of service now")

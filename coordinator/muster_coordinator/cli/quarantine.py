@@ -32,8 +32,8 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(case_table(CaseView.model_validate(item) for item in answer["items"]))
-    alarms = BudgetView.model_validate(client.get("quarantine", "budget")).quarantine.alarms
+    say(case_table(client.read_items(CaseView.model_validate, answer)))
+    alarms = client.read(BudgetView.model_validate, client.get("quarantine", "budget")).quarantine.alarms
     if alarms:
         say(f"\n{alarm_table(alarms)}")
 
@@ -50,7 +50,7 @@ def hold(
 ) -> None:
     """Keep a node in its present state until it is released."""
     answer = client.post("nodes", node, "hold", body=decision(by, reason))
-    _print_case(answer, as_json)
+    _print_case(client, answer, as_json)
 
 
 @app.command()
@@ -68,7 +68,7 @@ def release(
 ) -> None:
     """End a hold; a node that is out of service is tested before it returns."""
     body = {**decision(by, reason), "untested": untested}
-    _print_case(client.post("nodes", node, "release", body=body), as_json)
+    _print_case(client, client.post("nodes", node, "release", body=body), as_json)
 
 
 @app.command()
@@ -78,7 +78,7 @@ def budget(
     as_json: JsonOption = False,
 ) -> None:
     """Show the budget, waiting nodes, mass events, alarms and the state of actors."""
-    _print_budget(client.get("quarantine", "budget"), as_json)
+    _print_budget(client, client.get("quarantine", "budget"), as_json)
 
 
 @app.command()
@@ -95,7 +95,7 @@ def history(
     if as_json:
         say_json(answer)
         return
-    say(decision_table(map(DECIDED.validate_python, answer["items"])))
+    say(decision_table(client.read_items(DECIDED.validate_python, answer)))
 
 
 @app.command()
@@ -109,12 +109,12 @@ def unfreeze(
 ) -> None:
     """Lift a mass-event freeze: the nodes themselves are faulty."""
     answer = client.post("quarantine", "unfreeze", body=decision(by, reason))
-    _print_budget(answer, as_json)
+    _print_budget(client, answer, as_json)
 
 
-def _print_case(answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(case_table([CaseView.model_validate(answer)]))
+def _print_case(client: Client, answer: Any, as_json: bool) -> None:
+    say_json(answer) if as_json else say(case_table([client.read(CaseView.model_validate, answer)]))
 
 
-def _print_budget(answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(budget_text(BudgetView.model_validate(answer)))
+def _print_budget(client: Client, answer: Any, as_json: bool) -> None:
+    say_json(answer) if as_json else say(budget_text(client.read(BudgetView.model_validate, answer)))

@@ -51,11 +51,13 @@ class Source:
     def rows(self) -> list[Reference]:
         if self.url is None:
             return [*shipped(), *read_references(load_settings(self.config).references_file)]
-        return [Reference.model_validate(item) for item in self.client().pages("references")["items"]]
+        client = self.client()
+        return client.read_items(Reference.model_validate, client.pages("references"))
 
     def run(self, run_id: str) -> Run:
         """A run that a coordinator has, also where references are those of this machine."""
-        return Run.model_validate(self.client().get("runs", run_id))
+        client = self.client()
+        return client.read(Run.model_validate, client.get("runs", run_id))
 
     def client(self) -> Client:
         return connect(self.url, self.token_file, self.config)
@@ -130,7 +132,7 @@ def set_(
         if not math.isfinite(bound):  # JSON could not carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = client.put("references", body={**body, **given})
-    say_json(answer) if as_json else say(described(Reference.model_validate(answer)))
+    say_json(answer) if as_json else say(described(client.read(Reference.model_validate, answer)))
 
 
 @app.command()

@@ -78,14 +78,14 @@ def start(
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     plan = client.post("sweeps", "plan", body=body)
-    say_json(plan) if as_json else say(forecast_text(Forecast.model_validate(plan)))
+    say_json(plan) if as_json else say(forecast_text(client.read(Forecast.model_validate, plan)))
 
 
 def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> SweepRecord:
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)
-    sweep = SweepRecord.model_validate(answer)
+    sweep = client.read(SweepRecord.model_validate, answer)
     if as_json:
         say_json(answer)
     elif wait:
@@ -106,7 +106,7 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(sweep_list([SweepRecord.model_validate(item) for item in answer["items"]]))
+    say(sweep_list(client.read_items(SweepRecord.model_validate, answer)))
 
 
 @app.command()
@@ -118,4 +118,4 @@ def abort(
 ) -> None:
     """Abort a sweep; its results so far are kept."""
     answer = client.delete("sweeps", id)
-    say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
+    say_json(answer) if as_json else say(sweep_report(client.read(SweepRecord.model_validate, answer)))

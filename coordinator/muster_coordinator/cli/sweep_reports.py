@@ -38,7 +38,7 @@ def show(
     if as_json:
         say_json(answer)
         return
-    sweep = SweepRecord.model_validate(answer)
+    sweep = client.read(SweepRecord.model_validate, answer)
     say(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
 
 
@@ -69,4 +69,4 @@ def export(
 
 def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
     answer = client.get("sweeps", sweep, "explain", node=node)
-    say_json(answer) if as_json else say(explanation_text(Explanation.model_validate(answer)))
+    say_json(answer) if as_json else say(explanation_text(client.read(Explanation.model_validate, answer)))
