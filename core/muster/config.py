@@ -6,7 +6,7 @@ right. Plugins own the tables `[plugins.<name>]` and declare what may stand in t
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +16,9 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    Secret,
+    SecretBytes,
+    SecretStr,
     ValidationError,
     field_validator,
     model_validator,
@@ -260,9 +263,30 @@ class Config:
         """By plugin name, the sections that plugins asked for."""
         return dict(self._claimed)
 
+    def secrets(self) -> frozenset[Any]:
+        """The values that plugins' models mark as secret: those of fields such as `SecretStr`."""
+        return frozenset(filter(None, _secrets_in(self._claimed)))
+
     def unclaimed(self) -> list[str]:
         """Sections that no plugin asked for."""
         return sorted(set(self.settings.plugins.sections) - set(self._claimed))
+
+
+def _secrets_in(value: Any) -> Iterator[Any]:
+    match value:
+        case Secret() | SecretStr():
+            yield value.get_secret_value()
+        case SecretBytes():
+            yield value.get_secret_value().decode(errors="replace")
+        case BaseModel():
+            for _, item in value:
+                yield from _secrets_in(item)
+        case Mapping():
+            for item in value.values():
+                yield from _secrets_in(item)
+        case list() | tuple() | set() | frozenset():
+            for item in value:
+                yield from _secrets_in(item)
 
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:

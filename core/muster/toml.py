@@ -1,8 +1,10 @@
 """TOML: reads the tables that a package ships, and writes settings, which the standard library cannot."""
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 from importlib import resources
 from typing import Any
 
@@ -58,4 +60,8 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # inf and nan as TOML has them
     return json.dumps(value)
