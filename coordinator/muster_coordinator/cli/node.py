@@ -34,7 +34,7 @@ def list_(
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
-    answer = client.pages("nodes", select=" ".join(terms) if terms else None)
+    answer = client.pages("nodes", select=" ".join(map(_quoted, terms)) if terms else None)
     if as_json:
         say_json(answer)
         return
@@ -42,6 +42,13 @@ def list_(
     say(node_list(client.read_items(listed_node, answer), time.time(), width))
     if not terms and (findings := client.get("fleet")["findings"]):
         say(fleet_findings(findings, width))
+
+
+def _quoted(term: str) -> str:
+    """The term with quotes around a value with spaces, from which the shell has taken them: `gpu_model=NVIDIA L4`."""
+    key, equals, value = term.partition("=")
+    is_one_term = equals and not set(value) & set("=;'\"")
+    return f'{key}="{value}"' if is_one_term and " " in value else term
 
 
 @app.command()
