@@ -140,7 +140,10 @@ def test_nodes_that_only_the_topology_file_knows_are_named():
         ("node-[14-17]", "; and 1 more of name=node-14,node-15,node-16,node-17"),
         ("node-[1-5000]*", "the selection makes 5000 patterns, at most 100 are taken: leave out * and ?"),
         (" ".join(["node-01"] * 33), "the selection has more than 32 terms: give names between commas, without spaces"),
-        ("health=well", "'health=well': unknown health 'WELL' (valid: DEGRADED, FAILED, HEALTHY, LOST, SUSPECT, UNKNOWN)"),
+        (
+            "health=well",
+            "'health=well': unknown health 'WELL' (valid: DEGRADED, FAILED, HEALTHY, LOST, SUSPECT, UNKNOWN)",
+        ),
         ("service=fine", "unknown service 'FINE' (valid: ACCEPTING, CORDONED, HELD, IN_SERVICE, PROBATION)"),
         ("rack=r9", "rack 'r9' is in the topology file, but no agent has reported from there yet: it names node-91"),
         ("node-90", "node 'node-90' is in the topology file, but no agent has reported from there yet"),
