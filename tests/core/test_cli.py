@@ -126,7 +126,10 @@ def test_every_command_has_a_short_option_for_help():
 
 
 def test_common_options_are_the_same_everywhere():
-    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all."""
+    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all.
+
+    The commands that read references take them from this machine without --url, and say so.
+    """
     helps: dict[str, set[tuple[str, str, str]]] = {}
     for words in every_command():
         command: Any = get_command(cli.app)
@@ -136,8 +139,12 @@ def test_common_options_are_the_same_everywhere():
             if option.name in ("config", "config_file", "url", "token_file", "as_json"):
                 helps.setdefault(option.opts[0], set()).add((option.help, str(option.envvar), str(option.default)))
     assert {name: len(told) for name, told in helps.items()} == {
-        "--config": 1, "--url": 1, "--token-file": 1, "--json": 1,
+        "--config": 1, "--url": 2, "--token-file": 1, "--json": 1,
     }  # fmt: skip
+    assert {text for text, *_ in helps["--url"]} == {
+        "Address of the coordinator's API; default: http.listen.",
+        "Address of the coordinator's API; default: references of this machine.",
+    }
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
