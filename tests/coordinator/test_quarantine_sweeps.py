@@ -205,7 +205,7 @@ def test_a_node_that_changes_the_scope_of_the_check_is_not_tested(convicted: Mem
     convicted.release()
     convicted.wait(60)
     assert convicted.case.state is ServiceState.PROBATION
-    assert convicted.case.trial.trouble == "collective said UNKNOWN"
+    assert convicted.case.trial.trouble == "collective reported UNKNOWN"
     assert convicted.orders == []
 
 
@@ -224,7 +224,7 @@ def test_a_round_without_partners_enough_does_not_count(convicted: Members, busy
     convicted.release()
     assert (convicted.case.state, convicted.case.trial.trouble) == (
         ServiceState.PROBATION,
-        "collective said UNKNOWN",
+        "collective reported UNKNOWN",
     )
     convicted.busy = set()
     convicted.wait(20)

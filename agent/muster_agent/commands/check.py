@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
+from muster.model import Verdict
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
@@ -27,7 +28,7 @@ from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
-from muster_agent.acceptance.procedure import AcceptanceResult, accept
+from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import find
 from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
@@ -128,16 +129,19 @@ def run(
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
     audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
+    written = 0
+
+    def deliver(report: AcceptanceReport) -> None:
+        nonlocal written
+        _print_report(report, sections=suite is not None, as_json=as_json)
+        if report_dir is not None:
+            written = _write(report, report_dir, report_name)
+
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
-        accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
-    code = exit_code(accepted.verdict, fail_on)
-    if accepted.report is not None:
-        _print_report(accepted.report, sections=suite is not None, as_json=as_json)
-        if report_dir is not None:
-            written = _write(accepted.report, report_dir, report_name)
-            code = code or written  # what was found matters more than that it could not be written
-    raise typer.Exit(code)
+        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=deliver))
+    # What was found matters more than that it could not be written.
+    raise typer.Exit(exit_code(verdict, fail_on) or written)
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
@@ -154,7 +158,7 @@ def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tupl
     return found, checks, (*references.shipped(), *read_references(settings.references_file, judged))
 
 
-def _until_signalled(work: Coroutine[None, None, AcceptanceResult]) -> AcceptanceResult:
+def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
     try:
         return asyncio.run(work)
     except asyncio.CancelledError:
@@ -167,11 +171,13 @@ async def _accept(
     job: Job | None,
     audience: ProgressPrinter,
     join_within_s: float,
-) -> AcceptanceResult:
+    *,
+    deliver: Callable[[AcceptanceReport], None],
+) -> Verdict:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
-        return await accept(plan, machine, job, audience, join_within_s)
+        return await accept(plan, machine, job, audience, join_within_s, deliver=deliver)
 
 
 def _write(report: AcceptanceReport, directory: Path, name: str) -> int:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.errors import Refused
@@ -177,7 +177,6 @@ def test_an_empty_fleet_has_its_own_reason():
             chosen(text, [], {})
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="rack=!,;:*?[]-019 \"'\\\nnode"))
 def test_any_text_is_understood_or_refused(text):
     """Nothing else comes of what a person may type."""
