@@ -151,7 +151,7 @@ def test_an_operator_can_clear_what_was_found(node):
 
 def test_an_operator_cannot_clear_where_no_agent_keeps_its_events(node):
     """A directory in which the check has never run is not the agent's."""
-    with pytest.raises(FileNotFoundError, match="kernel_log.json"):
+    with pytest.raises(FileNotFoundError, match=r"kernel_log\.json"):
         node.check.clear()
     assert not (node.data_dir / "kernel_log.cleared").exists()
 
