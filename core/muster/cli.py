@@ -18,6 +18,11 @@ GROUP = "muster.commands"
 
 INTERRUPTED = 128 + signal.SIGINT
 _NOBODY_READS = 128 + signal.SIGPIPE
+_OF_A_CLOSED_PIPE = "PacifyFlushWrapper"
+"""What typer puts in place of stdout, before it exits with 1, when nobody reads the output any more."""
+
+_NO_COLOUR = ("--no-colour", "--no-color")
+_COMPLETION = {"--install-completion", "--show-completion"}
 
 
 @functools.cache
@@ -98,11 +103,10 @@ def _muster(
     no_colour: Annotated[
         bool,
         typer.Option(
-            "--no-colour",
-            "--no-color",
+            *_NO_COLOUR,
             callback=_no_colour,
             is_eager=True,
-            help="Print no colours; the variable NO_COLOR does the same.",
+            help="Print no colours, at any place of the line; NO_COLOR does the same.",
         ),
     ] = False,
 ) -> None:
@@ -114,8 +118,9 @@ def main() -> None:
 
     A bug ends with its traceback and 70. Neither it nor a closed pipe may end with 1, which means WARN.
     """
+    arguments = _colour_option_first(sys.argv[1:])
     try:
-        code = get_command(app).main(prog_name="muster", standalone_mode=False)
+        code = get_command(app).main(arguments, prog_name="muster", standalone_mode=False)
     except MusterError as error:
         say(f"muster: {error}", file=sys.stderr)
         code = error.exit_code
@@ -123,12 +128,22 @@ def main() -> None:
         code = _explain(error)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except SystemExit as ended:  # typer exits with 1 if nobody reads the output any more
-        code = _NOBODY_READS if ended.code == 1 else ended.code
+    except SystemExit as ended:
+        code = _NOBODY_READS if type(sys.stdout).__name__ == _OF_A_CLOSED_PIPE else ended.code
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = EX_SOFTWARE
+    if code == 1 and not _COMPLETION.isdisjoint(arguments):
+        say("muster: completion works in bash, zsh and fish; run this in one of them", file=sys.stderr)
+        code = EX_USAGE
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _colour_option_first(arguments: list[str]) -> list[str]:
+    """The arguments with `--no-colour` where the command itself takes it, wherever somebody has put it."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    found = [argument for argument in arguments[:end] if argument in _NO_COLOUR]
+    return [*found, *(argument for argument in arguments[:end] if argument not in _NO_COLOUR), *arguments[end:]]
 
 
 def _explain(error: typer.TyperException) -> int:

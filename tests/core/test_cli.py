@@ -167,9 +167,40 @@ def test_completion_knows_commands_and_options(muster, line, expected):
 
 
 def test_no_colour_is_an_option(muster):
-    """In both spellings."""
+    """In both spellings, and at any place of the line."""
     for option in ("--no-colour", "--no-color"):
         assert muster(option, "--version").returncode == 0
+        for place in range(4):
+            words = ["plugin", "list", "--json"]
+            words.insert(place, option)
+            assert muster(*words).returncode == 0, words
+
+
+def test_completion_that_is_not_possible_says_where_it_is(monkeypatch, capsys):
+    """Wrong usage, with what would be right: typer says only that the shell is not supported."""
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("dash", "/bin/dash"))
+    for option in ("--install-completion", "--show-completion"):
+        monkeypatch.setattr(sys, "argv", ["muster", option])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 64
+        assert "muster: completion works in bash, zsh and fish; run this in one of them" in capsys.readouterr().err
+
+
+def test_every_argument_is_named_and_explained():
+    """By what it is, such as NODE, in the same way everywhere; typer adds the brackets of usage lines itself."""
+    named: dict[str, set[str]] = {}
+    for words in every_command():
+        command: Any = get_command(cli.app)
+        for word in words:
+            command = command.get_command(None, word)
+        for argument in (each for each in command.params if each.param_type_name == "argument"):
+            assert argument.help, words
+            assert argument.metavar, words
+            assert argument.metavar.isalpha(), words
+            named.setdefault(argument.name, set()).add(argument.metavar)
+    assert named["node"] == {"NODE"}
+    assert all(len(metavars) == 1 for metavars in named.values())
 
 
 def test_a_command_that_cannot_be_imported_refuses_alone():

@@ -38,6 +38,8 @@ from muster_agent.runs.plan_settings import make_plan
 
 app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
 
+CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
+
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -56,7 +58,7 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
 
 @app.command()
 @options_of(load_settings)
-def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
+def show(settings: Settings, name: CheckArgument, as_json: JsonOption = False) -> None:
     """Show one check: its needs, findings, judged metrics and parameters."""
     found, checks = _load(settings)
     check = find(checks, name, found.failed)
@@ -77,7 +79,7 @@ def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
 
 @app.command()
 @options_of(load_settings)
-def clear(settings: Settings, name: str) -> None:
+def clear(settings: Settings, name: CheckArgument) -> None:
     """Forget the past events that a check reports, after a repair.
 
     Run it as the agent's user, with the agent's settings: the events are in the agent's data_dir.
@@ -104,7 +106,7 @@ def clear(settings: Settings, name: str) -> None:
 @options_of(load_settings)
 def run(
     settings: Settings,
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="CHECK", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,

@@ -32,7 +32,9 @@ def list_(
 @options_of(connect)
 def reset(
     client: Client,
-    baseline: Annotated[str, typer.Argument(help="Id of the baseline, as `muster baseline list` shows it.")],
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="Id of the baseline, as `muster baseline list` shows it.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Take what is measured now as normal, for example after a software update."""

@@ -11,6 +11,7 @@ import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import line_width, say, say_json
+from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.views.node_list import fleet_findings, listed_node, node_list
@@ -25,7 +26,7 @@ def list_(
     client: Client,
     terms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TERM]…", help="Only nodes that fit, as health=FAILED rack=r1."),
+        typer.Argument(metavar="TERM", help="Only nodes that fit, for example health=FAILED rack=r1."),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="Do not cut lines to the width of the terminal.")] = False,
     as_json: JsonOption = False,
@@ -53,9 +54,9 @@ def _quoted(term: str) -> str:
 
 @app.command()
 @options_of(connect)
-def show(client: Client, name: str, as_json: JsonOption = False) -> None:
+def show(client: Client, node: NodeArgument, as_json: JsonOption = False) -> None:
     """Show one node: state, reasons, devices, checks and findings."""
-    answer = client.get("nodes", name)
+    answer = client.get("nodes", node)
     if as_json:
         say_json(answer)
         return
@@ -63,15 +64,15 @@ def show(client: Client, name: str, as_json: JsonOption = False) -> None:
     from muster_coordinator.model.quarantine_views import CaseView  # noqa: PLC0415 (see above)
     from muster_coordinator.views.node_text import node_text  # noqa: PLC0415 (see above)
 
-    case = client.read(CaseView.model_validate, client.get("nodes", name, "case"))
+    case = client.read(CaseView.model_validate, client.get("nodes", node, "case"))
     say(node_text(client.read(NodeView.model_validate, answer), case, time.time()))
 
 
 @app.command()
 @options_of(connect)
-def story(client: Client, name: str, as_json: JsonOption = False) -> None:
+def story(client: Client, node: NodeArgument, as_json: JsonOption = False) -> None:
     """Show each step that led to the state of a node, oldest first."""
-    answer = client.pages("nodes", name, "story")
+    answer = client.pages("nodes", node, "story")
     if as_json:
         say_json(answer)
         return
@@ -85,7 +86,7 @@ def story(client: Client, name: str, as_json: JsonOption = False) -> None:
 @options_of(connect)
 def history(
     client: Client,
-    name: str,
+    node: NodeArgument,
     *,
     metric: Annotated[str, typer.Option(metavar="NAME", help="Metric to show.")],
     check: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this check.")] = None,
@@ -99,7 +100,7 @@ def history(
 ) -> None:
     """Show measurements of a node over time, latest first."""
     wanted = {"metric": metric, "check": check, "device": device, "since": since, "until": until, "limit": limit}
-    answer = client.get("nodes", name, "history", **wanted)
+    answer = client.get("nodes", node, "history", **wanted)
     if as_json:
         say_json(answer)
         return
@@ -112,14 +113,14 @@ def history(
 @app.command()
 @options_of(connect)
 def forget(
-    client: Client, name: str, *, reason: ReasonOption, by: ByOption = None, as_json: JsonOption = False
+    client: Client, node: NodeArgument, *, reason: ReasonOption, by: ByOption = None, as_json: JsonOption = False
 ) -> None:
     """Remove a silent node; if it reports again, it joins as a new one."""
-    answer = client.post("nodes", name, "forget", body=decision(by, reason))
+    answer = client.post("nodes", node, "forget", body=decision(by, reason))
     if as_json:
         say_json(answer)
         return
     from muster_coordinator.model.quarantine_views import BudgetView  # noqa: PLC0415 (see above)
 
     left = client.read(BudgetView.model_validate, answer).quarantine
-    say(f"{name} is forgotten; {left.away} of {left.nodes} nodes are out of service now")
+    say(f"{node} is forgotten; {left.away} of {left.nodes} nodes are out of service now")

@@ -6,6 +6,7 @@ import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
+from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.cli.quarantine_replay import replay
@@ -27,7 +28,10 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List nodes that are not in service, with reasons, failed actions and alarms."""
+    """List nodes that are out of service, new, on hold or to be drained, and alarms.
+
+    Nodes with an action that failed at an actor are listed too.
+    """
     answer = client.pages("quarantine")
     if as_json:
         say_json(answer)
@@ -42,7 +46,7 @@ def list_(
 @options_of(connect)
 def hold(
     client: Client,
-    node: str,
+    node: NodeArgument,
     *,
     reason: ReasonOption,
     by: ByOption = None,
@@ -57,7 +61,7 @@ def hold(
 @options_of(connect)
 def release(
     client: Client,
-    node: str,
+    node: NodeArgument,
     *,
     reason: ReasonOption,
     untested: Annotated[
@@ -85,7 +89,7 @@ def budget(
 @options_of(connect)
 def history(
     client: Client,
-    node: Annotated[str | None, typer.Argument(help="Only this node; default: all.")] = None,
+    node: Annotated[str | None, typer.Argument(metavar="NODE", help="Only this node; default: all.")] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, max=PAGE, help="Maximum number of entries.")] = 100,
     as_json: JsonOption = False,

@@ -18,6 +18,7 @@ from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
 from muster.terminal import say, say_items, say_json
+from muster_coordinator.cli.arguments import CheckArgument, MetricArgument
 from muster_coordinator.cli.connection import TokenFileOption, connect, url_option
 from muster_coordinator.references.explanation import explain_run
 from muster_coordinator.views.reference_text import described, explanation, reference_table
@@ -99,8 +100,8 @@ def list_(
 @options_of(source_of)
 def show(
     source: Source,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     as_json: JsonOption = False,
 ) -> None:
     """Show the references for one metric of a check, with their sources.
@@ -118,8 +119,8 @@ def show(
 @options_of(connect)
 def set_(
     client: Client,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
     fail_below: BoundOption = None,
@@ -153,8 +154,8 @@ def set_(
 @options_of(connect)
 def remove(
     client: Client,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
     as_json: JsonOption = False,
@@ -170,7 +171,7 @@ def remove(
 def explain_(
     source: Source,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Id of a run that the coordinator has stored.")
+        str | None, typer.Argument(metavar="RUN", help="Id of a run that the coordinator has stored.")
     ] = None,
     *,
     file: Annotated[

@@ -5,13 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from muster.commands.options import JsonOption, options_of
-from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
+from muster.commands.verdict_exit import FailOn, exit_code
+from muster.errors import Refused
 from muster.model import Verdict
 from muster.params import parse_params
 from muster.terminal import say, say_json
+from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.following import follow
-from muster_coordinator.cli.sweep_reports import SweepArgument, export, show
+from muster_coordinator.cli.sweep_reports import export, show
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
@@ -46,7 +48,10 @@ def start(
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
-    fail_on: FailOnOption = FailOn.WARN,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="With --wait: the mildest verdict for which the exit code is not 0."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +60,8 @@ def start(
     With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
     No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
+    if fail_on is not None and not wait:
+        raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
     asked = {
         "check": check,
         "params": parse_params(param),
@@ -73,7 +80,7 @@ def start(
     else:
         ended = _begin(client, body, wait, as_json)
         if wait:
-            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on))
+            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on or FailOn.WARN))
 
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:

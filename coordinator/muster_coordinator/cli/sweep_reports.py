@@ -8,6 +8,7 @@ import typer
 from muster.commands.options import JsonOption, options_of
 from muster.errors import SettingsError
 from muster.terminal import copy_out, say, say_json
+from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.explained import Explanation
@@ -16,8 +17,6 @@ from muster_coordinator.views.sweeps.exports import ExportFormat
 from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
-
-SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or its first characters.")]
 
 
 @options_of(connect)

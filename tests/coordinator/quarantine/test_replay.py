@@ -251,7 +251,7 @@ def test_a_hold_keeps_a_node_in_service():
     past = Past().ask(HoldRequested(node="n1", by="ada", reason="I look at it"), 0)
     past.run(run(0, "nvml.device_lost")).ask(ReleaseRequested(node="n1", by="ada", reason="done"), 700)
     assert past.decided() == [(1.0, "n1", "ON_HOLD"), (700.0, "n1", "DRAINED")]
-    assert past.replay.decisions[0].because == "Held by ada: I look at it"
+    assert past.replay.decisions[0].because == "Hold by ada: I look at it"
 
 
 def test_a_request_that_makes_no_sense_in_the_replay_is_passed_over():
