@@ -54,7 +54,9 @@ class KernelLogSettings(Section):
     """The table `[plugins.kernel_log]`."""
 
     kmsg: Path = Field(Path("/dev/kmsg"), description="The kernel's log")
-    journalctl: Path = Field(Path("journalctl"), description="The program to ask where the log itself cannot be read")
+    journalctl: Path = Field(
+        Path("journalctl"), description="The journalctl executable, used if the log itself cannot be read"
+    )
     error_stands_s: float = Field(86_400.0, ge=60, description="Seconds that an error stands after it was seen last")
     other_stands_s: float = Field(3_600.0, ge=60, description="Seconds that any other event stands")
 

@@ -38,7 +38,7 @@ class NvmlSettings(Section):
 
     pci_root: Path = Field(pci.SYSFS, description="Where the PCI bus is read from")
     xid_window_s: float = Field(
-        3600.0, gt=0, le=7 * 86400, description="Seconds for which an XID stands that needs neither reset nor reboot"
+        3600.0, gt=0, le=7 * 86400, description="Seconds that an XID stands if it needs neither reset nor reboot"
     )
 
 

@@ -74,8 +74,8 @@ _SPARE = 2
 class StorageSettings(Section):
     """The table `[plugins.storage]`."""
 
-    directory: Path | None = Field(None, description="Directory whose file system is measured; unset: none is")
-    fio: str = Field("fio", description="The fio executable: a path, or a name that is looked for along PATH")
+    directory: Path | None = Field(None, description="Directory on the file system to measure; unset: none")
+    fio: str = Field("fio", description="The fio executable: a path, or a name to find in PATH")
 
     @field_validator("directory")
     @classmethod
