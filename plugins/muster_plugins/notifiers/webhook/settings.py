@@ -1,6 +1,6 @@
-"""The settings of the plugin `webhook`: who is told what, and with which secrets.
+"""The settings of the plugin `webhook`: targets, their formats and their secrets.
 
-A URL is taken for a secret, because that of a Slack channel is all that one needs to write there.
+A URL counts as a secret: with the URL of a Slack channel, anybody can write to the channel.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -70,11 +70,14 @@ class Target(Section):
 
     @property
     def takes_alarms(self) -> bool:
-        """Whether it is told of alarms. A receiver of the generic format must know that form first."""
+        """Whether the target is notified of alarms. A receiver of the generic format must know that form first."""
         return self.format != "generic" if self.alarms is None else self.alarms
 
     def is_told(self, transition: Transition) -> bool:
-        """Whether it is one of its states; that a new node is accepted is told only where new nodes are."""
+        """Whether the target is notified of the transition, by its `states`.
+
+        A new node that is accepted counts only for targets whose `states` include ACCEPTING.
+        """
         before, after = transition.before, transition.after
         accepted = before is ServiceState.ACCEPTING and after is ServiceState.IN_SERVICE
         return after in self.states and (not accepted or before in self.states)
@@ -89,7 +92,7 @@ class WebhookSettings(Section):
         description="The coordinator's URL for people, for links to a node's story; unset: no links",
     )
     targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], Target] = Field(
-        {}, description="By name, who is told"
+        {}, description="Targets by name"
     )
 
     @model_validator(mode="before")

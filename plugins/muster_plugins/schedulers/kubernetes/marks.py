@@ -1,10 +1,11 @@
-"""Whose word it is that a node gets work or none, and when that is a reason to leave it alone. Pure.
+"""Who keeps a node out of scheduling, and when muster must leave the node alone. Pure.
 
-A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours,
-unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
-somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
-else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
-with it, somebody has undone it.
+A node that we cordon gets an annotation in the same request. While the annotation is there, the cordon is ours, unless
+the API server knows that only others want it: then they have undone ours and set their own. The cordon stays ours if
+somebody removes only the annotation, since the API server knows that we applied it.
+
+Every other cordon belongs to somebody else, and so does the taint that we would add. If the cordon is gone and the
+annotation or its label is still there, somebody has undone the cordon.
 """
 
 from pydantic import ValidationError
@@ -18,7 +19,7 @@ from muster_plugins.schedulers.kubernetes.taints import Taint
 from muster_plugins.schedulers.kubernetes.texts import state_label
 
 FIELD_MANAGER = "muster"
-"""The name under which the API server keeps what we have applied."""
+"""The field manager under which the API server keeps what we have applied."""
 
 _OUT_LABELS = frozenset(map(state_label, OUT_OF_SERVICE))
 
@@ -38,7 +39,7 @@ class OurMark(Data):
 
 
 def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
-    """Our mark on the node; None when it is not there, or was changed so that it cannot be read."""
+    """Our mark on the node; None if it is missing or cannot be read."""
     try:
         return OurMark.model_validate_json(node.metadata.annotations.get(settings.mark_key, ""))
     except ValidationError:
@@ -46,7 +47,7 @@ def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
 
 
 def whose_mark(node: Node, settings: ActorSettings) -> Mark:
-    """Who keeps the node out of scheduling. The taint with which new nodes come counts as ours."""
+    """Who keeps the node out of scheduling. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
     if our_mark(node, settings):
@@ -60,7 +61,7 @@ def whose_mark(node: Node, settings: ActorSettings) -> Mark:
 
 
 def is_new(node: Node, settings: ActorSettings) -> bool:
-    """Whether the node has the taint with which new nodes come."""
+    """Whether the node has the startup taint."""
     return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
@@ -75,7 +76,7 @@ def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
 
 
 def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
-    """The taint that we added, if any: the mark tells; without it, a node that we have cordoned has the usual one."""
+    """The taint that we added, if any, by the mark. A node that we cordoned without a mark has the usual one."""
     mark = our_mark(node, settings)
     if mark is not None:
         return mark.taint
@@ -89,7 +90,7 @@ def is_incomplete(node: Node, settings: ActorSettings) -> bool:
 
 
 def others_word(node: Node) -> str:
-    """What somebody else has done to keep the node out: by which program and when, as far as the API server knows."""
+    """What somebody else did to keep the node out: the program and the time, if the API server knows them."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
     others = (writer for writer in _cordoning(node) if not _is_us(writer))
@@ -97,7 +98,7 @@ def others_word(node: Node) -> str:
 
 
 def _cordoning(node: Node) -> list[FieldsOfManager]:
-    """Who has said whether the node gets work, as the API server remembers it."""
+    """Who decided whether the node gets work, as the API server remembers it."""
     return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
 
 
@@ -106,7 +107,7 @@ def _is_us(writer: FieldsOfManager) -> bool:
 
 
 def has_opted_out(node: Node, settings: ActorSettings) -> bool:
-    """Whether the node has the label by which people keep us off it."""
+    """Whether the node has the opt-out label."""
     key, _, value = settings.opt_out.partition("=")
     return node.metadata.labels.get(key) == value
 

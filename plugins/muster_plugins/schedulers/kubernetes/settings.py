@@ -16,10 +16,10 @@ _PAIR = re.compile(rf"{KEY}={VALUE}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule")
 
 _REQUESTS_PER_S = 200.0
-"""As Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
+"""The rate of Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
 
 _LEAST_REQUESTS_PER_S = 20.0
-"""With fewer, the four requests for each of 32 nodes at once would not be done within a transition's ten seconds."""
+"""With fewer, four requests for each of 32 nodes would take longer than a transition's ten seconds."""
 
 
 def _evicts_nobody(text: str) -> str:
@@ -94,12 +94,12 @@ class ActorSettings(Section):
 
     @property
     def quarantine_taint(self) -> Taint | None:
-        """The taint of nodes that are out of service, if they are to have one."""
+        """The taint for nodes that are out of service; None if they get none."""
         return parse_taint(self.taint) if self.taint else None
 
     @property
     def mark_key(self) -> str:
-        """Key of the annotation that says that we keep a node out, and why."""
+        """Key of the annotation that says that muster keeps a node out, and why."""
         return f"{self.prefix}/quarantine"
 
     @property

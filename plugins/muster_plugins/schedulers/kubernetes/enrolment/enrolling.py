@@ -34,7 +34,7 @@ TIMEOUT_S = 30.0
 """For each of connecting, shaking hands and answering. When a cluster starts, many agents wait for their turn."""
 
 MOST_BYTES = 1 << 16
-"""Of an answer."""
+"""Maximum size of an answer."""
 
 LOOK_AGAIN_S = 60.0
 """Longest sleep: after it, the loop notices that the clock was set or the node was suspended."""
