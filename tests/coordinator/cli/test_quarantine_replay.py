@@ -97,7 +97,7 @@ async def test_a_table_says_it_in_words(history):
     assert "Silent nodes, comparisons with the fleet" in lines[2]
     bad = next(line for line in lines if "  bad  " in line)
     assert "drained (dry run)  drained" in bad
-    assert "nvml.device_lost (row gpu-lost): " in bad
+    assert "nvml.device_lost (policy row gpu-lost): " in bad
 
 
 async def test_what_was_before_the_period_does_not_count(history, coordinator):
