@@ -20,7 +20,7 @@ def shipped_table(package: str, name: str) -> dict[str, Any]:
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The table as TOML that reads back the same, but for comments in place of what cannot be written.
+    """The table as TOML that reads back the same, except for comments where a value cannot be written.
 
     That is None, which TOML lacks, and what is masked: a program would take `***` for the value.
     """

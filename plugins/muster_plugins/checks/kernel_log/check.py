@@ -43,7 +43,7 @@ FINDS = {
     **{f"{NAME}.{rule.code}": rule.summary for rule in rules().rule},
     **{f"{NAME}.{event.code}": event.summary for event in (LOST, UNREADABLE, CROWDED)},
     f"{NAME}.no_access": "neither the kernel's log nor the journal can be read",
-    f"{NAME}.not_kept": "what the log has told cannot be written down and is forgotten when the agent restarts",
+    f"{NAME}.not_kept": "events cannot be stored, so they are forgotten when the agent restarts",
 }
 
 RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))

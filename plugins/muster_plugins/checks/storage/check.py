@@ -68,7 +68,7 @@ _OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno
 """Errors of Linux for a failing device, medium or path: `blk_errors` in block/blk-core.c."""
 
 _SPARE = 2
-"""The scratch file takes at most one part in so many of the free space, because others write there too."""
+"""The scratch file takes at most this fraction, one half, of the free space, because others write there too."""
 
 
 class StorageSettings(Section):

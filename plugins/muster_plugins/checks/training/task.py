@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """Of the measured steps on one device."""
+        """The number of samples in the measured steps on one device."""
         return self.batch_size * self.iterations
 
     def facts(self) -> Json:
