@@ -25,6 +25,11 @@ NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 
+NodesOption = Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")]
+WaitedFailOnOption = Annotated[
+    FailOn | None, typer.Option("--fail-on", help="With --wait: the mildest verdict for which the exit code is not 0.")
+]
+
 app = typer.Typer(help="Sweeps over the fleet; needs the coordinator.", no_args_is_help=True)
 app.command()(show)
 app.command()(export)
@@ -36,9 +41,7 @@ def start(
     client: Client,
     *,
     check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
-    nodes: Annotated[
-        str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")
-    ] = None,
+    nodes: NodesOption = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
@@ -48,10 +51,7 @@ def start(
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", help="With --wait: the mildest verdict for which the exit code is not 0."),
-    ] = None,
+    fail_on: WaitedFailOnOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
