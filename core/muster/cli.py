@@ -128,8 +128,10 @@ def main() -> None:
         code = _explain(error)
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except SystemExit as ended:
-        code = _NOBODY_READS if type(sys.stdout).__name__ == _OF_A_CLOSED_PIPE else ended.code
+    except SystemExit:
+        if type(sys.stdout).__name__ != _OF_A_CLOSED_PIPE:
+            raise
+        code = _NOBODY_READS
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = EX_SOFTWARE
