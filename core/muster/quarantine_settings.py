@@ -82,7 +82,7 @@ class QuarantineSettings(Section):
     )
     returning: ReturnSettings = Field(ReturnSettings(), description="How a node returns to service")
     keep_new_out: bool = Field(
-        False, description="true: actors keep nodes that join out of service until they are accepted"
+        False, description="true: actors keep new nodes out of service until they are accepted"
     )
     resume_by_hand: Literal["everywhere", "there"] = Field(
         "everywhere",
