@@ -81,9 +81,7 @@ class QuarantineSettings(Section):
         description="Checks to pass before a node is accepted or returns, besides its background checks",
     )
     returning: ReturnSettings = Field(ReturnSettings(), description="How a node returns to service")
-    keep_new_out: bool = Field(
-        False, description="true: actors keep new nodes out of service until they are accepted"
-    )
+    keep_new_out: bool = Field(False, description="true: actors keep new nodes out of service until they are accepted")
     resume_by_hand: Literal["everywhere", "there"] = Field(
         "everywhere",
         description="A person resumes a drained node at one scheduler. everywhere: all others resume it too; "
