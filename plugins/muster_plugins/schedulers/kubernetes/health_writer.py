@@ -17,12 +17,12 @@ from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 _MOST_REFUSALS = 3
-"""Refusals after which writing stops for now: then the server is in trouble. One node may be refused by itself."""
+"""One node may be refused for its own sake. After so many the server is in trouble, and is left alone for now."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is kept of a node: its identity, its conditions, and the time of the report that was written last."""
+    """What is kept of a node: who it is and its conditions, and of when the report is that was written last."""
 
     node: Node
     has_opted_out: bool
@@ -30,9 +30,9 @@ class _Known:
 
 
 class HealthWriter:
-    """Writes the nodes one after the other. Reports may arrive late; an older one changes nothing.
+    """Writes one node after the other, as it is told by reports that may come late: an older one changes nothing.
 
-    It remembers nodes from surveys and from its own writes, so a heartbeat takes one request.
+    It remembers nodes from surveys and from its own writes, so that a heartbeat is one request.
     """
 
     def __init__(self, client: Client, settings: ActorSettings) -> None:
@@ -42,13 +42,13 @@ class HealthWriter:
         self._turn = asyncio.Lock()
 
     def note(self, nodes: Iterable[Node]) -> None:
-        """Replaces what is remembered by a survey."""
+        """Takes over how all nodes are."""
         before, self._known = self._known, {}
         for node in nodes:
             self._remember(node, before[node.name].written_at if node.name in before else -1.0)
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes all that it can; Unavailable, with the first refusal, if there was one."""
+        """Writes all that can be written; Unavailable, with the first refusal, when there was one."""
         refusals: list[ApiError] = []
         for report in reports:
             async with self._turn:
@@ -64,7 +64,7 @@ class HealthWriter:
             raise Unavailable(f"conditions of nodes: {refusals[0]}")
 
     async def _write(self, report: NodeHealthReport) -> None:
-        """Writes from memory; if a new node has the name, from that node."""
+        """By what is remembered of the node; when another one has come under its name, by how that is."""
         if (known := self._known.get(report.node)) is not None:
             with suppress(Conflict, Invalid):
                 return await self._patch(known, report)
@@ -81,7 +81,7 @@ class HealthWriter:
         self._remember(await self._client.patch(known.node, patch), report.at)
 
     def _remember(self, node: Node, written_at: float) -> _Known:
-        """The node without the fields of others, which take most of the space."""
+        """Without what others write on a node, which takes most of the room."""
         metadata = Metadata(name=node.name, uid=node.metadata.uid, resourceVersion=node.metadata.version)
         slim = Node(metadata=metadata, status=Status(conditions=node.status.conditions))
         known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), written_at)

@@ -1,11 +1,10 @@
-"""Who keeps a node out of scheduling, and when muster must leave the node alone. Pure.
+"""Whose word it is that a node gets work or none, and when that is a reason to leave it alone. Pure.
 
-A node that we cordon gets an annotation in the same request. While the annotation is there, the cordon is ours, unless
-the API server knows that only others want it: then they have undone ours and set their own. The cordon stays ours if
-somebody removes only the annotation, since the API server knows that we applied it.
-
-Every other cordon belongs to somebody else, and so does the taint that we would add. If the cordon is gone and the
-annotation or its label is still there, somebody has undone the cordon.
+A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours,
+unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
+somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
+else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
+with it, somebody has undone it.
 """
 
 from pydantic import ValidationError
