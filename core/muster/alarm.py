@@ -1,4 +1,4 @@
-"""What plugins are told when something stands in the way of the quarantine that a person should know."""
+"""Alarms for plugins: problems of the quarantine that a person should know."""
 
 from enum import StrEnum
 

@@ -237,8 +237,8 @@ class IdleProbe:
     second. An exception means UNKNOWN, with the error's text as the reason. The probes of a node run side by side, each
     always in the same thread.
 
-    `interval_s` is for a probe whose question loads another system: while a run holds the node, the probe is asked
-    again only so many seconds after it has said IDLE.
+    `interval_s` is for a probe that loads another system. While a run has the node, a probe that has said IDLE is
+    asked again only after these seconds.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -10,10 +11,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from muster.errors import EX_USAGE, MusterError, Unavailable, unknown
+from muster.errors import EX_SOFTWARE, EX_USAGE, MusterError, Unavailable, unknown
 from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
+
+INTERRUPTED = 128 + signal.SIGINT
+_NOBODY_READS = 128 + signal.SIGPIPE
+_OF_A_CLOSED_PIPE = "PacifyFlushWrapper"
+"""What typer puts in place of stdout, before it exits with 1, when nobody reads the output any more."""
+
+_NO_COLOUR = ("--no-colour", "--no-color")
+_COMPLETION = {"--install-completion", "--show-completion"}
 
 
 @functools.cache
@@ -94,11 +103,10 @@ def _muster(
     no_colour: Annotated[
         bool,
         typer.Option(
-            "--no-colour",
-            "--no-color",
+            *_NO_COLOUR,
             callback=_no_colour,
             is_eager=True,
-            help="Print no colours; the variable NO_COLOR does the same.",
+            help="Print no colours, at any place of the line; NO_COLOR does the same.",
         ),
     ] = False,
 ) -> None:
@@ -106,17 +114,38 @@ def _muster(
 
 
 def main() -> None:
-    """Runs the command line and exits: 64 for wrong usage, one line instead of a traceback for a known error."""
+    """Runs the command line and exits: 64 for wrong usage, one line instead of a traceback for a known error.
+
+    A bug ends with its traceback and 70. Neither it nor a closed pipe may end with 1, which means WARN.
+    """
+    arguments = _colour_option_first(sys.argv[1:])
     try:
-        code = get_command(app).main(prog_name="muster", standalone_mode=False)
+        code = get_command(app).main(arguments, prog_name="muster", standalone_mode=False)
     except MusterError as error:
         say(f"muster: {error}", file=sys.stderr)
         code = error.exit_code
     except typer.TyperException as error:
         code = _explain(error)
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        code = INTERRUPTED
+    except SystemExit:
+        if type(sys.stdout).__name__ != _OF_A_CLOSED_PIPE:
+            raise
+        code = _NOBODY_READS
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = EX_SOFTWARE
+    if code == 1 and not _COMPLETION.isdisjoint(arguments):
+        say("muster: completion works in bash, zsh and fish; run this in one of them", file=sys.stderr)
+        code = EX_USAGE
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _colour_option_first(arguments: list[str]) -> list[str]:
+    """The arguments with `--no-colour` where the command itself takes it, wherever somebody has put it."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    found = [argument for argument in arguments[:end] if argument in _NO_COLOUR]
+    return [*found, *(argument for argument in arguments[:end] if argument not in _NO_COLOUR), *arguments[end:]]
 
 
 def _explain(error: typer.TyperException) -> int:

@@ -1,12 +1,12 @@
 """Settings: a TOML file, then the environment (`MUSTER_…`, `__` between levels), then defaults.
 
 An unknown key, a value of the wrong type or a missing file is refused with the key, what was wrong and what would be
-right. Plugins own the tables `[plugins.<name>]` and declare what may stand in them by asking for them as a model.
+right. Each plugin owns the table `[plugins.<name>]` and declares its keys with a model.
 """
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +16,9 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    Secret,
+    SecretBytes,
+    SecretStr,
     ValidationError,
     field_validator,
     model_validator,
@@ -41,7 +44,7 @@ class BrokerSettings(Section):
     listen: str = Field("127.0.0.1:1883", description="Where the embedded broker listens (loopback only)")
     username: str | None = Field(None, description="User name at the broker")
     password_file: HomePath | None = Field(None, description="File that holds the password")
-    ca_file: HomePath | None = Field(None, description="CA certificates that the broker's certificate must come from")
+    ca_file: HomePath | None = Field(None, description="CA certificates to verify the broker's certificate with")
     cert_file: HomePath | None = Field(None, description="Client certificate")
     key_file: HomePath | None = Field(None, description="Key of the client certificate")
 
@@ -75,7 +78,7 @@ class HttpSettings(Section):
     """The coordinator's HTTP API."""
 
     listen: str = Field(HTTP_LISTEN, description="host:port of the API; other than loopback needs a token")
-    token_file: HomePath | None = Field(None, description="File that holds the token which every request must bear")
+    token_file: HomePath | None = Field(None, description="File with the token that every request must have")
     trust_loopback: bool = Field(
         False, description="true: without a token_file, every local user may change everything"
     )
@@ -107,34 +110,36 @@ class StoreSettings(Section):
         30.0,
         ge=1,
         le=36_500,
-        description="How long runs are kept that found nothing, before each hour is summarised; "
-        "also nodes that have left",
+        description="Days that runs without findings are kept before each hour is summarised; "
+        "also for nodes that have left",
     )
     keep_findings_days: float = Field(
         365.0,
         ge=1,
         le=36_500,
-        description="How long all other runs are kept before that; also stories, the history of decisions, sweeps, "
-        "and nodes that are silent, held or were out of service",
+        description="Days that runs with findings are kept before that; also for stories, decisions, sweeps, "
+        "and nodes that are silent, on hold or were out of service",
     )
-    keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="How long the summaries are kept")
+    keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="Days that summaries are kept")
 
 
 class AgentSettings(Section):
     """The agent on a node."""
 
     listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
-    address: str | None = Field(None, description="Address that other nodes reach this one by; unset: found by route")
+    address: str | None = Field(None, description="Address at which other nodes reach this one; unset: found by route")
     heartbeat_s: float = Field(
         10.0, ge=0.5, le=10, description="Seconds between heartbeats; a node is lost after 30 s without one"
     )
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
-    outbox_limit: int = Field(10_000, ge=10, description="Runs kept until the coordinator has stored them")
+    outbox_limit: int = Field(
+        10_000, ge=10, description="Maximum number of runs kept until the coordinator has stored them"
+    )
     memory_limit_gib: float | None = Field(
-        None, gt=0, le=1 << 20, description="Memory the ranks of one run may take together; unset: half of the host's"
+        None, gt=0, le=1 << 20, description="GiB of memory for all ranks of a run together; unset: half of the host's"
     )
     machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
-    block: str | None = Field(None, description="Topology: the block that the node stands in")
+    block: str | None = Field(None, description="Topology: the node's block")
     rack: str | None = Field(None, description="Topology: the rack")
     leaf: str | None = Field(None, description="Topology: the leaf switch")
     host: str | None = Field(None, description="Topology: the physical host")
@@ -167,31 +172,31 @@ class CheckSettings(Section):
 
 
 class StepSettings(Section):
-    """One check of a suite. `params` go before what `quick` sets."""
+    """One check of a suite. `params` override the quick parameters."""
 
-    section: Literal["ENV", "COMPUTE", "MEMORY", "TRAIN", "COLLECTIVE"] = Field(description="Where a report shows it")
+    section: Literal["ENV", "COMPUTE", "MEMORY", "TRAIN", "COLLECTIVE"] = Field(description="Section of the report")
     check: str = Field(description="Name of the check")
-    quick: bool = Field(False, description="Take the check's quick parameters")
+    quick: bool = Field(False, description="true: use the check's quick parameters")
     params: dict[str, JsonValue] = Field({}, description="Parameters")
 
 
 class SuiteSettings(Section):
     """A suite of `muster check run --suite`."""
 
-    summary: str = Field("", description="What it is for")
-    repeat_for_s: float | None = Field(None, gt=0, description="Begin again until so many seconds have passed")
-    steps: tuple[StepSettings, ...] = Field(min_length=1, description="What is run, in this order")
+    summary: str = Field("", description="Purpose of the suite")
+    repeat_for_s: float | None = Field(None, gt=0, description="Repeat the steps until this many seconds have passed")
+    steps: tuple[StepSettings, ...] = Field(min_length=1, description="Steps, in the order in which they run")
 
 
 class LogSettings(Section):
     """Logs go to stderr."""
 
     format: str = Field("auto", pattern="^(auto|json|console)$", description="auto: console on a terminal, else json")
-    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="The least level that is written")
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Lowest level that is logged")
 
 
 class PluginsSettings(BaseModel):
-    """Which plugins are off; every further table belongs to the plugin of its name."""
+    """Disabled plugins; each further table belongs to the plugin of that name."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -212,26 +217,28 @@ class Settings(Section):
 
     fleet: Name = Field("default", description="Name of the fleet; fleets can share a broker")
     node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
-    data_dir: HomePath = Field(Path(DATA_DIR), description="Where outbox and database are kept")
-    expected_gpus: int | None = Field(None, ge=0, description="GPUs that this node must have; unset: whatever is there")
+    data_dir: HomePath = Field(Path(DATA_DIR), description="Directory for the outbox and the database")
+    expected_gpus: int | None = Field(None, ge=0, description="Number of GPUs that this node must have; unset: any")
     references_file: HomePath | None = Field(
-        None, description="The operator's references for this machine (TOML); they go before all others"
+        None, description="The operator's references for this machine (TOML); they override all others"
     )
     topology_file: HomePath | None = Field(
-        None, description="Where nodes stand (TOML, or Slurm's topology.conf); it goes before what agents say"
+        None, description="Positions of nodes (TOML, or Slurm's topology.conf); overrides what agents report"
     )
     topology_labels: TopologyLabels = Field(
-        TopologyLabels(), description="Labels that say where nodes stand; unset: those that muster knows"
+        TopologyLabels(), description="Labels with the positions of nodes; unset: those that muster knows"
     )
     broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
     http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
     store: StoreSettings = Field(StoreSettings(), description="The coordinator's database")
     agent: AgentSettings = Field(AgentSettings(), description="The agent on a node")
     sweeps: SweepsSettings = Field(SweepsSettings(), description="Sweeps")
-    quarantine: QuarantineSettings = Field(QuarantineSettings(), description="Taking nodes out of service, and back")
+    quarantine: QuarantineSettings = Field(
+        QuarantineSettings(), description="Draining nodes and returning them to service"
+    )
     log: LogSettings = Field(LogSettings(), description="Logs")
     checks: dict[str, CheckSettings] = Field({}, description="By check name")
-    suites: dict[str, SuiteSettings] = Field({}, description="By name, suites beside those that come with muster")
+    suites: dict[str, SuiteSettings] = Field({}, description="By name, suites in addition to those of muster")
     plugins: PluginsSettings = Field(PluginsSettings(), description="Plugins and their own tables")
 
 
@@ -260,9 +267,30 @@ class Config:
         """By plugin name, the sections that plugins asked for."""
         return dict(self._claimed)
 
+    def secrets(self) -> frozenset[Any]:
+        """The values that plugins' models mark as secret: those of fields such as `SecretStr`."""
+        return frozenset(filter(None, _secrets_in(self._claimed)))
+
     def unclaimed(self) -> list[str]:
         """Sections that no plugin asked for."""
         return sorted(set(self.settings.plugins.sections) - set(self._claimed))
+
+
+def _secrets_in(value: Any) -> Iterator[Any]:
+    match value:
+        case Secret() | SecretStr():
+            yield value.get_secret_value()
+        case SecretBytes():
+            yield value.get_secret_value().decode(errors="replace")
+        case BaseModel():
+            for _, item in value:
+                yield from _secrets_in(item)
+        case Mapping():
+            for item in value.values():
+                yield from _secrets_in(item)
+        case list() | tuple() | set() | frozenset():
+            for item in value:
+                yield from _secrets_in(item)
 
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:

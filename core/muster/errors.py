@@ -10,6 +10,8 @@ EX_USAGE = 64
 EX_UNAVAILABLE = 69
 """Exit code when something that is needed cannot be reached or is taken (sysexits.h)."""
 
+EX_SOFTWARE = 70
+"""Exit code after a bug in muster (sysexits.h). Python's own would be 1, which a verdict uses for WARN."""
 
 _LISTED = 30
 

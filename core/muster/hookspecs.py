@@ -24,7 +24,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def muster_configure(config: Config) -> None:
-    """Called first: read your settings with `config.plugin(name, model)`, which refuses wrong ones at the start."""
+    """Called first. Read your settings with `config.plugin(name, model)`; it refuses wrong settings at the start."""
 
 
 @hookspec
@@ -40,28 +40,28 @@ def muster_inventory(config: Config) -> Inventory | None:
 
 @hookspec
 def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
-    """Returns probes that say whether somebody else works on this node; all must say idle before a run gets it."""
+    """Returns probes that say whether this node is idle. A run that needs an idle node waits until all say so."""
     return ()
 
 
 @hookspec
 def muster_reservations(config: Config) -> Iterable[Reservation]:
-    """Returns reservations, which keep a scheduler's work off this node while a group or a requested run has it."""
+    """Returns reservations. They keep a scheduler from giving this node work during group runs and requested runs."""
     return ()
 
 
 @hookspec
 def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
-    """Called in the child process of a run just before it measures: prepare its environment."""
+    """Called in the child process of a run just before it measures. Prepare the environment of the run."""
 
 
 @hookspec
 async def muster_survey(config: Config) -> Survey | None:
-    """Returns how your scheduler has its nodes, or None if the settings do not make the plugin an actor.
+    """Returns the nodes and their states at your scheduler, or None if the settings do not make the plugin an actor.
 
-    Called when the coordinator starts and every few minutes. It must change nothing. If a node differs from the
+    The coordinator calls it at its start and every few minutes. It must change nothing. If a node differs from the
     decision, the coordinator calls `muster_transition` again. If you cannot act, raise an error that says what to
-    change. If you cannot act and can still list the nodes, return the survey with a `problem`.
+    change. If you cannot act but can list the nodes, return the survey with a `problem`.
     """
 
 
@@ -70,19 +70,19 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
     """A node's service state has changed: act on it or notify somebody. Returns None if the plugin does neither.
 
     The coordinator calls it again with the same id until it returns something other than FAILED, and whenever the
-    scheduler differs from the decision. Do what is missing; if nothing is, return DONE. An exception counts as
-    FAILED. Two transitions of one node never run at the same time, and the later one runs last. A transition that
-    still waits when a later one comes is dropped.
+    scheduler differs from the decision. Do what is missing. If nothing is missing, return DONE. An exception counts
+    as FAILED. Transitions of one node run one after the other. A transition that still waits when a later one comes
+    is dropped.
     """
 
 
 @hookspec
 async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> None:
-    """How these nodes are, by their checks: show it where others look, and decide nothing by it.
+    """The health of nodes by their checks. Show it to other programs; do not drain nodes because of it.
 
-    Told in every mode of the quarantine, within a second when it has changed, and again for every node each
-    `quarantine.resync_s` seconds, as a heartbeat. Of two reports about a node, the one with the later `at` holds. If
-    you raise, what has changed is told again.
+    The coordinator calls it in every mode: within a second after a change, and for every node once in
+    `quarantine.resync_s` seconds, as a heartbeat. If you have two reports about a node, use the one with the later
+    `at`. If you raise, the coordinator sends the changes again.
     """
 
 
@@ -91,9 +91,9 @@ async def muster_alarm(config: Config, alarm: Alarm) -> ActionOutcome | None:
     """An alarm has begun, or is over: notify somebody. Returns None if the plugin does not.
 
     The coordinator calls it once when the alarm begins and once when it is over. If you return FAILED or raise, it
-    calls again until you have taken the alarm or there is something newer to say about its kind and subject. So you may
-    be told of an end whose begin you have not taken. A restart of the coordinator tells nothing again. In a `dry_run`,
-    notify nobody and return WOULD.
+    calls again until you have taken the alarm, or until there is newer news of the same kind and subject. So the end
+    of an alarm may be the first that you hear of it. A restart of the coordinator does not repeat what you have taken.
+    In a `dry_run`, notify nobody and return WOULD.
     """
 
 
@@ -104,7 +104,7 @@ async def muster_result(config: Config, run: Run) -> None:
 
 @hookspec
 async def muster_close(config: Config) -> None:
-    """The process that called your coroutines ends: close what they hold open."""
+    """The process that called your coroutines ends. Close your connections and files."""
 
 
 CONTRIBUTE = (

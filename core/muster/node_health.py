@@ -1,4 +1,4 @@
-"""What plugins are told about the health of nodes: evidence alone, whatever is decided about a node's service."""
+"""The health of nodes for plugins: evidence alone, independent of decisions about service."""
 
 from muster.model import Action, Data, Health, Instant, Name, Severity
 from muster.transition import Cause

@@ -162,8 +162,8 @@ def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
             plugins.skip(info.model_copy(update={"status": "disabled"}))
         else:
             plugins.add(info, point.load)
-    _refuse_unknown_names(plugins)
     plugins.contribute("muster_configure")
+    _refuse_unknown_names(plugins)
     _refuse_unclaimed_sections(plugins)
     return plugins
 

@@ -22,21 +22,23 @@ Share = Annotated[str, AfterValidator(_share)]
 
 
 class BudgetSettings(Section):
-    """How many nodes may be out of service at once. The last node in service never goes."""
+    """How many nodes may be out of service at once. The last node in service is never drained."""
 
-    share: Share = Field("10%", description="Share of the fleet; one node always may, where there is another")
-    nodes: int | None = Field(None, ge=1, description="Nodes at most, whatever their share; unset: no cap")
-    domain: Literal["block", "rack", "leaf"] = Field("rack", description="The failure domain that has its own share")
-    domain_share: Share = Field("50%", description="Share of the nodes of one failure domain; one node always may")
-    per_minute: float = Field(6.0, gt=0, le=6000, description="Nodes that may be drained in a minute")
+    share: Share = Field("10%", description="Maximum share of the fleet; at least one node, if the fleet has two")
+    nodes: int | None = Field(None, ge=1, description="Maximum number of nodes, whatever their share; unset: no cap")
+    domain: Literal["block", "rack", "leaf"] = Field("rack", description="Failure domain that has a share of its own")
+    domain_share: Share = Field("50%", description="Maximum share of one failure domain; at least one node")
+    per_minute: float = Field(6.0, gt=0, le=6000, description="Maximum number of nodes drained in a minute")
 
 
 class MassEventSettings(Section):
-    """When so many nodes get the same fault that it is hardly their own: draining pauses until it is over."""
+    """When many nodes report the same fault within minutes: draining pauses until that is over."""
 
-    nodes: int = Field(5, ge=2, description="Nodes with the same finding, at least")
-    share: Share = Field("2%", description="Share of the fleet that they must be, at least")
-    window_s: float = Field(600.0, gt=0, le=86_400, description="Seconds within which they got it")
+    nodes: int = Field(5, ge=2, description="Minimum number of nodes with the same finding")
+    share: Share = Field("2%", description="Minimum share of the fleet with the same finding")
+    window_s: float = Field(
+        600.0, gt=0, le=86_400, description="Seconds within which these nodes must have reported it"
+    )
 
 
 class AcceptanceTest(Section):
@@ -47,54 +49,50 @@ class AcceptanceTest(Section):
 
 
 class ReturnSettings(Section):
-    """How a node comes back."""
+    """How a node returns to service."""
 
-    passes: int = Field(2, ge=1, le=100, description="How often in a row it must pass all tests")
+    passes: int = Field(2, ge=1, le=100, description="Rounds of tests that the node must pass in a row")
     pause_s: float = Field(60.0, ge=0, le=86_400, description="Seconds between two rounds of tests")
     partners: int = Field(
-        0, ge=0, le=64, description="Healthy nodes for a sweep with it besides, three at least; 0: no such sweep"
+        0, ge=0, le=64, description="Healthy nodes for an additional sweep with the node, at least three; 0: no sweep"
     )
-    sweep: Name = Field("collective", description="The check of that sweep")
-    wait_s: float = Field(
-        600.0, ge=0, description="Seconds that a node stays out at least; twice as long for each time before"
-    )
-    longest_wait_s: float = Field(86_400.0, ge=0, description="The longest that it becomes")
-    times: int = Field(3, ge=1, le=1000, description="After so many returns a person must let it back")
-    memory_days: float = Field(30.0, gt=0, le=3650, description="Days after which a return counts half")
+    sweep: Name = Field("collective", description="Check of that sweep")
+    wait_s: float = Field(600.0, ge=0, description="Minimum seconds out of service; doubled for each earlier return")
+    longest_wait_s: float = Field(86_400.0, ge=0, description="Maximum of `wait_s` after doubling")
+    times: int = Field(3, ge=1, le=1000, description="Number of returns after which a person must release the node")
+    memory_days: float = Field(30.0, gt=0, le=3650, description="Days after which an earlier return counts half")
 
 
 class QuarantineSettings(Section):
     """Taking nodes out of service, and back."""
 
     mode: Literal["observe", "dry-run", "enforce"] = Field(
-        "observe", description="observe: only say what is wrong; dry-run: show every step; enforce: take them"
+        "observe", description="observe: only report; dry-run: show every step; enforce: drain nodes"
     )
     policy_file: HomePath | None = Field(
-        None, description="The operator's rows of the policy (TOML); they go before those that come with muster"
+        None, description="The operator's rows of the policy (TOML); they come before those of muster"
     )
     budget: BudgetSettings | None = Field(
-        None, description="How many may be out at once; must be set to enforce, for all else its defaults hold"
+        None, description="How many nodes may be out of service at once; required for enforce"
     )
-    mass_event: MassEventSettings = Field(MassEventSettings(), description="When too many nodes have the same trouble")
+    mass_event: MassEventSettings = Field(MassEventSettings(), description="When many nodes report the same fault")
     tests: tuple[AcceptanceTest, ...] = Field(
         (),
-        description="What a node must pass to be accepted and to come back, beside what it runs by itself",
+        description="Checks to pass before a node is accepted or returns, besides its background checks",
     )
-    returning: ReturnSettings = Field(ReturnSettings(), description="How a node comes back")
-    keep_new_out: bool = Field(
-        False, description="true: nodes that join are kept out by the actors until they are accepted"
-    )
+    returning: ReturnSettings = Field(ReturnSettings(), description="How a node returns to service")
+    keep_new_out: bool = Field(False, description="true: actors keep new nodes out of service until they are accepted")
     resume_by_hand: Literal["everywhere", "there"] = Field(
         "everywhere",
         description="A person resumes a drained node at one scheduler. everywhere: all others resume it too; "
-        "there: they keep it out",
+        "there: they keep it drained",
     )
-    resync_s: float = Field(180.0, ge=5, le=3600, description="Seconds between two looks at the schedulers' nodes")
+    resync_s: float = Field(180.0, ge=5, le=3600, description="Seconds between two surveys of the schedulers' nodes")
     trust_loopback: bool = Field(False, description="Deprecated: use http.trust_loopback")
 
     @property
     def limits(self) -> BudgetSettings:
-        """The budget; where none is set, its defaults."""
+        """The budget, or its defaults if none is set."""
         return self.budget or BudgetSettings()
 
     @model_validator(mode="after")

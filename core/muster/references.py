@@ -3,8 +3,8 @@
 Shipped rows are in `references.toml` beside this file; operators write rows of the same form. A row applies to one
 metric of one check if the facts of the measurement meet all conditions in `when` (see `conditions`).
 
-If several rows apply to a metric, an operator's row wins over a shipped one, whatever their conditions. Of one origin,
-the row with the most conditions wins, and of equals the last.
+If several rows apply to a metric, an operator's row wins over a shipped one, whatever their conditions. Within
+one origin, the row with the most conditions wins, then the last one.
 
 Example: the shipped row for `tflops_bf16` of `gemm` on an H100 has two conditions and `fail_below = 556`. An operator's
 row without conditions and with `fail_below = 500` replaces it, on every GPU model. A second operator's row with the
@@ -153,7 +153,7 @@ def _reason(row: Reference, best: Reference | None, facts: Mapping[str, JsonValu
     if row is best:
         return "all its conditions are met" if row.when else "applies everywhere"
     if row.origin is not best.origin:
-        return f"the {best.origin}'s reference goes before the {row.origin} one"
+        return f"the {best.origin}'s reference overrides the {row.origin} one"
     if len(row.when) < len(best.when):
         return f"has fewer conditions than the one that applies ({len(row.when)} against {len(best.when)})"
     return "as specific as the one that applies, which comes after it"

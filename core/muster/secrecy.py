@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 HIDDEN = "***"
@@ -17,6 +17,13 @@ _SECRET_KEY = re.compile(
     re.IGNORECASE,
 )
 """Keys whose values may be secret. A key that ends in `_file` holds the name of a file, which is no secret."""
+
+_SECRET_NAME = re.compile(
+    r"(token|password|passwd|passphrase|secret|credential|authorization|cookie|(api|access|private|signing)[._-]?key)s?$",
+    re.IGNORECASE,
+)
+"""Keys whose values no list of settings shows. `url` and `key` are not among them: URLs are masked in part, and a key
+alone may be that of a label."""
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
@@ -48,18 +55,39 @@ def without_quotes_of(secrets: Iterable[str], message: str) -> str:
     return _QUOTED.sub(hidden, message)
 
 
-def without_secrets(value: Any) -> Any:
-    """A setting of any shape with the secret parts of its URLs hidden: passwords and queries. Such a URL is Masked."""
+def without_secrets(value: Any, marked: Collection[Any] = ()) -> Any:
+    """A setting of any shape without secrets; what stands in their place is Masked.
+
+    Hidden are passwords and queries of URLs, the values of keys that are named like a secret, and values in `marked`.
+    """
     match value:
         case Masked():
             return value
         case dict():
-            return {key: without_secrets(item) for key, item in value.items()}
+            return {key: _at(key, item, marked) for key, item in value.items()}
         case list() | tuple():
-            return [without_secrets(item) for item in value]
+            return [without_secrets(item, marked) for item in value]
+        case _ if value in marked:
+            return Masked(HIDDEN)
         case str() if "://" in value:
             return _url_without_secrets(value)
     return value
+
+
+def _at(key: str, value: Any, marked: Collection[Any]) -> Any:
+    return _all_hidden(value) if _SECRET_NAME.search(key) else without_secrets(value, marked)
+
+
+def _all_hidden(value: Any) -> Any:
+    """The value with all that it holds hidden, except `true` and `false`, which are no secrets."""
+    match value:
+        case dict():
+            return {key: _all_hidden(item) for key, item in value.items()}
+        case list() | tuple():
+            return list(map(_all_hidden, value))
+        case None | bool():
+            return value
+    return Masked(HIDDEN)
 
 
 def _url_without_secrets(url: str) -> str:

@@ -29,19 +29,15 @@ class SweepSettings(Section):
         None, description="How nodes are grouped; unset: adaptive, and single for a check of single nodes"
     )
     pairing: Literal["random", "intra_rack", "inter_rack", "rail"] | None = Field(
-        None, description="Who meets whom, for strategy pairs; unset: random"
+        None, description="Which nodes form pairs, for strategy pairs; unset: random"
     )
-    passes: int = Field(1, ge=1, le=64, description="Every node takes part in at least so many groups")
+    passes: int = Field(1, ge=1, le=64, description="Minimum number of runs for each node")
     max_parallel: NodesAtOnce | None = Field(
         None, description="Nodes in groups at once, a number or a share such as 25%; unset: all"
     )
-    max_rounds: int | None = Field(None, ge=1, description="The sweep ends after so many rounds; unset: no limit")
-    max_node_s: float | None = Field(
-        None, gt=0, description="Node-seconds that the sweep does not exceed; unset: no limit"
-    )
-    priority: int = Field(
-        0, ge=-100, le=100, description="Of sweeps that wait for the same nodes, the higher one goes first"
-    )
+    max_rounds: int | None = Field(None, ge=1, description="Maximum number of rounds; unset: no limit")
+    max_node_s: float | None = Field(None, gt=0, description="Maximum number of node-seconds; unset: no limit")
+    priority: int = Field(0, ge=-100, le=100, description="The sweep with the highest priority gets shared nodes first")
 
     @model_validator(mode="after")
     def _has_pairs_for_its_pairing(self) -> Self:
@@ -58,9 +54,9 @@ class ScheduleSettings(SweepSettings):
     )
     timezone: str = Field("UTC", description="IANA time zone of the cron expression, for example Europe/Berlin")
     jitter_s: float = Field(
-        300.0, ge=0, le=86_400, description="Each time it begins late by a different part of so many seconds"
+        300.0, ge=0, le=86_400, description="Maximum delay of each start in seconds; each time a different part of it"
     )
-    enabled: bool = Field(True, description="false: does not begin")
+    enabled: bool = Field(True, description="false: does not start")
     select: str | None = Field(
         None, min_length=1, max_length=10_000, description="Which nodes, for example rack=r1,r2; unset: all"
     )
@@ -78,17 +74,15 @@ class ScheduleSettings(SweepSettings):
 class NewNodesSettings(SweepSettings):
     """The sweep over nodes that have joined the fleet."""
 
-    gather_s: float = Field(120.0, ge=0, le=86_400, description="Seconds for which the first one waits for others")
-    partners: int = Field(
-        3, ge=1, le=64, description="Healthy nodes that take part where a single new one would have nobody to meet"
-    )
+    gather_s: float = Field(120.0, ge=0, le=86_400, description="Seconds that the first new node waits for others")
+    partners: int = Field(3, ge=1, le=64, description="Healthy nodes that take part if there is only one new node")
 
 
 class SweepsSettings(Section):
     """The coordinator's sweeps."""
 
     after_restart: Literal["resume", "abort"] = Field(
-        "resume", description="What becomes of a sweep when the coordinator is started again"
+        "resume", description="What happens to a running sweep when the coordinator restarts"
     )
     schedules: dict[Name, ScheduleSettings] = Field({}, description="By name, sweeps that begin at set times")
     new_nodes: NewNodesSettings | None = Field(None, description="The sweep over new nodes; unset: none")

@@ -19,7 +19,7 @@ def table(
 ) -> str:
     """The rows below the header, every column as wide as its longest cell; each cell is one line.
 
-    With `width`, the `shrinkable` columns are cut until a line has at most so many characters: one after the other,
+    With `width`, the `shrinkable` columns are cut until no line is longer: one after the other,
     each to no less than the width given for it. A longer cell ends with an ellipsis.
     """
     lines = [tuple(header), *(tuple(map(_cell, row)) for row in rows)]

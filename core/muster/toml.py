@@ -4,8 +4,10 @@ Written by hand, because a secret is written as a comment in place of its value,
 """
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 from importlib import resources
 from typing import Any
 
@@ -18,7 +20,7 @@ def shipped_table(package: str, name: str) -> dict[str, Any]:
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The table as TOML that reads back the same, but for comments in place of what cannot be written.
+    """The table as TOML that reads back the same, except for comments where a value cannot be written.
 
     That is None, which TOML lacks, and what is masked: a program would take `***` for the value.
     """
@@ -61,4 +63,8 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # inf and nan as TOML has them
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""What is told to plugins that act on nodes, and what they answer: the contract between decisions and schedulers."""
+"""The contract between decisions and schedulers: transitions for plugins, and the outcomes and surveys of plugins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 from muster.model import Action, Data, Finding, Instant, Name, ServiceState
 
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
-"""The states in which a node shall get no work."""
+"""The states in which a node must get no work."""
 
 _IN_WORDS = {
     Action.CHECK_APPLICATION: "check the application",
@@ -21,17 +21,19 @@ _IN_WORDS = {
 }
 
 _UUID_ENDS_BY = 112
-"""Characters of `cause_text` within which the UUID of the GPU ends, unless much else is long. With the `muster: ` that
-Slurm's reason begins with, these are the first 120, which `squeue` and dashboards show."""
+"""Characters of `cause_text` within which the UUID of the GPU ends, unless other parts are long.
+
+With `muster: `, which begins Slurm's reason, these are the first 120 characters, which `squeue` and dashboards show.
+"""
 
 _LEAST_SUMMARY = 20
 
 
 class Cause(Data):
-    """One finding for which a node is out of service.
+    """One finding for which a node is out of service. `check`, `code` and `summary` are the finding's.
 
-    `check` and `code` are the finding's. `device` is the index of the GPU, None for the node, and `uuid` that GPU's.
-    `xid` or `sxid` is the number by which the driver calls the error. `summary` is the finding's.
+    `device` is the index of the GPU, None for the node, and `uuid` that GPU's. `xid` or `sxid` is the driver's number
+    of the error.
     """
 
     code: str
@@ -57,7 +59,7 @@ class Cause(Data):
 
     @property
     def label(self) -> str:
-        """What operators call it: `XID 79`, `SXID 12028`, else the code without its check: `ecc_uncorrected`."""
+        """The operators' name of it: `XID 79`, `SXID 12028`, or the code without its check: `ecc_uncorrected`."""
         if self.xid is not None:
             return f"XID {self.xid}"
         if self.sxid is not None:
@@ -71,18 +73,17 @@ class Cause(Data):
 
 
 def _number(finding: Finding, name: str) -> int | None:
-    """A number in the evidence, which an agent fills with what it likes."""
+    """A number from the evidence, which an agent may fill with anything."""
     number = finding.evidence.get(name)
     return number if isinstance(number, int) else None
 
 
 class Transition(Data):
-    """A change of a node's service state.
+    """A change of a node's service state. `id` stays the same when a plugin is called again.
 
-    `id` stays the same when it is told again. `causes` are the findings for which the node is out of service, with the
-    worst first; a retest keeps them. `codes` are the codes of the findings that led to this transition, `action` is
-    what should be done about them, `by` who asked for it, None when nobody but the policy did. In a `dry_run` a plugin
-    changes nothing and answers what it would do.
+    `causes` are the findings for which the node is out of service, the worst first; a retest keeps them. `codes` are
+    the codes of the findings that led to this transition, `action` is the recommended action, and `by` the person who
+    asked for it, None for the policy. In a `dry_run` a plugin changes nothing and returns what it would do.
     """
 
     id: Name
@@ -99,15 +100,15 @@ class Transition(Data):
 
     @property
     def is_out(self) -> bool:
-        """Whether the node shall get no work from now on."""
+        """Whether the node must get no work from now on."""
         return self.after in OUT_OF_SERVICE
 
 
 def cause_text(transition: Transition) -> str:
-    """Why the node is in its state, in one line for people: `describe_causes`, with a retest called one.
+    """Why the node is in its state, in one line for people: `describe_causes`, marked as a retest during one.
 
-    A transition without causes, or back into service, has its reason instead. That of a HELD node ends with the reason,
-    which says why it is not drained.
+    A transition without causes, or back into service, has its reason instead. For a HELD node the text ends with the
+    reason, which says why it is not drained.
     """
     if not transition.causes or transition.after is ServiceState.IN_SERVICE:
         return transition.reason
@@ -117,12 +118,12 @@ def cause_text(transition: Transition) -> str:
 
 
 def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> str:
-    """Causes, at least one, and what to do, in one line with the most important first; `note` follows the first cause.
+    """At least one cause and what to do, in one line, the most important first; `note` follows the first cause.
 
-    Lists cut it: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come first, then
-    what the error is, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off the bus; reboot the
-    node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened where the UUID would
-    otherwise come too late.
+    Lists cut this line: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come
+    first, then the meaning of the error, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off
+    the bus; reboot the node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened
+    if the UUID would otherwise come too late.
     """
     worst, *others = causes
     begin = f"{worst.short}{note}"
@@ -134,7 +135,7 @@ def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> 
 
 
 def _without_label(cause: Cause) -> str:
-    """The summary, which often begins with the label: `XID 79, GPU has fallen off the bus`."""
+    """The summary without the label with which it often begins: `XID 79, GPU has fallen off the bus`."""
     begins = cause.summary.startswith((f"{cause.label},", f"{cause.label}:"))
     return cause.summary[len(cause.label) + 1 :].lstrip() if begins else cause.summary
 
@@ -148,14 +149,14 @@ def _writable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_writable)]
-"""Text of a scheduler or a plugin. What is no Unicode in it is replaced, as nothing could be written down with it."""
+"""Text of a scheduler or a plugin. Invalid Unicode is replaced, because it could not be stored."""
 
 
 class Effect(StrEnum):
-    """What came of an action.
+    """The outcome of an action.
 
-    DONE: it is as the transition asks for, now or already. WOULD: what a dry run would have done. LEFT: somebody else's
-    mark or an opt-out is respected, and trying again is of no use. FAILED: to be tried again.
+    DONE: the node is in the state of the transition, now or already. WOULD: what a dry run would have done. LEFT:
+    muster respects a mark or an opt-out of somebody else, and does not try again. FAILED: muster tries again.
     """
 
     DONE = "DONE"
@@ -166,10 +167,10 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """What came of a plugin's action on a transition; `detail` says it to people, with names and numbers.
+    """The outcome of a plugin's action on a transition; `detail` describes it for people, with names and numbers.
 
-    `retry_after_s`, of a FAILED one, is how long the other side wants to be left alone. `only_tells` says that the
-    plugin tells somebody and keeps no work off nodes, so that a node's place in the budget does not depend on it.
+    `retry_after_s` of a FAILED one is how long the other side asks muster to wait. `only_tells` says that the plugin
+    only notifies and drains no nodes, so it does not count for the budget.
     """
 
     effect: Effect
@@ -179,10 +180,10 @@ class ActionOutcome:
 
 
 class Mark(StrEnum):
-    """Whose word it is that a node gets work or none.
+    """Who keeps a node from work.
 
-    NONE: it gets work and nobody has said otherwise. OURS: kept out by us. UNDONE: our mark is there, but somebody has
-    let work in again. FOREIGN: kept out by somebody else.
+    NONE: nobody. OURS: muster. UNDONE: muster's mark is there, but somebody has let work in again. FOREIGN: somebody
+    else.
     """
 
     NONE = "NONE"
@@ -192,13 +193,13 @@ class Mark(StrEnum):
 
 
 class SchedulerNode(Data):
-    """A node as its scheduler has it.
+    """A node in its scheduler. `transition` is the id in our mark.
 
-    `transition` is the id in our mark. `incomplete` says that part of what marks the node as ours is missing. `detail`
-    is what a person wrote beside a mark of theirs. `leaving` says why the node goes away or is about to restart as
-    planned: a scale-down, the end of a lease, an announced reboot. `keeps_off` says how somebody keeps work off a node
-    that they have not cordoned, such as by a taint: muster may still cordon it. `is_new` says that it is kept out from
-    its first moment on until somebody lets it in; its `registration` tells it from an earlier one of the same name.
+    `incomplete` says that a part of our marks is missing. `detail` is what a person wrote beside a mark of theirs.
+    `leaving` says why the node leaves or restarts as planned: a scale-down, the end of a lease, an announced reboot.
+    `keeps_off` says how somebody keeps work off a node without a cordon, such as by a taint: muster may still cordon
+    it. `is_new` says that the node is kept out from its start until somebody lets it in; its `registration` tells it
+    from an earlier node of the same name.
     """
 
     node: Name
@@ -215,10 +216,10 @@ class SchedulerNode(Data):
 
 
 class Survey(Data):
-    """How a scheduler has all of its nodes. `summary` names the scheduler; what it does not list is not in it.
+    """All nodes of a scheduler; `summary` names the scheduler. Nodes that it does not list are not in it.
 
-    `can_cordon` says that you can keep work off nodes now. `problem` is what you lack when you should be able to, in
-    words that say what to change.
+    `can_cordon` says that the plugin can drain nodes now. `problem` says what is missing if it should be able to, and
+    what to change.
     """
 
     summary: Text

@@ -1,4 +1,4 @@
-"""The unit of a metric, which its name tells: `busbw_gbps` is in GB/s."""
+"""The unit of a metric, by the end of its name: `busbw_gbps` is in GB/s."""
 
 from muster.model import Metric
 
@@ -33,7 +33,7 @@ def unit_of(metric: str | None) -> str:
 
 
 def with_unit(text: str, metric: str | None) -> str:
-    """A value of the metric, which is text already, with its unit behind it."""
+    """A value of the metric, already as text, with its unit."""
     return f"{text} {unit_of(metric)}".rstrip()
 
 

@@ -19,7 +19,7 @@ def policy() -> str:
         "Which findings require draining. For every finding that stands against a node, the first row that matches "
         "decides. A finding that no row matches does not drain the node. An operator's rows come before these, see "
         "[the guide](../how-to/policy.md).",
-        table(rows, ("Row", "Is about", "What comes of it", "Reason", "Source")),
+        table(rows, ("Row", "Is about", "Result", "Reason", "Source")),
         "## What a row can say",
         table(fields(Row, ""), ("Field", "Type", "Default", "Meaning")),
     ]

@@ -78,18 +78,20 @@ def denied():
 
 def test_what_a_check_remembers_is_cleared(check_command):
     """In a word; what keeps it from that is said with what to do, and a check that remembers nothing is refused."""
-    said = "forgetful: nothing that happened until now counts from its next run on\n"
-    assert check_command("clear", "forgetful") == (0, said, "")
+    code, said, problem = check_command("clear", "forgetful")
+    assert (code, problem) == (0, "")
+    assert said.startswith("forgetful: from its next run on, nothing counts that happened until now (data_dir: /")
     code, _, problem = check_command("clear", "forgetful")
     assert (code, problem) == (
         69,
         "muster: cannot clear forgetful: /var/lib/muster/forgetful.cleared: Permission denied; "
-        "run this as the agent's user, with its settings\n",
+        "run this as the agent's user, with its settings (--config FILE)\n",
     )
     code, _, problem = check_command("clear", "sized")
     assert (code, problem) == (
         64,
-        "muster: sized remembers nothing that can be cleared; checks that do: forgetful\n",
+        "muster: nothing to clear for sized: a finding of its ends when a run no longer has it, at the latest when "
+        "the agent has been restarted; checks that can be cleared: forgetful\n",
     )
 
 

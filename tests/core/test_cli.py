@@ -1,5 +1,6 @@
 """The command line as a process: exit codes, streams, and what it imports."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from importlib.metadata import EntryPoint, version
 from typing import Any
 
 import pytest
+from typer.core import TyperCommand
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -124,7 +126,10 @@ def test_every_command_has_a_short_option_for_help():
 
 
 def test_common_options_are_the_same_everywhere():
-    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all."""
+    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all.
+
+    The commands that read references take them from this machine without --url, and say so.
+    """
     helps: dict[str, set[tuple[str, str, str]]] = {}
     for words in every_command():
         command: Any = get_command(cli.app)
@@ -134,8 +139,12 @@ def test_common_options_are_the_same_everywhere():
             if option.name in ("config", "config_file", "url", "token_file", "as_json"):
                 helps.setdefault(option.opts[0], set()).add((option.help, str(option.envvar), str(option.default)))
     assert {name: len(told) for name, told in helps.items()} == {
-        "--config": 1, "--url": 1, "--token-file": 1, "--json": 1,
+        "--config": 1, "--url": 2, "--token-file": 1, "--json": 1,
     }  # fmt: skip
+    assert {text for text, *_ in helps["--url"]} == {
+        "Address of the coordinator's API; default: http.listen.",
+        "Address of the coordinator's API; default: references of this machine.",
+    }
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -158,9 +167,40 @@ def test_completion_knows_commands_and_options(muster, line, expected):
 
 
 def test_no_colour_is_an_option(muster):
-    """In both spellings."""
+    """In both spellings, and at any place of the line."""
     for option in ("--no-colour", "--no-color"):
         assert muster(option, "--version").returncode == 0
+        for place in range(4):
+            words = ["plugin", "list", "--json"]
+            words.insert(place, option)
+            assert muster(*words).returncode == 0, words
+
+
+def test_completion_that_is_not_possible_says_where_it_is(monkeypatch, capsys):
+    """Wrong usage, with what would be right: typer says only that the shell is not supported."""
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("dash", "/bin/dash"))
+    for option in ("--install-completion", "--show-completion"):
+        monkeypatch.setattr(sys, "argv", ["muster", option])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 64
+        assert "muster: completion works in bash, zsh and fish; run this in one of them" in capsys.readouterr().err
+
+
+def test_every_argument_is_named_and_explained():
+    """By what it is, such as NODE, in the same way everywhere; typer adds the brackets of usage lines itself."""
+    named: dict[str, set[str]] = {}
+    for words in every_command():
+        command: Any = get_command(cli.app)
+        for word in words:
+            command = command.get_command(None, word)
+        for argument in (each for each in command.params if each.param_type_name == "argument"):
+            assert argument.help, words
+            assert argument.metavar, words
+            assert argument.metavar.isalpha(), words
+            named.setdefault(argument.name, set()).add(argument.metavar)
+    assert named["node"] == {"NODE"}
+    assert all(len(metavars) == 1 for metavars in named.values())
 
 
 def test_a_command_that_cannot_be_imported_refuses_alone():
@@ -202,3 +242,37 @@ def test_plugin_list_refuses_wrong_settings(muster):
     done = muster("plugin", "list", env={"MUSTER_PLUGINS__DISABLED": '["gem"]'})
     assert done.returncode == 64
     assert "did you mean 'gemm'?" in done.stderr
+
+
+def with_command(monkeypatch, function):
+    """Makes `muster broken` call the function."""
+    monkeypatch.setattr(cli, "_command", lambda _: TyperCommand("broken", callback=function))
+    monkeypatch.setattr(cli, "_commands", lambda: {"broken": EntryPoint("broken", "nowhere:broken", cli.GROUP)})
+    monkeypatch.setattr(sys, "argv", ["muster", "broken"])
+
+
+def test_a_bug_does_not_end_like_a_verdict(monkeypatch, capsys):
+    """Its traceback is shown, and the exit code is that of sysexits.h: 1 would mean WARN."""
+
+    def broken() -> None:
+        raise ZeroDivisionError("a bug")
+
+    with_command(monkeypatch, broken)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_does_not_end_like_a_verdict(monkeypatch):
+    """As where a shell's `head` has read enough: the exit code is that of the signal that ends other programs."""
+
+    def unread() -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    with_command(monkeypatch, unread)
+    for stream in ("stdout", "stderr"):  # typer replaces them
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 141

@@ -1,6 +1,7 @@
 """`muster config`: what is in effect, and whether it is right."""
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -111,6 +112,80 @@ def test_show_tells_no_url_of_a_plugin(chat):
     assert urls == dict.fromkeys(("chat", "mistyped", "ops"), "https://***")
     assert plugins["elsewhere"] == {"peers": [{"at": "http://***", "in": "/etc/peers"}]}
     assert plugins["other"] == "https://***"
+
+
+NAMED = """
+[checks.gemm]
+params = { api_token = "HUSH" }
+[plugins.elsewhere]
+password = "HUSH"
+pager_token = 4711
+label_key = "example.com/rack"
+tokens_file = "/etc/tokens"
+use_secret = true
+[plugins.elsewhere.env]
+SLACK_SECRET = { first = "HUSH", rest = ["HUSH"] }
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_show_hides_what_is_named_like_a_secret(muster, tmp_path, options):
+    """Wherever it stands, and whether muster knows the plugin or not."""
+    path = tmp_path / "muster.toml"
+    path.write_text(NAMED)
+    done = muster("config", "show", "--config", str(path), *options)
+    assert done.returncode == 0, done.stderr
+    assert not {"HUSH", "4711"} & set(re.findall(r"\w+", done.stdout))
+    for shown in ("example.com/rack", "/etc/tokens", "true"):
+        assert shown in done.stdout
+
+
+A_PLUGIN = """
+from pydantic import SecretStr
+
+import muster
+
+class Its(muster.Section):
+    door: SecretStr
+    house: str
+
+@muster.hookimpl
+def muster_configure(config):
+    config.plugin("its", Its)
+"""
+
+
+def test_show_hides_what_a_plugin_marks_as_secret(muster, tmp_path):
+    """By the type of the field, whatever its name; also where another table is wrong."""
+    package = tmp_path / "its-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: its\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[muster]\nits = its_plugin\n")
+    (tmp_path / "its_plugin.py").write_text(A_PLUGIN)
+    path = tmp_path / "muster.toml"
+    path.write_text('[plugins.its]\ndoor = "HUSH"\nhouse = "blue"\n[plugins.nobodys]\na = 1\n')
+    done = muster("config", "show", "--config", str(path), env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert '# door = "***"' in done.stdout
+    assert tomllib.loads(done.stdout)["plugins"] == {"disabled": [], "its": {"house": "blue"}, "nobodys": {"a": 1}}
+
+
+ODD = "[plugins.other]\nlimits = [inf, -inf]\nday = 2026-01-31\nat = 2026-01-31T12:00:00+01:00\nclock = 07:32:00\n"
+
+
+def test_show_keeps_infinities_and_times(muster, tmp_path):
+    """They read back the same; JSON, which lacks them, has texts."""
+    path = tmp_path / "muster.toml"
+    path.write_text(ODD)
+    shown = muster("config", "show", "--config", str(path))
+    assert tomllib.loads(shown.stdout)["plugins"]["other"] == tomllib.loads(ODD)["plugins"]["other"]
+    as_json = json.loads(muster("config", "show", "--config", str(path), "--json").stdout)["plugins"]["other"]
+    assert as_json == {
+        "limits": ["inf", "-inf"],
+        "day": "2026-01-31",
+        "at": "2026-01-31T12:00:00+01:00",
+        "clock": "07:32:00",
+    }
 
 
 def test_show_as_json(muster, settings_file):

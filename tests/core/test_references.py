@@ -78,7 +78,7 @@ def test_an_explanation_says_of_every_row_why():
     explained = explain(rows, "gemm", facts)
     assert [(it.reference, it.applies, it.reason) for it in explained["tflops"]] == [
         (ON_H100_BF16, True, "all its conditions are met"),
-        (SHIPPED_FOR_H100, False, "the operator's reference goes before the shipped one"),
+        (SHIPPED_FOR_H100, False, "the operator's reference overrides the shipped one"),
         (ANYWHERE, False, "has fewer conditions than the one that applies (0 against 2)"),
         (first, False, "has fewer conditions than the one that applies (1 against 2)"),
         (last, False, "has fewer conditions than the one that applies (1 against 2)"),

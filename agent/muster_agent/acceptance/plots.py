@@ -14,7 +14,7 @@ from muster.model import Data, Run
 from muster.units import metric_text, unit_of
 
 WIDTH, HEIGHT = 640, 200
-"""Of a curve's drawing, in units of its own."""
+"""Size of a curve's drawing, in its own units."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ from muster_agent.runs.plan_settings import make_plan
 
 app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
 
+CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
+
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -57,7 +59,7 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
 
 @app.command()
 @options_of(load_settings)
-def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
+def show(settings: Settings, name: CheckArgument, as_json: JsonOption = False) -> None:
     """Show one check: its needs, findings, judged metrics and parameters."""
     found, checks = _load(settings)
     check = find(checks, name, found.failed)
@@ -78,26 +80,34 @@ def show(settings: Settings, name: str, as_json: JsonOption = False) -> None:
 
 @app.command()
 @options_of(load_settings)
-def clear(settings: Settings, name: str) -> None:
-    """Forget the events that a check reports, after a repair."""
+def clear(settings: Settings, name: CheckArgument) -> None:
+    """Forget the past events that a check reports, after a repair.
+
+    Run it as the agent's user, with the agent's settings: the events are in the agent's data_dir.
+    """
     found, checks = _load(settings)
     check = find(checks, name, found.failed)
     if check.clear is None:
         clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
-        raise Refused(f"{name} remembers nothing that can be cleared; checks that do: {clearable or 'none'}")
+        raise Refused(
+            f"nothing to clear for {name}: a finding of its ends when a run no longer has it, at the latest when the "
+            f"agent has been restarted; checks that can be cleared: {clearable or 'none'}"
+        )
     try:
         check.clear()
     except OSError as error:
         problem = f"{error.filename}: {error.strerror}"
-        raise Unavailable(f"cannot clear {name}: {problem}; run this as the agent's user, with its settings") from None
-    say(f"{name}: nothing that happened until now counts from its next run on")
+        raise Unavailable(
+            f"cannot clear {name}: {problem}; run this as the agent's user, with its settings (--config FILE)"
+        ) from None
+    say(f"{name}: from its next run on, nothing counts that happened until now (data_dir: {settings.data_dir})")
 
 
 @app.command()
 @options_of(load_settings)
 def run(
     settings: Settings,
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Checks to run, in this order.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="CHECK", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,

@@ -22,8 +22,7 @@ REMEMBERED = 256
 """Command ids that are kept to recognise a second delivery."""
 
 REMEMBERED_LAGS = 32
-"""Messages that count for the difference of the clocks. After a clock is set right, so many messages correct the
-estimate."""
+"""Number of messages for the difference of the clocks: after a correction, this many adjust the estimate."""
 
 
 class PeerClock:

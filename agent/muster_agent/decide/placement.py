@@ -12,8 +12,10 @@ from muster.wire.messages import Prepare
 from muster_agent.decide.plan import CannotRun
 
 MOST_RANKS = 1 << 18
-"""More than the devices of the largest clusters (about 200,000 in 2025). A rank that joins a group lists all others,
-which takes 100 MB of memory for so many."""
+"""Maximum number of ranks, above the devices of the largest clusters (about 200,000 in 2025).
+
+A rank that joins a group lists all others, which takes 100 MB of memory for this number.
+"""
 
 MOST_CHARACTERS = 253
 """The longest host name (RFC 1035)."""

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from muster.check import Idleness, IdleProbe, Reservation
 
 ANSWER_WITHIN_S = 0.9
-"""Of the second that probes have. A probe that has not answered by then counts as UNKNOWN."""
+"""Share of a probe's second for its answer. A probe that has not answered by then counts as UNKNOWN."""
 
 _MOST_CHARACTERS = 300
 

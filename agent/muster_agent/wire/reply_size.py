@@ -13,7 +13,7 @@ MOST_BYTES = MAX_MESSAGE_BYTES * 3 // 4
 """The rest is for the topic, and for brokers that count differently."""
 
 _MOST_FINDINGS = 64
-"""Findings of each rank. So many fit for sixteen ranks if their texts are ASCII."""
+"""Maximum number of findings of each rank. For sixteen ranks with ASCII texts they fit into a message."""
 
 
 def shorten_to_fit(reply: AnyGroupReply) -> AnyGroupReply:

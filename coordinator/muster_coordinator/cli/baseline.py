@@ -25,16 +25,18 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(baseline_table(BaselineView.model_validate(item) for item in answer["items"]))
+    say(baseline_table(client.read_items(BaselineView.model_validate, answer)))
 
 
 @app.command()
 @options_of(connect)
 def reset(
     client: Client,
-    baseline: Annotated[str, typer.Argument(help="Id of the baseline, as `muster baseline list` shows it.")],
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="Id of the baseline, as `muster baseline list` shows it.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Take what is measured now as normal, for example after a software update."""
     answer = client.delete("baselines", baseline)
-    say_json(answer) if as_json else say(baseline_table([BaselineView.model_validate(answer)]))
+    say_json(answer) if as_json else say(baseline_table([client.read(BaselineView.model_validate, answer)]))

@@ -1,4 +1,4 @@
-"""What `muster config check` says about the quarantine: its policy in words, and what that would have done."""
+"""What `muster config check` says about the quarantine: its policy, and what the policy would have done."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from muster_coordinator.views.replay_text import required_lines
 
 
 def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
-    """The policy, where the settings speak of a quarantine; SettingsError when it or a node's tests are wrong."""
+    """The policy, if the settings have a table [quarantine]; SettingsError if it or a node's tests are wrong."""
     settings = config.settings
     require_tests(settings.quarantine, checks)
     policy = policy_of(settings, checks)
@@ -26,22 +26,22 @@ def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterato
     yield from policy_lines(policy, shadowed(policy, checks))
     yield from (f"Note: {doubt}" for doubt in doubtful_rows(policy.rows))
     if takes_nothing_out(policy, checks):
-        yield "Note: this policy can take no node out of service, and enforce would refuse it"
+        yield "Note: this policy never drains a node, so mode = enforce would refuse it"
     if settings.quarantine.mode != "observe":
         yield (
-            "Note: no actor is asked here. The coordinator asks them at its start, and in enforce it ends with 69 "
-            "unless one is enabled and can take nodes out of service"
+            "Note: actors are not checked here. The coordinator checks them at its start; in enforce it exits with 69 "
+            "unless an actor is enabled and can drain nodes"
         )
     try:
         yield from asyncio.run(_replayed(settings, policy))
-    except MusterError as error:  # which says nothing about the policy, and here may be no place for a coordinator
-        yield f"Not rehearsed: {error}"
+    except MusterError as error:  # it says nothing about the policy, and no coordinator may run on this host
+        yield f"Not replayed: {error}"
 
 
 async def _replayed(settings: Settings, policy: Policy) -> list[str]:
-    """What the policy would have done, where there is a history; Unavailable or SettingsError when none can be read."""
+    """What the policy would have done in the stored history; Unavailable or SettingsError if it cannot be read."""
     days = days_kept(settings)
     stored = await replay_history(settings, policy, time.time() - days * 86_400)
     if stored is None:
-        return ["Not rehearsed: there is no history here yet"]
+        return ["Not replayed: there is no history here yet"]
     return list(required_lines(stored.replay, stored.nodes, days))

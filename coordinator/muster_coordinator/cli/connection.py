@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,16 +13,19 @@ from muster.settings_table import read_table
 from muster_coordinator.web.client import Client
 from muster_coordinator.web.local_token import find_token
 
-UrlOption = Annotated[
-    str | None,
-    typer.Option(
+
+def url_option(default: str) -> Any:
+    """The option --url of a command, with what happens without it."""
+    return typer.Option(
         "--url",
         envvar="MUSTER_URL",
         metavar="URL",
         show_envvar=True,
-        help="Address of the coordinator's API; default: http.listen.",
-    ),
-]
+        help=f"Address of the coordinator's API; default: {default}.",
+    )
+
+
+UrlOption = Annotated[str | None, url_option("http.listen")]
 TokenFileOption = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="File with the API token; default: http.token_file.")
 ]

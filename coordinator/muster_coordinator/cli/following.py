@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from muster.cli import INTERRUPTED
 from muster.errors import Unavailable
 from muster.terminal import say
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -24,14 +25,14 @@ def follow(client: Client, answer: Any) -> Any:
 
     Unavailable when the coordinator does not answer any more.
     """
-    sweep = SweepRecord.model_validate(answer)
+    sweep = client.read(SweepRecord.model_validate, answer)
     progress = SweepProgress(sys.stderr)
     try:
         say(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
         while True:
             asked_at = time.monotonic()
             answer = client.get("sweeps", sweep.id)
-            sweep = SweepRecord.model_validate(answer)
+            sweep = client.read(SweepRecord.model_validate, answer)
             progress.show(sweep)
             if sweep.ended_at is not None:
                 return answer
@@ -43,4 +44,4 @@ def follow(client: Client, answer: Any) -> Any:
     except KeyboardInterrupt:
         progress.leave()
         say(f"sweep {sweep.id} continues; to abort it: muster sweep abort {sweep.id}", file=sys.stderr)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None

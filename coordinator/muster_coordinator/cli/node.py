@@ -11,9 +11,10 @@ import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import line_width, say, say_json
+from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
-from muster_coordinator.views.node_list import fleet_findings, node_list
+from muster_coordinator.views.node_list import fleet_findings, listed_node, node_list
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -25,7 +26,7 @@ def list_(
     client: Client,
     terms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TERM]…", help="Only nodes that fit, as health=FAILED rack=r1."),
+        typer.Argument(metavar="TERM", help="Only nodes that fit, for example health=FAILED rack=r1."),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="Do not cut lines to the width of the terminal.")] = False,
     as_json: JsonOption = False,
@@ -34,21 +35,28 @@ def list_(
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
-    answer = client.pages("nodes", select=" ".join(terms) if terms else None)
+    answer = client.pages("nodes", select=" ".join(map(_quoted, terms)) if terms else None)
     if as_json:
         say_json(answer)
         return
     width = None if wide else line_width()
-    say(node_list(answer["items"], time.time(), width))
+    say(node_list(client.read_items(listed_node, answer), time.time(), width))
     if not terms and (findings := client.get("fleet")["findings"]):
         say(fleet_findings(findings, width))
 
 
+def _quoted(term: str) -> str:
+    """The term with quotes around a value with spaces, from which the shell has taken them: `gpu_model=NVIDIA L4`."""
+    key, equals, value = term.partition("=")
+    is_one_term = equals and not set(value) & set("=;'\"")
+    return f'{key}="{value}"' if is_one_term and " " in value else term
+
+
 @app.command()
 @options_of(connect)
-def show(client: Client, name: str, as_json: JsonOption = False) -> None:
+def show(client: Client, node: NodeArgument, as_json: JsonOption = False) -> None:
     """Show one node: state, reasons, devices, checks and findings."""
-    answer = client.get("nodes", name)
+    answer = client.get("nodes", node)
     if as_json:
         say_json(answer)
         return
@@ -56,29 +64,29 @@ def show(client: Client, name: str, as_json: JsonOption = False) -> None:
     from muster_coordinator.model.quarantine_views import CaseView  # noqa: PLC0415 (see above)
     from muster_coordinator.views.node_text import node_text  # noqa: PLC0415 (see above)
 
-    case = CaseView.model_validate(client.get("nodes", name, "case"))
-    say(node_text(NodeView.model_validate(answer), case, time.time()))
+    case = client.read(CaseView.model_validate, client.get("nodes", node, "case"))
+    say(node_text(client.read(NodeView.model_validate, answer), case, time.time()))
 
 
 @app.command()
 @options_of(connect)
-def story(client: Client, name: str, as_json: JsonOption = False) -> None:
+def story(client: Client, node: NodeArgument, as_json: JsonOption = False) -> None:
     """Show each step that led to the state of a node, oldest first."""
-    answer = client.pages("nodes", name, "story")
+    answer = client.pages("nodes", node, "story")
     if as_json:
         say_json(answer)
         return
     from muster_coordinator.model.nodes import StoryEntry  # noqa: PLC0415 (see above)
     from muster_coordinator.views.node_text import story_text  # noqa: PLC0415 (see above)
 
-    say(story_text(map(StoryEntry.model_validate, reversed(answer["items"]))))
+    say(story_text(reversed(client.read_items(StoryEntry.model_validate, answer))))
 
 
 @app.command()
 @options_of(connect)
 def history(
     client: Client,
-    name: str,
+    node: NodeArgument,
     *,
     metric: Annotated[str, typer.Option(metavar="NAME", help="Metric to show.")],
     check: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this check.")] = None,
@@ -92,25 +100,27 @@ def history(
 ) -> None:
     """Show measurements of a node over time, latest first."""
     wanted = {"metric": metric, "check": check, "device": device, "since": since, "until": until, "limit": limit}
-    answer = client.get("nodes", name, "history", **wanted)
+    answer = client.get("nodes", node, "history", **wanted)
     if as_json:
         say_json(answer)
         return
     from muster_coordinator.model.history import HistoryPoint  # noqa: PLC0415 (see above)
     from muster_coordinator.views.text import history_table  # noqa: PLC0415 (see above)
 
-    say(history_table(map(HistoryPoint.model_validate, answer["items"]), metric))
+    say(history_table(client.read_items(HistoryPoint.model_validate, answer), metric))
 
 
 @app.command()
 @options_of(connect)
 def forget(
-    client: Client, name: str, *, reason: ReasonOption, by: ByOption = None, as_json: JsonOption = False
+    client: Client, node: NodeArgument, *, reason: ReasonOption, by: ByOption = None, as_json: JsonOption = False
 ) -> None:
     """Remove a silent node; if it reports again, it joins as a new one."""
-    answer = client.post("nodes", name, "forget", body=decision(by, reason))
+    answer = client.post("nodes", node, "forget", body=decision(by, reason))
     if as_json:
         say_json(answer)
         return
-    left = answer["quarantine"]
-    say(f"{name} is forgotten; {left['away']} of {left['nodes']} nodes are out of service now")
+    from muster_coordinator.model.quarantine_views import BudgetView  # noqa: PLC0415 (see above)
+
+    left = client.read(BudgetView.model_validate, answer).quarantine
+    say(f"{node} is forgotten; {left.away} of {left.nodes} nodes are out of service now")

@@ -6,6 +6,7 @@ import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
+from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.cli.quarantine_replay import replay
@@ -27,13 +28,16 @@ def list_(
     client: Client,
     as_json: JsonOption = False,
 ) -> None:
-    """List nodes that are not in service, with reasons, failed actions and alarms."""
+    """List nodes that are out of service, new, on hold or to be drained, and alarms.
+
+    Nodes with an action that failed at an actor are listed too.
+    """
     answer = client.pages("quarantine")
     if as_json:
         say_json(answer)
         return
-    say(case_table(CaseView.model_validate(item) for item in answer["items"]))
-    alarms = BudgetView.model_validate(client.get("quarantine", "budget")).quarantine.alarms
+    say(case_table(client.read_items(CaseView.model_validate, answer)))
+    alarms = client.read(BudgetView.model_validate, client.get("quarantine", "budget")).quarantine.alarms
     if alarms:
         say(f"\n{alarm_table(alarms)}")
 
@@ -42,7 +46,7 @@ def list_(
 @options_of(connect)
 def hold(
     client: Client,
-    node: str,
+    node: NodeArgument,
     *,
     reason: ReasonOption,
     by: ByOption = None,
@@ -50,14 +54,14 @@ def hold(
 ) -> None:
     """Keep a node in its present state until it is released."""
     answer = client.post("nodes", node, "hold", body=decision(by, reason))
-    _print_case(answer, as_json)
+    _print_case(client, answer, as_json)
 
 
 @app.command()
 @options_of(connect)
 def release(
     client: Client,
-    node: str,
+    node: NodeArgument,
     *,
     reason: ReasonOption,
     untested: Annotated[
@@ -68,7 +72,7 @@ def release(
 ) -> None:
     """End a hold; a node that is out of service is tested before it returns."""
     body = {**decision(by, reason), "untested": untested}
-    _print_case(client.post("nodes", node, "release", body=body), as_json)
+    _print_case(client, client.post("nodes", node, "release", body=body), as_json)
 
 
 @app.command()
@@ -78,14 +82,14 @@ def budget(
     as_json: JsonOption = False,
 ) -> None:
     """Show the budget, waiting nodes, mass events, alarms and the state of actors."""
-    _print_budget(client.get("quarantine", "budget"), as_json)
+    _print_budget(client, client.get("quarantine", "budget"), as_json)
 
 
 @app.command()
 @options_of(connect)
 def history(
     client: Client,
-    node: Annotated[str | None, typer.Argument(help="Only this node; default: all.")] = None,
+    node: Annotated[str | None, typer.Argument(metavar="NODE", help="Only this node; default: all.")] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, max=PAGE, help="Maximum number of entries.")] = 100,
     as_json: JsonOption = False,
@@ -95,7 +99,7 @@ def history(
     if as_json:
         say_json(answer)
         return
-    say(decision_table(map(DECIDED.validate_python, answer["items"])))
+    say(decision_table(client.read_items(DECIDED.validate_python, answer)))
 
 
 @app.command()
@@ -109,12 +113,12 @@ def unfreeze(
 ) -> None:
     """Lift a mass-event freeze: the nodes themselves are faulty."""
     answer = client.post("quarantine", "unfreeze", body=decision(by, reason))
-    _print_budget(answer, as_json)
+    _print_budget(client, answer, as_json)
 
 
-def _print_case(answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(case_table([CaseView.model_validate(answer)]))
+def _print_case(client: Client, answer: Any, as_json: bool) -> None:
+    say_json(answer) if as_json else say(case_table([client.read(CaseView.model_validate, answer)]))
 
 
-def _print_budget(answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(budget_text(BudgetView.model_validate(answer)))
+def _print_budget(client: Client, answer: Any, as_json: bool) -> None:
+    say_json(answer) if as_json else say(budget_text(client.read(BudgetView.model_validate, answer)))

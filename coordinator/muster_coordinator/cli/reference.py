@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,8 @@ from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
 from muster.terminal import say, say_items, say_json
-from muster_coordinator.cli.connection import TokenFileOption, UrlOption, connect
+from muster_coordinator.cli.arguments import CheckArgument, MetricArgument
+from muster_coordinator.cli.connection import TokenFileOption, connect, url_option
 from muster_coordinator.references.explanation import explain_run
 from muster_coordinator.views.reference_text import described, explanation, reference_table
 from muster_coordinator.web.client import Client
@@ -37,6 +39,8 @@ WhenOption = Annotated[
 ]
 BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is still good.")]
 
+SourceUrlOption = Annotated[str | None, url_option("references of this machine")]
+
 _RUNS = TypeAdapter(list[Run])
 
 
@@ -51,17 +55,24 @@ class Source:
     def rows(self) -> list[Reference]:
         if self.url is None:
             return [*shipped(), *read_references(load_settings(self.config).references_file)]
-        return [Reference.model_validate(item) for item in self.client().pages("references")["items"]]
+        client = self.client()
+        return client.read_items(Reference.model_validate, client.pages("references"))
 
     def run(self, run_id: str) -> Run:
         """A run that a coordinator has, also where references are those of this machine."""
-        return Run.model_validate(self.client().get("runs", run_id))
+        client = self.client()
+        return client.read(Run.model_validate, client.get("runs", run_id))
+
+    def refusal(self, what: str, name: str, valid: Iterable[str]) -> Refused:
+        """For a name that has no reference here; the fleet may have one."""
+        elsewhere = "" if self.url else "; these are references of this machine, --url URL takes those of the fleet"
+        return Refused(unknown(what, name, valid) + elsewhere)
 
     def client(self) -> Client:
         return connect(self.url, self.token_file, self.config)
 
 
-def source_of(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Source:
+def source_of(url: SourceUrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Source:
     """The source that the options name."""
     return Source(url, token_file, config)
 
@@ -73,11 +84,14 @@ def list_(
     check: Annotated[str | None, typer.Option(metavar="NAME", help="Only for this check.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List references: shipped ones, then the operator's, which override them."""
+    """List references of this machine, or with --url those of the fleet.
+
+    Shipped references come first, then the operator's, which override them.
+    """
     rows = source.rows()
     checks = {row.check for row in rows}
     if check is not None and check not in checks:
-        raise Refused(unknown("check with references:", check, checks))
+        raise source.refusal("check with references:", check, checks)
     rows = [row for row in rows if check in (None, row.check)]
     say_items(rows) if as_json else say(reference_table(rows))
 
@@ -86,15 +100,18 @@ def list_(
 @options_of(source_of)
 def show(
     source: Source,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the references for one metric of a check, with their sources."""
+    """Show the references for one metric of a check, with their sources.
+
+    They are those of this machine, or with --url those of the fleet.
+    """
     rows = source.rows()
     found = [row for row in rows if (row.check, row.metric) == (check, metric)]
     if not found:
-        raise Refused(unknown("reference", f"{check} {metric}", {f"{row.check} {row.metric}" for row in rows}))
+        raise source.refusal("reference", f"{check} {metric}", {f"{row.check} {row.metric}" for row in rows})
     say_items(found) if as_json else say("\n\n".join(map(described, found)))
 
 
@@ -102,8 +119,8 @@ def show(
 @options_of(connect)
 def set_(
     client: Client,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
     fail_below: BoundOption = None,
@@ -114,7 +131,7 @@ def set_(
     unit: Annotated[str, typer.Option(metavar="TEXT", help="The unit of the bounds.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Set a reference for the fleet.
+    """Set a reference for the fleet; `muster reference list --url URL` shows it.
 
     It replaces the operator's reference with the same check, metric and conditions.
     """
@@ -130,15 +147,15 @@ def set_(
         if not math.isfinite(bound):  # JSON could not carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = client.put("references", body={**body, **given})
-    say_json(answer) if as_json else say(described(Reference.model_validate(answer)))
+    say_json(answer) if as_json else say(described(client.read(Reference.model_validate, answer)))
 
 
 @app.command()
 @options_of(connect)
 def remove(
     client: Client,
-    check: str,
-    metric: str,
+    check: CheckArgument,
+    metric: MetricArgument,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
     as_json: JsonOption = False,
@@ -154,7 +171,7 @@ def remove(
 def explain_(
     source: Source,
     run_id: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Id of a run that the coordinator has stored.")
+        str | None, typer.Argument(metavar="RUN", help="Id of a run that the coordinator has stored.")
     ] = None,
     *,
     file: Annotated[
@@ -162,7 +179,10 @@ def explain_(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain which reference applies to each metric of a run, and why."""
+    """Explain which reference applies to each metric of a run, and why.
+
+    References are those of this machine, or with --url those of the fleet.
+    """
     if (run_id is None) == (file is None):
         raise Refused("give either the id of a run that the coordinator has, or --file FILE")
     runs = [source.run(str(run_id))] if file is None else _read_runs(file)

@@ -5,13 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from muster.commands.options import JsonOption, options_of
-from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
+from muster.commands.verdict_exit import FailOn, exit_code
+from muster.errors import Refused
 from muster.model import Verdict
 from muster.params import parse_params
 from muster.terminal import say, say_json
+from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.following import follow
-from muster_coordinator.cli.sweep_reports import SweepArgument, export, show
+from muster_coordinator.cli.sweep_reports import export, show
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
@@ -22,6 +24,11 @@ from muster_coordinator.web.client import Client
 NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
+
+NodesOption = Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")]
+WaitedFailOnOption = Annotated[
+    FailOn | None, typer.Option("--fail-on", help="With --wait: the mildest verdict for which the exit code is not 0.")
+]
 
 app = typer.Typer(help="Sweeps over the fleet; needs the coordinator.", no_args_is_help=True)
 app.command()(show)
@@ -34,9 +41,7 @@ def start(
     client: Client,
     *,
     check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
-    nodes: Annotated[
-        str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")
-    ] = None,
+    nodes: NodesOption = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
@@ -46,7 +51,7 @@ def start(
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
-    fail_on: FailOnOption = FailOn.WARN,
+    fail_on: WaitedFailOnOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +60,8 @@ def start(
     With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
     No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
+    if fail_on is not None and not wait:
+        raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
     asked = {
         "check": check,
         "params": parse_params(param),
@@ -73,19 +80,19 @@ def start(
     else:
         ended = _begin(client, body, wait, as_json)
         if wait:
-            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on))
+            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on or FailOn.WARN))
 
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     plan = client.post("sweeps", "plan", body=body)
-    say_json(plan) if as_json else say(forecast_text(Forecast.model_validate(plan)))
+    say_json(plan) if as_json else say(forecast_text(client.read(Forecast.model_validate, plan)))
 
 
 def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> SweepRecord:
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)
-    sweep = SweepRecord.model_validate(answer)
+    sweep = client.read(SweepRecord.model_validate, answer)
     if as_json:
         say_json(answer)
     elif wait:
@@ -106,7 +113,7 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(sweep_list([SweepRecord.model_validate(item) for item in answer["items"]]))
+    say(sweep_list(client.read_items(SweepRecord.model_validate, answer)))
 
 
 @app.command()
@@ -118,4 +125,4 @@ def abort(
 ) -> None:
     """Abort a sweep; its results so far are kept."""
     answer = client.delete("sweeps", id)
-    say_json(answer) if as_json else say(sweep_report(SweepRecord.model_validate(answer)))
+    say_json(answer) if as_json else say(sweep_report(client.read(SweepRecord.model_validate, answer)))

@@ -8,6 +8,7 @@ import typer
 from muster.commands.options import JsonOption, options_of
 from muster.errors import SettingsError
 from muster.terminal import copy_out, say, say_json
+from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.explained import Explanation
@@ -16,8 +17,6 @@ from muster_coordinator.views.sweeps.exports import ExportFormat
 from muster_coordinator.views.sweeps.result import sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 from muster_coordinator.web.client import Client
-
-SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or its first characters.")]
 
 
 @options_of(connect)
@@ -38,7 +37,7 @@ def show(
     if as_json:
         say_json(answer)
         return
-    sweep = SweepRecord.model_validate(answer)
+    sweep = client.read(SweepRecord.model_validate, answer)
     say(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
 
 
@@ -69,4 +68,4 @@ def export(
 
 def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
     answer = client.get("sweeps", sweep, "explain", node=node)
-    say_json(answer) if as_json else say(explanation_text(Explanation.model_validate(answer)))
+    say_json(answer) if as_json else say(explanation_text(client.read(Explanation.model_validate, answer)))

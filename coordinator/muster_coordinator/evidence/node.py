@@ -97,6 +97,7 @@ class Node:
             service=self.service,
             machine_type=self.inventory.machine_type,
             gpu_models=frozenset(device.model for device in self.inventory.devices),
+            lost=not self.online,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""One row of a policy: which findings it is about and what it asks for."""
+"""One row of a policy: which findings match, and what follows."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -15,7 +15,7 @@ MATCHED_BY_SEVERITY: Mapping[str, frozenset[Severity]] = {
     Severity.WARNING: frozenset({Severity.WARNING, Severity.ERROR}),
     Severity.ERROR: frozenset({Severity.ERROR}),
 }
-"""By the least severity of a row, those that it matches; UNKNOWN is nowhere among them."""
+"""By the minimum severity of a row, the severities that match. UNKNOWN never matches."""
 
 _OF_THE_NODE = frozenset({Proof.ONCE, Proof.TWICE, Proof.LOCALISED})
 
@@ -30,7 +30,7 @@ MATCHED_BY_PROOF = {
 DAY_S = 86_400
 
 MOST_REPEATS = 32
-"""More sightings of the same finding than that no row counts."""
+"""Largest value of `repeats`. Further sightings of a finding are not counted."""
 
 _ONLY_TO_TAKE_OUT = ("repeats", "within_s", "after_s", "fresh_s", "action", "urgency")
 
@@ -38,42 +38,52 @@ _ONLY_TO_TAKE_OUT = ("repeats", "within_s", "after_s", "fresh_s", "action", "urg
 class Row(Data, extra="forbid"):
     """One row of a policy. Times are in seconds."""
 
-    name: Name = Field(description="What it is called, in demands and in `without`")
+    name: Name = Field(description="Name of the row, as decisions and `without` show it")
     codes: tuple[str, ...] = Field(
         min_length=1, description="Codes of findings; `*` stands for any text, as in `*.xid`, here and in `checks`"
     )
-    checks: tuple[str, ...] = Field(("*",), min_length=1, description="The checks that must have found them")
+    checks: tuple[str, ...] = Field(("*",), min_length=1, description="Checks whose findings match")
     when: dict[str, Condition] = Field(
         {}, description="Conditions on the evidence of the finding, as in references: `{ xid = [79, 119] }`"
     )
-    severity: Literal["WARNING", "ERROR"] = Field("ERROR", description="The least severity that it is about")
+    severity: Literal["WARNING", "ERROR"] = Field("ERROR", description="Minimum severity of the findings")
     proof: Proof = Field(
         Proof.TWICE,
-        description="ONCE: found by one run, for what is fatal by nature; TWICE: by two, or by a sweep; "
-        "LOCALISED: only what sweeps convict of; COMPARED: only what comparing with the fleet and with the past finds",
+        description="ONCE: found by one run, for faults that are fatal; TWICE: found by two runs, or by a sweep; "
+        "LOCALISED: convicted by a sweep; COMPARED: found by comparison with the fleet or the past",
     )
-    repeats: int = Field(1, ge=1, le=MOST_REPEATS, description="So many runs must have found it within `within_s`")
-    within_s: float | None = Field(None, gt=0, le=30 * DAY_S, allow_inf_nan=False, description="See `repeats`")
-    after_s: float = Field(0.0, ge=0, le=30 * DAY_S, allow_inf_nan=False, description="So long it must have stood")
+    repeats: int = Field(
+        1, ge=1, le=MOST_REPEATS, description="Number of runs that must have found it within `within_s`"
+    )
+    within_s: float | None = Field(None, gt=0, le=30 * DAY_S, allow_inf_nan=False, description="Seconds for `repeats`")
+    after_s: float = Field(
+        0.0, ge=0, le=30 * DAY_S, allow_inf_nan=False, description="Seconds that the finding must have stood"
+    )
     fresh_s: float = Field(
-        3600.0, ge=1, le=365 * DAY_S, allow_inf_nan=False, description="What was found longer ago must be found again"
+        3600.0,
+        ge=1,
+        le=365 * DAY_S,
+        allow_inf_nan=False,
+        description="Seconds after which a run must have found it again",
     )
     service: Literal["CORDONED", "IN_SERVICE"] = Field(
-        "CORDONED", description="IN_SERVICE: does not drain, whatever the rows behind it say"
+        "CORDONED", description="IN_SERVICE: does not drain, whatever later rows say"
     )
-    action: Action | None = Field(None, description="What should be done; unset: what the finding says")
-    urgency: int = Field(50, ge=0, le=100, description="Of two nodes, the one with the higher goes first")
-    reason: str = Field(min_length=1, description="Why, in a sentence for people")
-    source: str = Field("the operator", description="Who says so")
+    action: Action | None = Field(None, description="Recommended action; unset: that of the finding")
+    urgency: int = Field(
+        50, ge=0, le=100, description="Of two waiting nodes, the one with the higher urgency is drained first"
+    )
+    reason: str = Field(min_length=1, description="Why, in a sentence")
+    source: str = Field("the operator", description="Where the rule comes from")
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
         if (self.repeats > 1) != (self.within_s is not None):
-            raise ValueError("repeats and within_s go together: so many runs (2 or more) within so many seconds")
+            raise ValueError("repeats and within_s go together: set both, and repeats to 2 or more")
         usual = type(self).model_fields
         moot = [name for name in _ONLY_TO_TAKE_OUT if getattr(self, name) != usual[name].default]
         if moot and not self.takes_out:
-            raise ValueError(f"keeps nodes in service, so that {', '.join(moot)} would mean nothing: leave it out")
+            raise ValueError(f"service = 'IN_SERVICE' drains no node, so {', '.join(moot)} has no effect: leave it out")
         return self
 
     @property

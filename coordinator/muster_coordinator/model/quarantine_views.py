@@ -50,7 +50,7 @@ class CaseView(Data):
     - `transition`: the last one, and `outcomes` what came of it at each actor
     - `kept_out`: actors keep it out until it is accepted; `closed_as`: the state in which actors were told to keep it
       out, until all have uncordoned it; `announced`: actors show that it is HELD
-    - `rounds`: so many rounds of tests it must pass in a row; `back_at`: when a CORDONED node is tested at the earliest
+    - `rounds`: rounds of tests to pass in a row; `back_at`: when a CORDONED node is tested at the earliest
     - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
     - `will_drain_again`: what still stands after a person released it untested, and drains it when it is found again
     """

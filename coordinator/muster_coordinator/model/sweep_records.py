@@ -1,9 +1,9 @@
 """Records of sweeps, as stored and served: rounds, groups, members, and what the sweep convicts."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, TotalSeconds, Verdict
 
@@ -135,6 +135,15 @@ class FailedFabric(Data):
     reasons: tuple[str, ...]
 
 
+def _whole(value: Any) -> Any:
+    """2 from 2.0, which JSON does not tell apart; Lua, for example, writes every number so. Others pass through."""
+    is_whole = isinstance(value, float) and abs(value) < 1 << 53 and value.is_integer()
+    return int(value) if is_whole else value
+
+
+WholeNumber = Annotated[int, BeforeValidator(_whole)]
+
+
 class SweepRequest(Data):
     """A request for a sweep.
 
@@ -149,13 +158,13 @@ class SweepRequest(Data):
     params: PlainJson = {}
     strategy: str | None = None
     pairing: str | None = None
-    passes: int = Field(1, ge=1, le=64)
+    passes: WholeNumber = Field(1, ge=1, le=64)
     nodes: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     select: Annotated[str, Field(max_length=10_000)] | None = None
     max_parallel: str | None = None
-    max_rounds: int | None = Field(None, ge=1)
+    max_rounds: WholeNumber | None = Field(None, ge=1)
     max_node_s: float | None = Field(None, gt=0, allow_inf_nan=False)
-    priority: int = Field(0, ge=-100, le=100)
+    priority: WholeNumber = Field(0, ge=-100, le=100)
 
 
 class SweepRecord(Data):

@@ -97,7 +97,7 @@ class ActorIntake:
         logged = LogResumedByHand(node=record.node, actor=actor, text=hold.reason)
         if not self._resumes_everywhere:
             return [logged, note(record, "service", f"stays {record.state}: {hold.reason}")]
-        held = note(record, "held", f"held by {hold.by}")
+        held = note(record, "held", f"hold by {hold.by}")
         return [logged, held, *self._states.step(record, Step.RETURN, hold.reason, now, by=hold.by)]
 
     def _note_uncordoned(self, node: str) -> None:

@@ -42,7 +42,7 @@ def grant(
 def hold(record: QuarantineRecord, event: HoldRequested, now: float) -> Granted:
     """Leaves a node as it is until it is released."""
     held = record.deciding(hold=Hold(by=event.by, reason=event.reason, at=now))
-    return Granted(held, "held", f"held by {event.by}: {event.reason}")
+    return Granted(held, "held", f"hold by {event.by}: {event.reason}")
 
 
 def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now: float) -> Granted:

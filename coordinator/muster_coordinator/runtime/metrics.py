@@ -118,7 +118,7 @@ class CoordinatorMetrics(Collector):
         yield _gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
         yield _gauge(
             "muster_quarantine_frozen",
-            "Mass events: causes that so many nodes share that draining is frozen",
+            "Mass events: causes that many nodes share, for which draining is frozen",
             len(view.frozen),
         )
         alarms = GaugeMetricFamily("muster_quarantine_alarms", "Alarms that stand, by kind", labels=["kind"])

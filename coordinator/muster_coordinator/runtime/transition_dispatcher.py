@@ -1,7 +1,7 @@
-"""Tells plugins about transitions, and the fleet what came of it.
+"""Sends transitions to plugins, and returns their outcomes to the fleet.
 
-A plugin is told the transitions of one node in their order, those of different nodes side by side, the urgent ones
-first. One that hangs or fails delays nobody but itself.
+Each plugin gets the transitions of one node in order, and those of different nodes side by side, the urgent ones first.
+A plugin that hangs or fails delays no other plugin.
 """
 
 import asyncio
@@ -20,27 +20,29 @@ HOOK = "muster_transition"
 TIMEOUT_S = 10.0
 
 PATIENCE_S = 1.0
-"""While many nodes report at once, each telling waits for so long at most: they say whom else plugins will hear of. A
-plugin is told of at most AT_ONCE nodes in that time then."""
+"""Seconds that a call waits while many nodes report at once: their reports may bring more urgent transitions.
+
+With this wait, a plugin gets at most AT_ONCE nodes a second.
+"""
 
 LONGEST_WAIT_S = 86_400.0
-"""Whoever wants to be left alone for longer is mistaken."""
+"""Longest `retry_after_s` of a plugin. A longer one is taken for a mistake."""
 
 Said = ActionEnded | AllTold
 
-NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no actor any more")
-"""What comes of telling again who has been disabled since."""
+NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no longer enabled")
+"""The outcome of a repeated call to a plugin that has been disabled since."""
 
-OVERTAKEN = ActionOutcome(effect=Effect.LEFT, detail="was overtaken by a later transition, and not told any more")
-"""What comes of a transition that waited until the next one of its node came."""
+OVERTAKEN = ActionOutcome(effect=Effect.LEFT, detail="was replaced by a later transition before it was called")
+"""The outcome of a transition that waited until the next one of its node came."""
 
 log = structlog.get_logger()
 
 
 class TransitionDispatcher:
-    """Carries out what the quarantine wants plugins to be told; `deliver` takes what they answered.
+    """Calls plugins for the transitions of the quarantine; `deliver` takes their outcomes.
 
-    `calm` returns when there is time to tell plugins, or else after the seconds that it is given.
+    `calm` returns when no burst of reports is under way, or after the given seconds.
     """
 
     def __init__(
@@ -50,15 +52,15 @@ class TransitionDispatcher:
         self._deliver = deliver
         self._calm = calm
         self._waiting: asyncio.Queue[DispatchTransition] = asyncio.Queue()
-        self._agendas: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
+        self._queues: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
         self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
 
     def act(self, act: DispatchTransition) -> None:
-        """Queues a transition to be told."""
+        """Queues a transition for the plugins."""
         self._waiting.put_nowait(act)
 
     async def run(self) -> None:
-        """Tells what is queued, for ever."""
+        """Calls plugins for what is queued, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 act = await self._waiting.get()
@@ -66,14 +68,14 @@ class TransitionDispatcher:
                 if not act.actors:
                     self._expect(act.record.transition, len(plugins))
                 for plugin in plugins:
-                    overtaken = self._agendas[plugin].add(act)
+                    overtaken = self._queues[plugin].add(act)
                     if overtaken is not None:
                         self._conclude(plugin, overtaken, OVERTAKEN)
                     self._go_on(group, plugin)
 
     def _go_on(self, group: asyncio.TaskGroup, plugin: str) -> None:
-        """Begins to tell a plugin what it may be told now."""
-        while (act := self._agendas[plugin].begin()) is not None:
+        """Starts the calls that a plugin may get now."""
+        while (act := self._queues[plugin].begin()) is not None:
             group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.record.transition.id}")
 
     async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: DispatchTransition) -> None:
@@ -82,24 +84,24 @@ class TransitionDispatcher:
         if outcome is None and act.actors:
             outcome = NO_ACTOR
         self._conclude(plugin, act, outcome)
-        self._agendas[plugin].end(act.record.transition.node)
+        self._queues[plugin].end(act.record.transition.node)
         self._go_on(group, plugin)
 
     async def _ask(self, plugin: str, transition: Transition) -> ActionOutcome | None:
-        """What a plugin says to a transition; None when it has nothing to do with it."""
+        """The outcome at a plugin; None if the transition does not concern the plugin."""
         if plugin not in self._plugins.implementing(HOOK):
             return None
         return outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, transition=transition))
 
     def _conclude(self, plugin: str, act: DispatchTransition, outcome: ActionOutcome | None) -> None:
-        """Says what came of it at a plugin, and of the last one to be told also that all have been."""
+        """Delivers the outcome at a plugin, and after the last plugin also that all were called."""
         if outcome is not None:
             self._report(plugin, act.record.transition, outcome)
         if not act.actors:
             self._expect(act.record.transition, self._to_tell[act.record.transition.id] - 1)
 
     def _expect(self, transition: Transition, plugins: int) -> None:
-        """Notes that so many plugins are still to be told."""
+        """Notes how many plugins must still be called."""
         self._to_tell[transition.id] = plugins
         if plugins == 0:
             del self._to_tell[transition.id]
@@ -122,7 +124,7 @@ class TransitionDispatcher:
 
 
 def outcome_of(answer: HookAnswer) -> ActionOutcome | None:
-    """What a plugin said, None when it has nothing to do with it; a plugin that raised or answered nonsense failed."""
+    """The outcome of an answer; None if it does not concern the plugin, FAILED if it raised or is not valid."""
     if answer.error is not None:
         return ActionOutcome(effect=Effect.FAILED, detail=answer.error)
     if answer.value is None or (isinstance(answer.value, ActionOutcome) and _is_sound(answer.value)):
@@ -133,7 +135,7 @@ def outcome_of(answer: HookAnswer) -> ActionOutcome | None:
 
 
 def _is_sound(outcome: ActionOutcome) -> bool:
-    """Whether a plugin has filled it in as it should: nothing has checked that so far."""
+    """Whether the outcome is valid. Plugins can put anything into it."""
     wait_s = outcome.retry_after_s
     waits = wait_s is None or (isinstance(wait_s, int | float) and 0 <= wait_s <= LONGEST_WAIT_S)
     said = isinstance(outcome.effect, Effect) and isinstance(outcome.detail, str)

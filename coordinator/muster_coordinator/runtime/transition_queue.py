@@ -1,17 +1,20 @@
-"""What an actor is still to be told, and what of it goes first.
+"""The transitions that wait for one actor, in the order in which it gets them.
 
-That a node must get no work goes before all else: while ten thousand new nodes are let in, or a thousand hear that
-there is no room for them to go, a broken one still goes at once.
+Drains come first. While ten thousand new nodes are accepted, or a thousand nodes wait for the budget, a broken node is
+still drained at once.
 """
 
 from muster_coordinator.model.quarantine_events import DispatchTransition
 
 AT_ONCE = 32
-"""Nodes that an actor acts on side by side: with a scheduler that answers in 100 ms, 300 in a second."""
+"""Nodes that an actor handles side by side: 300 a second, if the scheduler answers in 100 ms."""
 
 
 class TransitionQueue:
-    """Of each node only the latest transition waits: what it overtakes would be undone as soon as it is done."""
+    """The queue of one actor. For each node, only the latest transition waits.
+
+    The actor would undo an earlier one as soon as it is done.
+    """
 
     def __init__(self) -> None:
         self._urgent: dict[str, DispatchTransition] = {}
@@ -19,7 +22,7 @@ class TransitionQueue:
         self._under_way: set[str] = set()
 
     def add(self, act: DispatchTransition) -> DispatchTransition | None:
-        """Lets it wait for its turn; what it has overtaken, which waits no more."""
+        """Adds a transition; returns the waiting one that it replaces, if any."""
         transition = act.record.transition
         overtaken = self._urgent.pop(transition.node, None) or self._others.pop(transition.node, None)
         waiting = self._urgent if transition.is_out else self._others
@@ -27,7 +30,7 @@ class TransitionQueue:
         return overtaken
 
     def begin(self) -> DispatchTransition | None:
-        """What is to be told now; None while enough is under way, or everything that is left to tell."""
+        """The next transition for the actor; None if enough are under way, or none is left."""
         if len(self._under_way) >= AT_ONCE:
             return None
         for waiting in (self._urgent, self._others):
@@ -38,5 +41,5 @@ class TransitionQueue:
         return None
 
     def end(self, node: str) -> None:
-        """Notes that what was under way for this node has been told."""
+        """Notes that the call for this node has ended."""
         self._under_way.remove(node)

@@ -1,11 +1,13 @@
 """What a node has measured over time: its runs, and where those were thinned, their summaries."""
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Table, select, union_all
+from sqlalchemy import ColumnElement, Table, func, select, union_all
 
 from muster.errors import Refused, unknown
 from muster.model import Run
@@ -33,7 +35,7 @@ class HistoryFilter:
 
     def conditions(self, table: Table) -> list[ColumnElement[bool]]:
         """What rows of `table` must meet; that they name the metric does not yet say that they measured it."""
-        found = [table.c.node == self.node, table.c.body.contains(f'"{self.metric}":', autoescape=True)]
+        found = [table.c.node == self.node, *_names_metric(table, self.metric)]
         if self.check is not None:
             found.append(table.c.check == self.check)
         if self.since is not None:
@@ -55,16 +57,40 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
     return await read_page(database, query, partial(_point, wanted), table="runs", limit=limit, cursor=cursor)
 
 
-async def require_measured(database: Database, wanted: HistoryFilter) -> None:
-    """Refused when neither a run nor a summary of the node names the metric; says what the node measured lately."""
-    ever = replace(wanted, check=None, since=None, until=None)
+async def require_measured(database: Database, wanted: HistoryFilter, checks: Collection[str]) -> None:
+    """Refused when neither a run nor a summary of the node names the metric; says what the node measured lately.
+
+    If only one check is wanted, this is about its metrics; Refused too when the node neither has nor had that check.
+    `checks` are those that it has.
+    """
+    ever = replace(wanted, since=None, until=None)
     async with database.reading() as connection:
         for table in (RUNS, SUMMARIES):
             if await connection.scalar(select(table.c.id).where(*ever.conditions(table)).limit(1)) is not None:
                 return
         lately = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs(RUNS.c.node == wanted.node)))
         runs = [Run.model_validate_json(body) for body in await connection.scalars(lately)]
-    raise Refused(unknown("metric", wanted.metric, {metric for run in runs for metric in run.metrics}))
+    if wanted.check is not None:
+        had = {run.check for run in runs}
+        if wanted.check not in had.union(checks):
+            raise Refused(unknown("check", wanted.check, had.union(checks)))
+        runs = [run for run in runs if run.check == wanted.check]
+    what = "metric" if wanted.check is None else f"metric of {wanted.check}:"
+    raise Refused(unknown(what, wanted.metric, {metric for run in runs for metric in run.metrics}))
+
+
+def _names_metric(table: Table, metric: str) -> list[ColumnElement[bool]]:
+    """That the metrics in `body`, and no other part of it, name the metric.
+
+    LIKE finds the place: in a run between `"metrics":` and `"facts":`, which follow each other, and in a summary after
+    `"metrics":`, its last field, where the metric has a table. Otherwise every run would name the metric `verdict`. For
+    SQLite, LIKE takes `TFLOPS` for `tflops`; `replace` does not, on any database.
+    """
+    key = f"{json.dumps(metric)}:"
+    escaped = re.sub(r"([%_/])", r"/\1", key)
+    inside = f'%"metrics":{{%{escaped}{{%' if table is SUMMARIES else f'%"metrics":{{%{escaped}%}},"facts":%'
+    is_spelled_so = func.replace(table.c.body, key, "") != table.c.body
+    return [table.c.body.like(inside, escape="/"), is_spelled_so]
 
 
 def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:

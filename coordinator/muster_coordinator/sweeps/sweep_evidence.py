@@ -56,7 +56,7 @@ class SweepEvidence:
         self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
 
     def next_groups(self, rounds: int) -> list[Formation]:
-        """The groups that the strategy runs after so many rounds; none if nothing more can be learned."""
+        """The groups that the strategy runs after this number of rounds; none if nothing more can be learned."""
         if rounds >= self.planner.max_rounds:
             return []
         return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))

@@ -104,7 +104,7 @@ def _states(word: str, key: str, values: Iterable[str]) -> tuple[str, ...]:
     """The values as states, which may be written in small letters."""
     states = tuple(value.upper() for value in values)
     for state in states:
-        if state not in list(STATES[key]):
+        if state not in STATES[key]:
             raise Refused(f"{word!r}: {unknown(key, state, STATES[key])}")
     return states
 

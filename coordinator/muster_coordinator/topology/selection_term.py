@@ -11,8 +11,14 @@ from muster.model import Health, ServiceState, Topology
 LABEL = "label:"
 """Prefix of the key of a label."""
 
-STATES: dict[str, type[Health] | type[ServiceState]] = {"health": Health, "service": ServiceState}
+LOST = "LOST"
+"""The value of `health` that a silent node has beside the health that it had last, as `muster node list` shows it."""
+
+STATES: dict[str, tuple[str, ...]] = {"health": (*Health, LOST), "service": tuple(ServiceState)}
 """The keys whose values are states of muster, which change."""
+
+_VENDOR = "NVIDIA "
+"""`muster node list` leaves it out of the names of models, so a model is found without it too."""
 
 _SHOWN = 5
 
@@ -28,6 +34,7 @@ class Candidate:
     service: ServiceState | None = None
     machine_type: str | None = None
     gpu_models: frozenset[str] = frozenset()
+    lost: bool = False
 
 
 KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {
@@ -36,10 +43,10 @@ KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {
     "leaf": lambda node: (node.topology.leaf,),
     "host": lambda node: (node.topology.host,),
     "name": lambda node: (node.name,),
-    "health": lambda node: (node.health,),
+    "health": lambda node: (node.health, LOST if node.lost else None),
     "service": lambda node: (node.service,),
     "machine_type": lambda node: (node.machine_type,),
-    "gpu_model": lambda node: node.gpu_models,
+    "gpu_model": lambda node: node.gpu_models | {model.removeprefix(_VENDOR) for model in node.gpu_models},
 }
 """The values of a node by key. Labels have their own keys after `LABEL`."""
 

@@ -30,7 +30,16 @@ SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
+_NEEDED = frozenset(("name", "health", "lost", "service", "last_seen", "devices", "findings"))
+
 _DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
+
+
+def listed_node(answer: Any) -> Json:
+    """A node from the API's answer; ValueError when it lacks something that the list needs."""
+    if not isinstance(answer, Mapping) or not answer.keys() >= _NEEDED:
+        raise ValueError("not a node")
+    return answer
 
 
 def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:

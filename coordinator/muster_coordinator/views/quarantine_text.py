@@ -222,7 +222,7 @@ def _summary(view: QuarantineView) -> Iterator[str]:
     yield f"mode: {view.mode}: {_MODES[view.mode]}"
     yield f"away: {view.away} of {view.nodes} nodes, limit {view.limit}"
     yield f"rate: at most {view.per_minute:g} drains in a minute"
-    yield f"held: {', '.join(view.held) or 'none'}"
+    yield f"waiting to be drained (HELD): {', '.join(view.held) or 'none'}"
     for others in view.kept_off:
         yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
     if view.catching_up:

@@ -1,8 +1,8 @@
-"""What a replay of a policy decided, in words, beside what was decided then."""
+"""The decisions of a replay as text, beside what was decided then."""
 
 from collections.abc import Iterator, Sequence
 
-from muster.model import format_instant
+from muster.instants import instant_text
 from muster.table import table
 from muster_coordinator.quarantine.replay import NodeReplay, Replay, ReplayedDecision, ReplayedKind
 from muster_coordinator.quarantine.replay_comparison import Compared, DrainThen
@@ -20,7 +20,7 @@ NOT_KNOWN = (
     "Every actor drains and resumes at once. A test of a drained node takes a minute and fails while its check reports "
     "an ERROR. No second opinion is asked for: a finding is confirmed when the next stored run found it too.",
 )
-"""What a replay cannot know, and what it takes for granted instead."""
+"""What a replay cannot know, and what it assumes instead."""
 
 _IN_WORDS = {
     ReplayedKind.DRAINED: "drained",
@@ -33,23 +33,23 @@ _IN_WORDS = {
 
 
 def required_lines(replay: Replay, nodes: int, days: float) -> Iterator[str]:
-    """What the policy would have done, by node; `nodes` is how many there are, `days` how far back was looked."""
+    """What the policy would have done, by node. `nodes` is the number of nodes, `days` the length of the history."""
     by_node = sorted(replay.by_node.items())
     drained = [row for node, replayed in by_node for row in _required_row(node, replayed)]
     spared = [(node, code, reason) for node, replayed in by_node for code, reason in replayed.spared.items()]
-    yield f"In the last {days:g} days this policy would have taken {len(drained)} of {nodes} nodes out of service,"
-    yield "without budget, holds and mass events, and by runs and sweeps alone, not by comparisons and silence."
+    yield f"In the last {days:g} days this policy would have required draining for {len(drained)} of {nodes} nodes,"
+    yield "by runs and sweeps alone; comparisons with the fleet and silent nodes are not stored."
     yield f"With budget, rate, holds and mass events it would have drained {len(replay.drained)} of them."
     yield from _listed(("NODE", "FIRST AT", "TIMES", "FINDINGS", "ROW"), drained, MOST_LISTED)
     if spared:
-        yield "It would not have, although something was found:"
+        yield "It would not have drained these nodes, although something was found:"
         yield from _listed(("NODE", "FINDING", "WHY NOT"), spared, MOST_LISTED)
 
 
 def replay_lines(
     replay: Replay, rows: Sequence[Compared], *, nodes: int, days: float, policy: str, drains_then: int
 ) -> Iterator[str]:
-    """What was replayed, what a replay cannot know, and each decision; `policy` names the policy."""
+    """Summary, limits of a replay, and each decision; `policy` names the policy."""
     drains = sum(decision.kind is ReplayedKind.DRAINED for decision in replay.decisions)
     yield (
         f"Replayed {days:.1f} days of {nodes} nodes under {policy}, as in mode enforce: {_drains(drains)}, at most "
@@ -59,7 +59,7 @@ def replay_lines(
     yield from (f"- {sentence}" for sentence in NOT_KNOWN)
     yield from _listed(("TIME", "", "NODE", "DECIDED THEN", "REPLAYED", "BECAUSE"), [*map(_row, rows)], MOST_COMPARED)
     if any(row.differs for row in rows):
-        yield "≠: drained in one of both only"
+        yield "≠: drained only then, or only in the replay"
 
 
 def _drains(number: int) -> str:
@@ -69,7 +69,7 @@ def _drains(number: int) -> str:
 def _row(row: Compared) -> tuple[str, ...]:
     replayed = "-" if row.replayed is None else _IN_WORDS[row.replayed.kind]
     return (
-        format_instant(row.at),
+        instant_text(row.at),
         "≠" if row.differs else "",
         row.node or "",
         _then(row.then),
@@ -93,7 +93,7 @@ def _because(row: Compared) -> str:
 def _reason(decision: ReplayedDecision) -> str:
     if decision.row is None:
         return decision.because
-    return f"{', '.join(decision.codes)} (row {decision.row}): {decision.because}"
+    return f"{', '.join(decision.codes)} (policy row {decision.row}): {decision.because}"
 
 
 def _required_row(node: str, replayed: NodeReplay) -> Iterator[tuple[str, ...]]:
@@ -101,7 +101,7 @@ def _required_row(node: str, replayed: NodeReplay) -> Iterator[tuple[str, ...]]:
         requirement = replayed.first.requirement
         yield (
             node,
-            format_instant(replayed.first.at),
+            instant_text(replayed.first.at),
             str(replayed.times),
             ", ".join(requirement.codes),
             requirement.row,

@@ -1,9 +1,9 @@
 """The HTTP API as the command line uses it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from muster.errors import Refused, SettingsError, Unavailable
@@ -11,6 +11,8 @@ from muster.terminal import in_one_line
 
 TIMEOUT_S = 15.0
 PAGE = 1_000
+
+T = TypeVar("T")
 
 
 class Client:
@@ -50,9 +52,25 @@ class Client:
                 items += page["items"]
                 cursor = page["next_cursor"]
             except (KeyError, TypeError):
-                raise _no_muster(self._url, 200) from None
+                raise self._not_ours() from None
             if cursor is None:
                 return {"items": items, "next_cursor": None}
+
+    def read(self, parse: Callable[[Any], T], answer: Any) -> T:
+        """The answer as what `parse` makes of it; Unavailable when it does not fit, so something else has answered.
+
+        `parse` is `model_validate` of a model, for example.
+        """
+        try:
+            return parse(answer)
+        except ValueError:  # pydantic's ValidationError is one
+            raise self._not_ours() from None
+
+    def read_items(self, parse: Callable[[Any], T], page: Any) -> list[T]:
+        """The items of a page, each as `read` does."""
+        if not isinstance(page, dict) or not isinstance(page.get("items"), list):
+            raise self._not_ours()
+        return [self.read(parse, item) for item in page["items"]]
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Any:
         """The answer to POST of a JSON body."""
@@ -65,6 +83,12 @@ class Client:
     def delete(self, *path: str, **query: str) -> Any:
         """The answer to DELETE."""
         return self._ask("DELETE", path, f"?{urlencode(query)}" if query else "")
+
+    def _not_ours(self) -> Unavailable:
+        """For JSON that is no answer of muster's API, or of another version of it."""
+        return Unavailable(
+            f"no muster coordinator of this version at {self._url} (its answer does not fit the API); check --url"
+        )
 
     def _ask(self, method: str, path: tuple[str, ...], query: str = "", body: str | None = None) -> Any:
         return _answer(self._url, *self._send(method, path, query, body))

@@ -99,10 +99,11 @@ class Api:
 
     async def history(self, request: web.Request) -> web.Response:
         """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
-        wanted, node = query(request, HistoryQuery), self._node(request).name
-        found = await history(self.store.database, wanted.filter(node), wanted.limit, wanted.cursor)
+        wanted, node = query(request, HistoryQuery), self._node(request)
+        conditions = wanted.filter(node.name)
+        found = await history(self.store.database, conditions, wanted.limit, wanted.cursor)
         if not found.items and wanted.cursor is None:
-            await require_measured(self.store.database, wanted.filter(node))
+            await require_measured(self.store.database, conditions, node.checks)
         return answer(found)
 
     async def runs(self, request: web.Request) -> web.Response:

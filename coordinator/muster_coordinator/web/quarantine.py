@@ -41,7 +41,7 @@ class QuarantineApi:
     poller: ActorPoller
 
     async def cases(self, request: web.Request) -> web.Response:
-        """The nodes that are not plainly in service: away, new, to be drained, held, or with a failed action."""
+        """The nodes that are not plainly in service: away, new, to be drained, on hold, or with a failed action."""
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
         records = fleet.quarantine_records()

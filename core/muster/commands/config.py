@@ -6,9 +6,12 @@ where a plugin has failed to load, as what seems to be unknown may then be its.
 """
 
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, time
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -37,12 +40,39 @@ _AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 def show(settings: Settings, as_json: JsonOption = False) -> None:
     """Print the settings in effect: file, environment and defaults together.
 
-    The output is a settings file. Secrets are masked, in comments.
-    Plugins' URLs are masked whole: with that of a chat one can write to it.
+    The output is a settings file. A line with a secret is a comment, in which *** replaces the secret.
+    URLs of plugins are hidden too: the URL of a chat is all that one needs to write there.
     """
-    shown = settings.model_dump(mode="json")
-    table = without_secrets({**shown, "plugins": _without_urls(shown["plugins"])})
-    say(json.dumps(table, indent=2) if as_json else to_toml(table))
+    logs.configure(settings.log)
+    shown = settings.model_dump(mode="json", exclude={"plugins"})
+    tables = settings.plugins.sections  # as they were read: with times and infinities
+    hidden = without_secrets(_without_urls(tables), _marked_secrets(settings))
+    shown["plugins"] = {"disabled": list(settings.plugins.disabled), **hidden}
+    table = without_secrets(shown)
+    say(json.dumps(_as_json(table), indent=2) if as_json else to_toml(table))
+
+
+def _marked_secrets(settings: Settings) -> Collection[Any]:
+    """The values that plugins mark as secret. What is wrong in their tables is a matter of `muster config check`."""
+    config = Config(settings)
+    if settings.plugins.sections:
+        with suppress(SettingsError):
+            plugins.load(config)
+    return config.secrets()
+
+
+def _as_json(value: Any) -> Any:
+    """The value without what JSON lacks: times and infinities become texts."""
+    match value:
+        case dict():
+            return {key: _as_json(item) for key, item in value.items()}
+        case list():
+            return list(map(_as_json, value))
+        case date() | time():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            return str(value)
+    return value
 
 
 def _without_urls(value: Any) -> Any:

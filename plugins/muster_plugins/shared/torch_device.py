@@ -52,7 +52,7 @@ _DECIDE_ABOUT_BITS = (
 """Variables by which somebody makes cuBLAS or torch choose other algorithms, as the documentation of both says."""
 
 CPU = Place(index=None, torch_name="cpu", model="CPU")
-"""The CPU itself, on purpose and not in place of a device."""
+"""The CPU itself, chosen on purpose and not as a stand-in for a device."""
 
 _working: ContextVar[int | None] = ContextVar("working_device", default=None)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-"""Of the kernel that runs: containers on one host share it, two hosts never do."""
+"""Boot id of the running kernel: containers on one host share it, two hosts never do."""
 
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from muster.model import Json
 from muster_plugins.shared.programs import Completed, NotRun, TimedOut, run_program
 
 _SHARE_FOR_THE_PROGRAM = 0.95
-"""Of a run's deadline. The rest is for telling that the program was not done."""
+"""Share of a run's deadline for the program. The rest is for reporting that it did not finish."""
 
 _MOST_CHARACTERS = 2000
 

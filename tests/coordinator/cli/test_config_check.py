@@ -47,7 +47,7 @@ def test_the_policy_is_told_in_words(config_check):
     assert lines[1].startswith("  1. hot: out of service (urgency 50), found once")
     assert lines[2] == "     too hot here [the operator]"
     assert lines[3].startswith("  2. convicted: ")
-    assert lines[-2:] == ["Not rehearsed: there is no history here yet", "OK"]
+    assert lines[-2:] == ["Not replayed: there is no history here yet", "OK"]
 
 
 def test_the_policy_is_rehearsed_on_what_is_stored(config_check, tmp_path):
@@ -55,10 +55,10 @@ def test_the_policy_is_rehearsed_on_what_is_stored(config_check, tmp_path):
     now = time.time()
     asyncio.run(keep(tmp_path, lost("n1", now - 60), lost("n2", now - 31 * 86_400)))
     done = config_check()
-    assert "this policy would have taken 1 of 0 nodes out of service" in done.stdout
+    assert "this policy would have required draining for 1 of 0 nodes" in done.stdout
     assert "nvml.device_lost  gpu-lost" in done.stdout
     kept = config_check(rows='[[row]]\nname = "leave"\ncodes = ["nvml.*"]\nservice = "IN_SERVICE"\nreason = "ours"')
-    assert "this policy would have taken 0 of 0 nodes out of service" in kept.stdout
+    assert "this policy would have required draining for 0 of 0 nodes" in kept.stdout
     assert "n1    nvml.device_lost  policy row leave does not drain" in kept.stdout
 
 
@@ -66,8 +66,8 @@ def test_a_rehearsal_goes_no_further_back_than_what_is_kept(config_check, tmp_pa
     """Runs that found nothing belong to it as well, and the answer says how far back it has looked."""
     asyncio.run(keep(tmp_path, lost("n1", time.time() - 6 * 86_400)))
     done = config_check(MUSTER_STORE__KEEP_DAYS="5")
-    assert "In the last 5 days this policy would have taken 0 of 0 nodes out of service" in done.stdout
-    assert "In the last 30 days this policy would have taken 1 of 0 nodes" in config_check().stdout
+    assert "In the last 5 days this policy would have required draining for 0 of 0 nodes" in done.stdout
+    assert "In the last 30 days this policy would have required draining for 1 of 0 nodes" in config_check().stdout
 
 
 def test_wrong_tests_are_refused(config_check):
@@ -91,7 +91,7 @@ def test_a_database_that_cannot_be_read_is_only_told(config_check):
     """The settings may be right all the same."""
     done = config_check(MUSTER_STORE__URL="postgresql://muster:hush@127.0.0.1:1/muster")
     assert done.returncode == 0, done.stderr
-    assert "Not rehearsed: " in done.stdout
+    assert "Not replayed: " in done.stdout
     assert "hush" not in done.stdout
 
 
@@ -107,8 +107,8 @@ def test_a_policy_that_takes_nothing_out_is_refused_only_where_it_counts(config_
     assert "policy.toml: no row can take a node out of service" in refused.stderr
     told = config_check(rows=rows)
     assert told.returncode == 0, told.stderr
-    assert "Note: this policy can take no node out of service, and enforce would refuse it" in told.stdout
-    assert "can take no node out" not in config_check(ENFORCE).stdout
+    assert "Note: this policy never drains a node, so mode = enforce would refuse it" in told.stdout
+    assert "never drains a node" not in config_check(ENFORCE).stdout
 
 
 def test_rows_that_can_never_decide_do_not_seem_to(config_check):
@@ -132,4 +132,4 @@ def test_that_no_actor_was_asked_is_told(config_check, table, told):
     """OK does not mean that there is one."""
     done = config_check(table)
     assert done.returncode == 0, done.stderr
-    assert ("Note: no actor is asked here." in done.stdout) is told
+    assert ("Note: actors are not checked here." in done.stdout) is told

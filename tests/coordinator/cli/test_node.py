@@ -51,6 +51,9 @@ async def test_list_is_cut_to_the_width_of_a_terminal_only(told):
         (("health!=FAILED", "name=good"), ["good"]),
         (("good",), ["good"]),
         (("health=DEGRADED",), []),
+        (("health=LOST",), []),
+        (("health!=LOST", "gpu_model=Stand-in"), ["bad", "good"]),
+        (("health=SUSPECT,FAILED name=bad",), ["bad"]),
     ],
 )
 async def test_list_shows_only_nodes_that_fit(told, terms, names):
@@ -60,6 +63,12 @@ async def test_list_shows_only_nodes_that_fit(told, terms, names):
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == names
     answered = await told("list", *terms, "--json")
     assert [item["name"] for item in json.loads(answered.stdout)["items"]] == names
+
+
+async def test_list_takes_a_value_with_spaces(told):
+    """The shell takes the quotes away, and the words still belong together."""
+    refused = await told("list", "gpu_model=Stand in")
+    assert refused.stderr == "muster: unknown gpu_model 'Stand in'; did you mean 'Stand-in'? (valid: Stand-in)\n"
 
 
 @pytest.mark.parametrize("term", ["helth=FAILED", "health=BROKEN", "nobody"])
@@ -79,8 +88,10 @@ async def test_a_lost_node_does_not_read_healthy(told, coordinator, nodes, event
         await eventually(lambda: coordinator.get("/api/v1/nodes/gone")["lost"])
     node = coordinator.get("/api/v1/nodes/gone")
     assert (node["health"], node["lost"]) == ("HEALTHY", True)
-    listed = (await told("list", "gone")).stdout
-    assert "gone  LOST (was HEALTHY)" in listed
+    for term in ("gone", "health=LOST"):
+        header, *lines = (await told("list", term)).stdout.splitlines()
+        assert header.startswith("NODE")
+        assert [line.startswith("gone  LOST (was HEALTHY)") for line in lines] == [True]
     assert (await told("show", "gone")).stdout.startswith("gone: LOST (was HEALTHY), ")
 
 

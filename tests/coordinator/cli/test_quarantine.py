@@ -105,7 +105,7 @@ async def test_budget_and_history_say_what_was_done_by_whom(told):
         "mode: enforce: faulty nodes are drained and returned to service",
         "away: 2 of 4 nodes, limit 2",
         "rate: at most 6000 drains in a minute",
-        "held: none",
+        "waiting to be drained (HELD): none",
         "frozen: no",
     ]
     assert words(said[-2]) == ["ACTOR", "CAN DRAIN", "STATE"]
@@ -126,7 +126,7 @@ async def test_people_hold_and_release_in_their_own_name(told):
     """By default that of the user who types it; the history has it."""
     held = (await lines(told, "quarantine", "hold", "good", *REASON))[1]
     assert words(held)[0:2] == ["good", "IN_SERVICE"]
-    assert words(held)[3] == f"Held by {getpass.getuser()}@{socket.gethostname()}: swapping a fan"
+    assert words(held)[3] == f"Hold by {getpass.getuser()}@{socket.gethostname()}: swapping a fan"
     assert any(words(line)[0] == "good" for line in await lines(told, "quarantine", "list"))
     released = await lines(told, "quarantine", "release", "good", *REASON, "--by", "ann")
     assert words(released[1])[3:] == ["-"]

@@ -70,7 +70,7 @@ async def test_the_same_policy_decides_the_same(history, coordinator):
     assert rows == expected
     assert (answer["nodes"], answer["drains"], answer["drains_then"], answer["most_out"]) == (4, 1, 1, 1)
     assert answer["decisions"][1]["replayed"]["because"].startswith("Not drained: budget of 1 of 4 reached")
-    assert answer["decisions"][2]["replayed"]["because"] == "Held by ada: mine"
+    assert answer["decisions"][2]["replayed"]["because"] == "Hold by ada: mine"
     assert len(answer["not_known"]) == 3
     coordinator.end()
     assert (await replayed(history))[1] == expected
@@ -97,7 +97,7 @@ async def test_a_table_says_it_in_words(history):
     assert "Silent nodes, comparisons with the fleet" in lines[2]
     bad = next(line for line in lines if "  bad  " in line)
     assert "drained (dry run)  drained" in bad
-    assert "nvml.device_lost (row gpu-lost): " in bad
+    assert "nvml.device_lost (policy row gpu-lost): " in bad
 
 
 async def test_what_was_before_the_period_does_not_count(history, coordinator):

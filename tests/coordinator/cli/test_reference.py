@@ -131,6 +131,7 @@ def test_explain_reads_from_a_pipe(here, monkeypatch):
 
 WRONG = [
     (("list", "--check", "lath"), "'lath'; did you mean 'lathe'?"),
+    (("list", "--check", "lath"), "; these are references of this machine, --url URL takes those of the fleet"),
     (("show", "lathe", "rpms"), "unknown reference 'lathe rpms'; did you mean 'lathe rpm'?"),
     (("set", "lathe", "rpm", "--when", "maker", "--source", "x"), "condition 'maker' is not KEY=VALUE"),
     (("set", "lathe", "rpm", "--fail-below", "1"), "--source"),

@@ -164,3 +164,11 @@ async def test_wrong_usage_is_one_line_and_64(sweep, coordinator, nodes):
 def test_without_a_coordinator(muster):
     """Exit code 69."""
     assert muster("sweep", *START, "--wait", "--url", "http://127.0.0.1:1").returncode == 69
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_fail_on_needs_a_verdict(muster, more):
+    """Without --wait there is none, and the option would do nothing."""
+    refused = muster("sweep", "start", "--check", "gemm", "--fail-on", "fail", *more)
+    assert (refused.returncode, refused.stdout) == (64, "")
+    assert refused.stderr.startswith("muster: --fail-on needs --wait: ")

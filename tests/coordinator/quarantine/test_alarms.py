@@ -180,7 +180,7 @@ def test_a_node_that_needs_a_person(quarantine: Any) -> None:
     assert gist(told.wait(0)) == [("PERSON", "a", False)]
     told.hold("a")
     (over,) = sent(told.wait(0))
-    assert over.text == "a does not wait for a person any more: Held by ada: I look at it"
+    assert over.text == "a does not wait for a person any more: Hold by ada: I look at it"
 
 
 def test_a_node_that_is_erased_takes_its_alarm_with_it(quarantine: Any) -> None:

@@ -56,8 +56,8 @@ def test_a_hold_says_who_and_why(quarantine: Any, of: Of) -> None:
     """In the case and in the story."""
     told = quarantine(3)
     said = told.hold("a")
-    assert of("notes", said) == ["held by ada: I look at it"]
-    assert told.case("a").hands_off == "Held by ada: I look at it"
+    assert of("notes", said) == ["hold by ada: I look at it"]
+    assert told.case("a").hands_off == "Hold by ada: I look at it"
 
 
 def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:

@@ -212,7 +212,7 @@ def test_time_changes_nothing_where_it_would_come_too_late():
         ({"reason": ""}, "at least 1 character"),
         ({"severity": "INFO"}, "'WARNING' or 'ERROR'"),
         ({"service": "HELD"}, "'CORDONED' or 'IN_SERVICE'"),
-        ({"service": "IN_SERVICE", "urgency": 10, "after_s": 5}, "after_s, urgency would mean nothing"),
+        ({"service": "IN_SERVICE", "urgency": 10, "after_s": 5}, "so after_s, urgency has no effect: leave it out"),
         ({"when": {"xid": []}}, "must be a value"),
         ({"days": 3}, "Extra inputs"),
     ],

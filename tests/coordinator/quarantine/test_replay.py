@@ -170,13 +170,13 @@ def test_the_lines_of_config_check():
     past = Past("n1", "n2", "n3").run(run(0, "nvml.device_lost"), node="n2").run(run(0, "host.disk_full"))
     past.run(run(0, "nvml.device_lost"), node="n3")
     assert list(required_lines(past.replay, 40, 30)) == [
-        "In the last 30 days this policy would have taken 2 of 40 nodes out of service,",
-        "without budget, holds and mass events, and by runs and sweeps alone, not by comparisons and silence.",
+        "In the last 30 days this policy would have required draining for 2 of 40 nodes,",
+        "by runs and sweeps alone; comparisons with the fleet and silent nodes are not stored.",
         "With budget, rate, holds and mass events it would have drained 1 of them.",
-        "NODE  FIRST AT                  TIMES  FINDINGS          ROW\n"
-        "n2    1970-01-02T00:00:01.000Z  1      nvml.device_lost  lost\n"
-        "n3    1970-01-02T00:00:01.000Z  1      nvml.device_lost  lost",
-        "It would not have, although something was found:",
+        "NODE  FIRST AT              TIMES  FINDINGS          ROW\n"
+        "n2    1970-01-02T00:00:01Z  1      nvml.device_lost  lost\n"
+        "n3    1970-01-02T00:00:01Z  1      nvml.device_lost  lost",
+        "It would not have drained these nodes, although something was found:",
         "NODE  FINDING         WHY NOT\nn1    host.disk_full  policy row disk does not drain",
     ]
 
@@ -188,7 +188,7 @@ def test_long_lines_are_cut():
     for node in nodes:
         past.run(run(0, "nvml.device_lost"), node=node)
     lines = list(required_lines(past.replay, 1000, 30))
-    assert f"taken {MOST_LISTED + 7} of 1000 nodes" in lines[0]
+    assert f"draining for {MOST_LISTED + 7} of 1000 nodes" in lines[0]
     assert lines[-1] == "and 7 more"
 
 
@@ -251,7 +251,7 @@ def test_a_hold_keeps_a_node_in_service():
     past = Past().ask(HoldRequested(node="n1", by="ada", reason="I look at it"), 0)
     past.run(run(0, "nvml.device_lost")).ask(ReleaseRequested(node="n1", by="ada", reason="done"), 700)
     assert past.decided() == [(1.0, "n1", "ON_HOLD"), (700.0, "n1", "DRAINED")]
-    assert past.replay.decisions[0].because == "Held by ada: I look at it"
+    assert past.replay.decisions[0].because == "Hold by ada: I look at it"
 
 
 def test_a_request_that_makes_no_sense_in_the_replay_is_passed_over():
@@ -286,11 +286,11 @@ def test_what_was_decided_then_stands_beside_it():
     )
     assert lines[1] == "What a replay cannot know:"
     assert [line.rstrip() for line in lines[-2].splitlines()] == [
-        "TIME                         NODE  DECIDED THEN       REPLAYED  BECAUSE",
-        "1970-01-02T00:00:01.000Z     n1    drained            drained   nvml.device_lost (row lost): it is gone",
-        "1970-01-02T00:00:11.000Z  ≠  n2    drained (dry run)  waits     nvml.device_lost (row lost): Not drained: "
+        "TIME                     NODE  DECIDED THEN       REPLAYED  BECAUSE",
+        "1970-01-02T00:00:01Z     n1    drained            drained   nvml.device_lost (policy row lost): it is gone",
+        "1970-01-02T00:00:11Z  ≠  n2    drained (dry run)  waits     nvml.device_lost (policy row lost): Not drained: "
         "budget of 1 of 3 reached",
-        "1970-01-02T02:30:00.000Z  ≠  n1    drained            -         it is gone",
+        "1970-01-02T02:30:00Z  ≠  n1    drained            -         it is gone",
     ]
 
 

@@ -61,6 +61,8 @@ def chosen(text, nodes=NODES, declared=DECLARED):
         ("gpu_model=*L4", [0]),
         ("gpu_model!=*L4 rack=r0", [1, 2, 3]),
         ('gpu_model="NVIDIA H100 80GB HBM3" rack=r0', range(4)),
+        ('gpu_model="H100 80GB HBM3" rack=r0', range(4)),
+        ("gpu_model!=L4 rack=r0", [1, 2, 3]),
         ("label:pool=a3", range(4)),
         ("label:example.com/row=7", range(4)),
         ("label:pool!=a3 leaf=l0", range(4, 8)),
@@ -71,6 +73,21 @@ def chosen(text, nodes=NODES, declared=DECLARED):
 def test_all_terms_have_to_fit(text, numbers):
     """Any of a term's values is enough; what nobody said of a node fits nothing and is excluded by nothing."""
     assert chosen(text) == [*numbers]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("health=lost", ("gone",)),
+        ("health!=LOST", ("here",)),
+        ("health=HEALTHY", ("gone", "here")),
+        ("health=HEALTHY health!=LOST", ("here",)),
+    ],
+)
+def test_a_lost_node_is_lost_and_has_the_health_that_it_had(text, names):
+    """As the list of nodes shows both, either selects it."""
+    nodes = [Candidate("gone", health=Health.HEALTHY, lost=True), Candidate("here", health=Health.HEALTHY)]
+    assert parse_selection(text).choose(nodes, {}).nodes == names
 
 
 def test_without_terms_every_node_is_meant():
@@ -123,7 +140,10 @@ def test_nodes_that_only_the_topology_file_knows_are_named():
         ("node-[14-17]", "; and 1 more of name=node-14,node-15,node-16,node-17"),
         ("node-[1-5000]*", "the selection makes 5000 patterns, at most 100 are taken: leave out * and ?"),
         (" ".join(["node-01"] * 33), "the selection has more than 32 terms: give names between commas, without spaces"),
-        ("health=well", "'health=well': unknown health 'WELL' (valid: DEGRADED, FAILED, HEALTHY, SUSPECT, UNKNOWN)"),
+        (
+            "health=well",
+            "'health=well': unknown health 'WELL' (valid: DEGRADED, FAILED, HEALTHY, LOST, SUSPECT, UNKNOWN)",
+        ),
         ("service=fine", "unknown service 'FINE' (valid: ACCEPTING, CORDONED, HELD, IN_SERVICE, PROBATION)"),
         ("rack=r9", "rack 'r9' is in the topology file, but no agent has reported from there yet: it names node-91"),
         ("node-90", "node 'node-90' is in the topology file, but no agent has reported from there yet"),

@@ -90,7 +90,7 @@ def scheduled(mark=Mark.NONE, **known):
             {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "Rate limit: next drain in 7 s"},
             [FOUND, "Rate limit: next drain in 7 s"],
         ),
-        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Held by ann: a fan", FOUND]),
+        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Hold by ann: a fan", FOUND]),
         (
             {"hold": Hold(by="somebody at slurm", reason="Resumed by hand in slurm; so", at=AT), "state": "IN_SERVICE"},
             ["Resumed by hand in slurm; so"],
@@ -357,7 +357,7 @@ def test_budget_tells_what_keeps_nodes_in_service():
         ActorView(name="slurm", summary="cluster c", can_cordon=True),
     )
     text = budget_text(BudgetView(quarantine=view(held=("n7", "n8"), frozen=frozen, domains=domains), actors=actors))
-    assert "held: n7, n8" in text
+    assert "waiting to be drained (HELD): n7, n8" in text
     assert f"frozen: draining paused fleet-wide: 12 nodes report nvml.driver since {TIME}" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("r")] == ["rate:", "r1", "r2"]
     assert text.splitlines()[-2].split("  ")[-1].strip() == "no kubeconfig"

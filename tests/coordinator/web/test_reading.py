@@ -1,8 +1,14 @@
 """What the API shows of nodes, runs, baselines and the fleet, and its metrics."""
 
+from urllib.parse import quote
+
+import pytest
 from tests.coordinator.web.messages import report
 
 from muster.model import Verdict
+from muster_coordinator.store.store import RunFilter
+from muster_coordinator.store.summaries import summarised
+from muster_coordinator.store.tables import RUNS, SUMMARIES
 
 
 async def test_nodes_are_listed_in_pages(fleet):
@@ -92,7 +98,7 @@ async def test_a_node_has_a_history(compared):
     rest = await compared.get(f"{path}&limit=2&device=1&cursor={first['next_cursor']}")
     assert [point["values"] for point in first["items"] + rest["items"]] == [{"1": 50.0}] * 3
     assert len((await compared.get(f"{path}&since=1970-01-01T00:16:42Z&until=1970-01-01T00:16:43Z"))["items"]) == 1
-    assert (await compared.get(f"{path}&check=memory"))["items"] == []
+    assert len((await compared.get(f"{path}&check=gemm"))["items"]) == 3
     assert "metric" in await compared.refused(400, "GET", "/api/v1/nodes/n7/history")
     await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
 
@@ -103,6 +109,36 @@ async def test_an_unknown_metric_is_refused(compared):
     assert detail == "unknown metric 'tflop'; did you mean 'tflops'? (valid: tflops)"
     since = "/api/v1/nodes/n7/history?metric=tflops&since=2100-01-01T00:00:00Z"
     assert (await compared.get(since))["items"] == []
+
+
+@pytest.mark.parametrize("metric", ["TFLOPS", "tflop_", "%", "verdict", "duration_s", "nodes", "metrics", "median"])
+async def test_what_else_a_run_holds_is_no_metric(compared, metric):
+    """Its fields, facts and evidence; nor is a metric in another case, or a pattern."""
+    detail = await compared.refused(422, "GET", f"/api/v1/nodes/n7/history?metric={quote(metric)}")
+    assert detail.startswith(f"unknown metric '{metric}'")
+
+
+async def test_a_metric_is_found_where_it_was_summarised(compared):
+    """A summary names it, and no run any more; what the summary has besides is no metric there either."""
+    run = (await compared.store.runs(RunFilter(node="n7"), 1, None)).items[0]
+    async with compared.store.database.writing() as connection:
+        (summary,) = summarised([run])
+        row = {"id": "s1", "node": "n7", "check": "gemm", "started_at": 1.0, "body": summary.model_dump_json()}
+        await connection.execute(SUMMARIES.insert().values(row))
+        await connection.execute(RUNS.delete().where(RUNS.c.node == "n7"))
+    points = (await compared.get("/api/v1/nodes/n7/history?metric=tflops"))["items"]
+    assert [point["values"] for point in points] == [{"0": 70.0, "1": 50.0}]
+    for metric in ("TFLOPS", "median", "verdicts"):
+        await compared.refused(422, "GET", f"/api/v1/nodes/n7/history?metric={metric}")
+
+
+async def test_an_unknown_check_of_a_history_is_refused(compared):
+    """With the checks of the node; and so is a metric that another check measures."""
+    path = "/api/v1/nodes/n7/history?metric=tflops"
+    detail = await compared.refused(422, "GET", f"{path}&check=gem")
+    assert detail.startswith("unknown check 'gem'; did you mean 'gemm'? (valid: ")
+    other = "unknown metric of gemm: 'rpm' (valid: tflops)"
+    assert await compared.refused(422, "GET", "/api/v1/nodes/n7/history?metric=rpm&check=gemm") == other
 
 
 async def test_metrics_count_nodes_runs_and_refusals(fleet):

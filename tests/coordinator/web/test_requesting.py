@@ -198,9 +198,19 @@ async def test_a_body_that_does_not_arrive_is_a_timeout(fleet, monkeypatch):
         ),
         ("/api/v1/sweeps", {**SWEEP, "priority": False}, "field 'priority': must be a valid integer (got False)"),
         ("/api/v1/sweeps/plan", {**SWEEP, "passes": "2"}, "field 'passes': must be a valid integer (got '2')"),
+        ("/api/v1/sweeps/plan", {**SWEEP, "passes": 2.5}, "field 'passes': must be a valid integer"),
+        ("/api/v1/sweeps/plan", {**SWEEP, "passes": 1e300}, "field 'passes': must be a valid integer"),
         ("/api/v1/sweeps/plan", {**SWEEP, "max_node_s": "9"}, "field 'max_node_s': must be a valid number (got '9')"),
     ],
 )
 async def test_a_value_of_another_type_is_refused(fleet, path, body, detail):
     """Nobody has to guess what a text stands for."""
     assert detail in await fleet.refused(422, "POST", path, json=body)
+
+
+async def test_a_whole_number_may_have_a_decimal_point(fleet):
+    """JSON does not tell 2.0 from 2, and some writers have no other form."""
+    written = {**SWEEP, "passes": 2.0, "max_rounds": 8.0, "priority": -1.0}
+    status, plan = await fleet.ask("POST", "/api/v1/sweeps/plan", json=written)
+    assert status.status == 200, plan
+    assert plan == (await fleet.ask("POST", "/api/v1/sweeps/plan", json={**SWEEP, "passes": 2, "max_rounds": 8}))[1]

@@ -18,7 +18,7 @@ class RoundPlanner(Protocol):
 
     @property
     def max_rounds(self) -> int:
-        """The sweep ends after so many rounds at the latest, whatever is inconclusive then."""
+        """Maximum number of rounds of the sweep, whatever is inconclusive then."""
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round, without `absent` nodes; none if nothing more can be learned."""

@@ -23,7 +23,7 @@ _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 _Transports = Annotated[dict[Annotated[str, Field(max_length=64)], _Count], Field(max_length=64)]
 
 _LATEST = 8
-"""So many of the ranks that came last are named."""
+"""Maximum number of late ranks that are named."""
 
 
 class Seen(NamedTuple):

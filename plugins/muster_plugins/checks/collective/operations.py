@@ -26,7 +26,7 @@ _APART = 61
 """How far a message to one rank is shifted from that to the next; any number that does not divide the period."""
 
 _COMPARED_ROWS = (1 << 24) // _PERIOD
-"""So many repetitions of a pattern are compared at once: CUDA counts what differs in eight bytes for each element."""
+"""Repetitions of a pattern that are compared at once. CUDA counts differences in eight bytes for each element."""
 
 _WORKING_BYTES = {"cuda": 2 << 30, "cpu": 1 << 24}
 """What a rank needs besides its buffers: to compare them, and NCCL for its own, which on nodes of eight GPUs take about

@@ -58,7 +58,7 @@ _OUTCOMES = TypeAdapter(tuple[DcgmOutcome, ...])
 class DcgmSettings(Section):
     """The table `[plugins.dcgm]`."""
 
-    dcgmi: str = Field("dcgmi", description="The dcgmi executable: a path, or a name that is looked for along PATH")
+    dcgmi: str = Field("dcgmi", description="The dcgmi executable: a path, or a name to find in PATH")
 
 
 class DcgmParams(Params):

@@ -58,12 +58,12 @@ FINDS = {
 class FabricSettings(Expectation):
     """The table `[plugins.fabric]`."""
 
-    exclude: tuple[str, ...] = Field((), description="Devices that are not read at all, such as mlx5_2 or mlx5_bond_*")
+    exclude: tuple[str, ...] = Field((), description="Devices to ignore, such as mlx5_2 or mlx5_bond_*")
     sysfs_root: Path = Field(sysfs.SYSFS, description="Where sysfs is mounted")
     proc_root: Path = Field(software.PROCFS, description="Where procfs is mounted")
     gib_files: tuple[str, ...] = Field(
         ("/usr/local/gib/lib64/libnccl-net*.so", "/usr/local/gib/configs/*.txtpb"),
-        description="Where gib is expected, patterns that each must match a file",
+        description="Patterns, each of which must match a file of gIB",
     )
 
 

@@ -19,10 +19,12 @@ class Expectation(Section):
     """The settings that say which ports there must be."""
 
     expect: Fabric | None = Field(None, description="ib, roce or gib: what connects the node; unset: any or none")
-    ports: int | None = Field(None, ge=0, le=1024, description="Ports that must be active; unset: those once active")
+    ports: int | None = Field(
+        None, ge=0, le=1024, description="Ports that must be active; unset: those that have been active"
+    )
     rate_gbitps: float | None = Field(None, gt=0, description="Rate of every port; unset: the highest it had")
     devices: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        {}, description="By device that must be there, the rate of its ports in Gbit/s"
+        {}, description="Devices that must be there, each with the rate of its ports in Gbit/s"
     )
 
     @property

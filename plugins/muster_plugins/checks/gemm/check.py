@@ -56,7 +56,7 @@ FINDS = {
 }
 
 JUDGED = tuple(f"{what}_{dtype}" for what in ("tflops", "spread") for dtype in DTYPES)
-"""What fp32 achieves nobody publishes, so that only an operator can say what it must reach."""
+"""Nobody publishes figures for fp32, so only an operator can set a reference for it."""
 
 Edge = Annotated[int, Field(ge=EDGES[0], le=EDGES[-1], multiple_of=16)]
 """An edge of a matrix; tensor cores want multiples of 16."""
@@ -163,7 +163,7 @@ _CHOSEN = {
 }
 
 _FP32_TAKES_LONGER = 10
-"""Without tensor cores a product takes 10 times as long and more, so there are so many times fewer of them."""
+"""Divisor of the number of products: without tensor cores, a product takes 10 times as long or more."""
 
 
 def _job(params: GemmParams, backend: str, dtype: Dtype) -> Job:

@@ -54,25 +54,27 @@ class HostSettings(Section):
     """The table `[plugins.host]`."""
 
     mounts: tuple[Path, ...] = Field((Path("/"),), description="Paths whose file systems must have space left")
-    governor: str | None = Field(None, description="The governor of every CPU, where GPUs are; unset: any")
+    governor: str | None = Field(None, description="Governor of every CPU on a node with GPUs; unset: any")
     modules: tuple[str, ...] | None = Field(
-        None, description="Kernel modules that must be loaded; unset: nvidia, where GPUs are that no driver shows"
+        None, description="Kernel modules that must be loaded; unset: nvidia, on nodes with GPUs that no driver shows"
     )
     services: tuple[str, ...] = Field(
         (), description="Units of systemd that must be active, with their suffix: nvidia-fabricmanager.service"
     )
-    container_runtimes: tuple[Path, ...] = Field((), description="Sockets of container runtimes that must accept")
+    container_runtimes: tuple[Path, ...] = Field(
+        (), description="Sockets of container runtimes that must accept connections"
+    )
     known_runtimes: tuple[Path, ...] = Field(
-        host_services.KNOWN_RUNTIMES, description="Sockets of container runtimes that are tried where they exist"
+        host_services.KNOWN_RUNTIMES, description="Sockets of container runtimes to try if they exist"
     )
     driver_processes: tuple[str, ...] = Field(
-        processes.DRIVER_NAMES, description="Patterns of names of processes that belong to the driver"
+        processes.DRIVER_NAMES, description="Patterns of names of the driver's processes"
     )
-    systemctl: Path = Field(Path("systemctl"), description="The program that knows the units of systemd")
+    systemctl: Path = Field(Path("systemctl"), description="The systemctl executable")
     proc: Path = Field(Path("/proc"), description="Where procfs is mounted")
     sys: Path = Field(Path("/sys"), description="Where sysfs is mounted")
-    fstab: Path = Field(Path("/etc/fstab"), description="The table of what should be mounted how")
-    shm: Path = Field(Path("/dev/shm"), description="Where processes share memory")  # noqa: S108  named, never written
+    fstab: Path = Field(Path("/etc/fstab"), description="Path of fstab")
+    shm: Path = Field(Path("/dev/shm"), description="Path of the file system for shared memory")  # noqa: S108  named, never written
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:

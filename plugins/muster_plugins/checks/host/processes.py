@@ -21,9 +21,9 @@ DRIVER_NAMES = ("nvidia*", "nv_*", "nv-*", "UVM *", "irq/*-nvidia*")
 
 FINDS = {
     "host.stuck_process": "processes hang in the GPU driver, or cannot die",
-    "host.driver_zombie": "processes of the driver are dead, but nobody has fetched their end",
-    "host.zombies": "many dead processes that nobody has buried",
-    "host.not_yet_compared": "whether processes are stuck is told from the second look on",
+    "host.driver_zombie": "dead processes of the driver that their parent has not reaped",
+    "host.zombies": "many dead processes that their parents have not reaped",
+    "host.not_yet_compared": "stuck processes are found from the second run on",
 }
 
 _NOT_RUNNING = ("D", "Z")

@@ -43,7 +43,7 @@ FINDS = {
     **{f"{NAME}.{rule.code}": rule.summary for rule in rules().rule},
     **{f"{NAME}.{event.code}": event.summary for event in (LOST, UNREADABLE, CROWDED)},
     f"{NAME}.no_access": "neither the kernel's log nor the journal can be read",
-    f"{NAME}.not_kept": "what the log has told cannot be written down and is forgotten when the agent restarts",
+    f"{NAME}.not_kept": "events cannot be stored, so they are forgotten when the agent restarts",
 }
 
 RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))
@@ -54,7 +54,9 @@ class KernelLogSettings(Section):
     """The table `[plugins.kernel_log]`."""
 
     kmsg: Path = Field(Path("/dev/kmsg"), description="The kernel's log")
-    journalctl: Path = Field(Path("journalctl"), description="The program to ask where the log itself cannot be read")
+    journalctl: Path = Field(
+        Path("journalctl"), description="The journalctl executable, used if the log itself cannot be read"
+    )
     error_stands_s: float = Field(86_400.0, ge=60, description="Seconds that an error stands after it was seen last")
     other_stands_s: float = Field(3_600.0, ge=60, description="Seconds that any other event stands")
 

@@ -21,6 +21,10 @@ class StandingEventsFile:
         self._standing: StandingEvents | None = None
         self.trouble: str | None = None
 
+    def require_kept(self) -> None:
+        """Raises OSError if no process has kept events here: then this is not the directory that the agent uses."""
+        self._path.stat()
+
     def recall(self) -> StandingEvents:
         """The standing events of this boot; from the file if this process has not kept any yet."""
         if self._standing is None:

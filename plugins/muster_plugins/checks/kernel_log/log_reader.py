@@ -60,7 +60,11 @@ class KernelLog:
         return KernelLogLook(standing, now_s, booted_at)
 
     def clear(self) -> None:
-        """Lets nothing stand that has happened until now, from the next look of whichever process on."""
+        """Lets nothing stand that has happened until now, from the next look of any process on.
+
+        Raises OSError if it cannot, also if no process keeps its events in this directory.
+        """
+        self._memory.require_kept()
         self._cleared.touch()
 
     def watch(self) -> None:

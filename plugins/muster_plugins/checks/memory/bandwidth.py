@@ -74,7 +74,7 @@ def transfers(place: Place, job: Job, cpus: frozenset[int], hosts: "dict[frozens
 
 
 def must_fit(place: Place, job: Job, buffers: int) -> None:
-    """NotEnoughMemoryError where less is free on the device than so many buffers take."""
+    """NotEnoughMemoryError if the device has less free memory than the buffers take."""
     needed, free = buffers * job.size_bytes, free_bytes(place)
     if needed > free:
         raise NotEnoughMemoryError(needed, free, f"size_bytes={free // buffers} fits now")
@@ -96,7 +96,7 @@ def _pinned(place: Place, size_bytes: int) -> "torch.Tensor":
 
 
 def gbps(place: Place, job: Job, times_moved: int, work: Callable[[], object]) -> float:
-    """GB/s of `work`, which moves a buffer so many times; the first call does not count."""
+    """GB/s of `work`, which moves a buffer `times_moved` times; the first call does not count."""
     warm_up(place, work, 0)
     return times_moved * job.size_bytes / median(time_each(place, work, job.iterations)) / 1e9
 

@@ -59,7 +59,9 @@ BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", pairs
 class MemorySettings(Section):
     """The table `[plugins.memory]`."""
 
-    pci_root: Path = Field(pci.SYSFS, description="Where it is read which CPUs are next to a device")
+    pci_root: Path = Field(
+        pci.SYSFS, description="Where the PCI bus is read, which says which CPUs are next to a device"
+    )
 
 
 class MemoryParams(Params):

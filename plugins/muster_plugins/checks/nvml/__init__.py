@@ -1,1 +1,1 @@
-"""The check `nvml`: what NVIDIA's driver says."""
+"""The check `nvml`: what NVIDIA's driver reports."""

@@ -1,4 +1,4 @@
-"""The check `nvml`: what NVIDIA's driver says about every device of the node, several times a minute.
+"""The check `nvml`: what NVIDIA's driver reports about every device of the node, several times a minute.
 
 It also tells the agent which devices there are and whether somebody computes on them.
 """
@@ -38,7 +38,7 @@ class NvmlSettings(Section):
 
     pci_root: Path = Field(pci.SYSFS, description="Where the PCI bus is read from")
     xid_window_s: float = Field(
-        3600.0, gt=0, le=7 * 86400, description="Seconds for which an XID stands that needs neither reset nor reboot"
+        3600.0, gt=0, le=7 * 86400, description="Seconds that an XID stands if it needs neither reset nor reboot"
     )
 
 
@@ -46,11 +46,11 @@ _session = Session()
 """NVML is one library per process, and so is this; nothing is loaded before its first use, in a child process."""
 
 _history = History()
-"""What this process has seen of the devices; it begins anew with the process."""
+"""What this process has seen of the devices. A new process starts without it."""
 
 
 _seen: dict[int, Device] = {}
-"""By index, the devices that have answered this process at any time: one that is gone is missing, not forgotten."""
+"""By index, the devices that have ever answered this process: one that disappears is missing, not forgotten."""
 
 
 @hookimpl
@@ -120,12 +120,12 @@ def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measu
 
 
 def _nothing_here(reading: NodeReading) -> bool:
-    """A driver that answers, if only with an error, is a sign of a device."""
+    """Whether there is a device: a driver that answers, even with an error, is a sign of one."""
     return not reading.devices and reading.unusable in (None, "library_missing", "driver_not_loaded")
 
 
 def _identified(reading: DeviceReading, known: tuple[Device, ...]) -> DeviceReading:
-    """The inventory of better times says who a device is that cannot, and who one should be that can."""
+    """The identity of a device that cannot give it now, and of a device that gives another one, by the inventory."""
     before = next((device for device in known if device.index == reading.index), None)
     if before is None or before.uuid == reading.uuid:
         return reading

@@ -1,4 +1,4 @@
-"""Asks one device for all that NVML tells of it."""
+"""Reads everything that NVML offers about one device."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -57,11 +57,11 @@ _SLOWDOWNS = {
     "nvmlClocksThrottleReasonHwThermalSlowdown": "thermal (hardware)",
     "nvmlClocksThrottleReasonHwPowerBrakeSlowdown": "power brake",
 }
-"""A software power cap is how a GPU under load is meant to work, so it is not among these."""
+"""A software power cap is normal for a GPU under load, so it is not among these."""
 
 
 class _Fixed(NamedTuple):
-    """What does not change while NVML is open. `links` are the indices of the NVLinks that the device has."""
+    """What does not change while NVML is open. `links` are the indices of the device's NVLinks."""
 
     uuid: str
     model: str
@@ -80,7 +80,7 @@ class DeviceReader:
         self._fixed: _Fixed | None = None
 
     def read(self) -> DeviceReading:
-        """One look. What cannot be read is named, and the rest is read; a device that is gone is lost."""
+        """One reading. It names values that cannot be read and reads the others; a device that is gone is lost."""
         nvml = self._nvml
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(self._index)
@@ -98,7 +98,7 @@ class DeviceReader:
 
 
 def identity(nvml: Library, handle: Handle) -> tuple[str, str, str]:
-    """Uuid, model and PCI address, as sysfs writes it: NVML gives the domain eight digits."""
+    """UUID, model and PCI address as sysfs writes it. NVML gives the domain eight digits."""
     pci = nvml.nvmlDeviceGetPciInfo(handle)
     address = f"{pci.domain:04x}:{pci.bus:02x}:{pci.device:02x}.0"
     return nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle), address
@@ -158,7 +158,7 @@ def _row_remapping(nvml: Library, device: Handle) -> tuple[int, int, int, int]:
 
 
 def _combined(numbers: dict[str, float], limits: Mapping[str, float]) -> dict[str, float]:
-    """With the numbers that follow from others; a page is retired for single errors or for a double one."""
+    """Adds numbers that follow from others. A page is retired after single-bit errors or after a double-bit error."""
     made = dict(numbers)
     retired = [made.pop(name) for name in ("retired_pages_single", "retired_pages_double") if name in made]
     if retired:

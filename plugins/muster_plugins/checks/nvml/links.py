@@ -1,4 +1,4 @@
-"""What a device says of its NVLinks and of the NVSwitch fabric that they lead to."""
+"""What a device reports about its NVLinks and the NVSwitch fabric behind them."""
 
 import ctypes
 from typing import NamedTuple
@@ -17,11 +17,11 @@ _FABRIC_FAULTS = {
     "ROUTE_UNHEALTHY": "unhealthy route",
     "ACCESS_TIMEOUT_RECOVERY": "recovery from an access timeout under way",
 }
-"""By the part of NVML's names for the bits of the fabric's health."""
+"""The names of the bits of the fabric's health, by their part of NVML's names."""
 
 
 class Fabric(NamedTuple):
-    """How far a device has joined its fabric, in words, and what is wrong there."""
+    """How far a device has joined its fabric, in words, and what is wrong."""
 
     state: str | None = None
     faults: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ def links_down(asking: Asking, links: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def fabric(asking: Asking) -> Fabric:
-    """The device's place in an NVSwitch fabric; a device that belongs to none says that it does not support one."""
+    """The device's state in an NVSwitch fabric. A device outside any fabric reports it as unsupported."""
     return asking.ask("fabric", _fabric) or Fabric()
 
 

@@ -1,4 +1,4 @@
-"""Asks a device of NVML and keeps apart what it does not have from what it fails at."""
+"""Reads values of a device from NVML and keeps unsupported values apart from failures."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ SESSION_IS_OVER = (
     "NVML_ERROR_DRIVER_NOT_LOADED",
     "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
 )
-"""After these the driver is gone or was exchanged, and nothing that we hold of it is valid."""
+"""After these errors the driver is gone or was replaced, and every handle is invalid."""
 
 _NOT_FOR_THIS_DEVICE = (
     "NVML_ERROR_NOT_SUPPORTED",
@@ -26,7 +26,7 @@ _NOT_FOR_THIS_DEVICE = (
     "NVML_ERROR_ARGUMENT_VERSION_MISMATCH",
     "NVML_ERROR_DEPRECATED",
 )
-"""The last three are how a driver that is older or newer than our question says that it does not know it."""
+"""The last three mean that an older or newer driver does not know the question."""
 
 _FIELD_TYPES = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """The member of a field's value, by NVML's number for its type."""
@@ -52,7 +52,7 @@ class Asking:
         self.reset_required = False
 
     def ask(self, name: str, read: Read) -> Any:
-        """What `read` gives; None when the device does not say it."""
+        """The result of `read`; None if the device does not report it."""
         try:
             return read(self._nvml, self._handle)
         except self._nvml.NVMLError as error:
@@ -60,7 +60,7 @@ class Asking:
             return None
 
     def numbers(self, reads: Mapping[str, Read]) -> dict[str, float]:
-        """By name, the numbers that the device says."""
+        """By name, the numbers that the device reports."""
         asked = {name: self.ask(name, read) for name, read in reads.items()}
         return {name: float(value) for name, value in asked.items() if value is not None}
 

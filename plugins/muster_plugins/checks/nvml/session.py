@@ -1,4 +1,4 @@
-"""NVML in this process, a child, the resident one as a rule: opened, listened to, and asked about all devices."""
+"""NVML in this process, usually the resident child: opens it, listens to it, and reads all devices."""
 
 import ctypes
 import threading
@@ -16,13 +16,13 @@ from muster_plugins.shared.devices.reading import NodeReading, StandingXid
 T = TypeVar("T")
 
 RETRY_S = 60.0
-"""How long a watch lets a driver be that cannot be listened to."""
+"""Pause of a watch after a driver that it cannot listen to."""
 
 WAIT_S = 5.0
-"""How long a watch waits in one call. Between calls it sees whether the session is still the same."""
+"""Length of one waiting call of a watch. Between calls it checks that the session is still the same."""
 
 MOST_UNREAD = 4096
-"""XIDs that are kept until the next reading; of a storm, the last."""
+"""Maximum number of XIDs kept until the next reading. Of a storm, the latest are kept."""
 
 _UNUSABLE_BY_ERROR = {
     "NVML_ERROR_LIBRARY_NOT_FOUND": "library_missing",
@@ -56,7 +56,7 @@ class _Opened(NamedTuple):
 
 
 class Session:
-    """NVML, opened when first used and kept, because XIDs are told only to those who listen.
+    """NVML, opened at the first use and kept open, because it reports XIDs only to listeners.
 
     Two threads use it: one reads, another may `watch`. What the watch hears goes to the reader through a queue.
     """
@@ -68,15 +68,15 @@ class Session:
         self._watched = False
 
     def read(self, xid_window_s: float) -> NodeReading:
-        """One look at every device, with the XIDs that stand; see `StandingXids` for the window."""
+        """One reading of every device, with the XIDs that stand; see `StandingXids` for the window."""
         return self._use(lambda nvml, opened: self._read(nvml, opened, xid_window_s))
 
     def devices(self) -> tuple[tuple[Device, ...], dict[str, str]]:
-        """The devices that answer, and the versions of the software; Unusable when NVML is."""
+        """The devices that answer, and the versions of the software; Unusable if NVML is."""
         return self._use(lambda nvml, opened: (tuple(_devices(nvml)), opened.software))
 
     def processes(self) -> frozenset[int]:
-        """The ids of the processes that compute on any device; Unusable when NVML is."""
+        """The ids of the processes that compute on any device; Unusable if NVML is."""
         return self._use(lambda nvml, opened: _processes(nvml))
 
     def watch(self) -> None:
@@ -133,7 +133,7 @@ class Session:
         return opened.xids.by_device()
 
     def _await_xid(self, nvml: Library, opened: _Opened) -> bool:
-        """Whether one came. Nobody else waits meanwhile, so that no reading can be held up by it."""
+        """Whether an XID arrived within `WAIT_S`. No other thread waits meanwhile, so no reading is delayed."""
         if opened.events is None:
             time.sleep(RETRY_S)
             return False
@@ -149,7 +149,7 @@ class Session:
         return True
 
     def _hear(self, nvml: Library, opened: _Opened) -> dict[str, str]:
-        """Takes what waits already; what fails at it, as in `DeviceReading.failed`."""
+        """Takes the XIDs that are already waiting; errors as in `DeviceReading.failed`."""
         for _ in range(MOST_UNREAD if opened.events is not None else 0):
             try:
                 self._take(opened, nvml.nvmlEventSetWait_v2(opened.events, 0))

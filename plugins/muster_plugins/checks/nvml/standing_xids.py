@@ -1,4 +1,4 @@
-"""XIDs that stand: a broken GPU does not become healthy by saying nothing for a while."""
+"""XIDs that stand: a broken GPU does not become healthy because it reports nothing for a while."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from muster_plugins.shared.devices.reading import StandingXid
 from muster_plugins.shared.xids import meaning
 
 MOST_STANDING = 256
-"""Different XIDs that are kept, by device and code; NVIDIA's catalogue has fewer codes than that."""
+"""Maximum number of XIDs that are kept, by device and code. NVIDIA's catalogue has fewer codes."""
 
 
 @dataclass(slots=True)
@@ -17,25 +17,25 @@ class _Standing:
 
 
 class StandingXids:
-    """What the driver has reported since it was loaded, as far as it still stands.
+    """The XIDs that the driver has reported since it was loaded and that still stand.
 
-    An XID whose row in the catalogue is an ERROR stands until the driver is loaded anew or this process ends: the GPU
-    needs a reset or a reboot, neither of which can be done while a process holds NVML, and nothing else heals it. Any
-    other stands for a window after it was last reported. Whoever has repaired a GPU restarts the agent.
+    An XID whose row in the catalogue is an ERROR stands until the driver is loaded again or this process ends. The GPU
+    needs a reset or a reboot, and neither is possible while a process has NVML open. After a repair without a reboot,
+    restart the agent. Every other XID stands for a window after its last report.
     """
 
     def __init__(self) -> None:
         self._standing: dict[tuple[int | None, int], _Standing] = {}
 
     def note(self, device: int | None, code: int, now: float) -> None:
-        """Takes up an XID of the device with this index; None when nobody can say of which one it is."""
+        """Adds an XID of the device with this index; None if the device is unknown."""
         known = self._standing.pop((device, code), None)
         self._standing[device, code] = _Standing(count=known.count + 1 if known else 1, last_at=now)
         while len(self._standing) > MOST_STANDING:
             del self._standing[next(iter(self._standing))]
 
     def forget(self, now: float, window_s: float) -> None:
-        """Drops what no longer stands."""
+        """Drops XIDs that no longer stand."""
         self._standing = {
             (device, code): standing
             for (device, code), standing in self._standing.items()
@@ -43,7 +43,7 @@ class StandingXids:
         }
 
     def by_device(self) -> dict[int | None, tuple[StandingXid, ...]]:
-        """What stands against each device, in the order in which it was last reported."""
+        """The standing XIDs of each device, in the order of their last reports."""
         found: dict[int | None, tuple[StandingXid, ...]] = {}
         for (device, code), standing in self._standing.items():
             found[device] = (*found.get(device, ()), StandingXid(code, standing.count))

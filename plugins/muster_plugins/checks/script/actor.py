@@ -27,9 +27,9 @@ _ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TZ", "USER")
 class ScriptActor(Section):
     """The table `[plugins.script.actor]`."""
 
-    path: Path = Field(description="The executable; only who you trust may be able to write it")
+    path: Path = Field(description="Executable; only users that you trust may have write access")
     timeout_s: float = Field(8.0, gt=0, le=9, description="Deadline in seconds; no plugin has more than 10")
-    can_cordon: bool = Field(False, description="true: it keeps work off nodes; false: it only tells somebody")
+    can_cordon: bool = Field(False, description="true: it drains nodes; false: it only notifies")
 
     @field_validator("path")
     @classmethod

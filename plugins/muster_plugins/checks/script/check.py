@@ -65,8 +65,8 @@ _FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
 class ScriptCheck(Section):
     """A table `[plugins.script.checks.<name>]`."""
 
-    path: Path = Field(description="The executable; only who you trust may be able to write it")
-    args: tuple[str, ...] = Field((), description="Its arguments, given as they are: no shell comes between")
+    path: Path = Field(description="Executable; only users that you trust may have write access")
+    args: tuple[str, ...] = Field((), description="Arguments, passed as they are, without a shell")
     protocol: _Protocol = Field(
         "nagios", description="Exit codes. nagios: 1 warns, 2 fails, 3 is unknown; npd: 1 fails, 2 is unknown"
     )

@@ -36,7 +36,7 @@ class SimulatedSettings(Section):
     """The table `[plugins.simulated]`."""
 
     enabled: bool = Field(False, description="true: this node has simulated devices instead of real ones")
-    devices: int = Field(8, ge=0, le=64, description="How many")
+    devices: int = Field(8, ge=0, le=64, description="Number of devices")
     model: str = Field(
         "NVIDIA H100 80GB HBM3 (simulated)", pattern=r"\(simulated\)$", description="Must end in (simulated)"
     )

@@ -68,14 +68,14 @@ _OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno
 """Errors of Linux for a failing device, medium or path: `blk_errors` in block/blk-core.c."""
 
 _SPARE = 2
-"""The scratch file takes at most one part in so many of the free space, because others write there too."""
+"""The scratch file takes at most this fraction, one half, of the free space, because others write there too."""
 
 
 class StorageSettings(Section):
     """The table `[plugins.storage]`."""
 
-    directory: Path | None = Field(None, description="Directory whose file system is measured; unset: none is")
-    fio: str = Field("fio", description="The fio executable: a path, or a name that is looked for along PATH")
+    directory: Path | None = Field(None, description="Directory on the file system to measure; unset: none")
+    fio: str = Field("fio", description="The fio executable: a path, or a name to find in PATH")
 
     @field_validator("directory")
     @classmethod

@@ -11,7 +11,7 @@ LAST_LOSSES = 8
 """How many losses at the end are averaged: as many as there are batches, of which some are harder than others."""
 
 MOST_POINTS = 100
-"""Of a curve: as many as a drawing shows, and few enough to be sent and stored with every run."""
+"""Points of a curve: as many as a drawing shows, and few enough to send and store with every run."""
 
 Figures = dict[str, float | None]
 

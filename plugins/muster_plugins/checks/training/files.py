@@ -51,7 +51,7 @@ def _plain_or_zipped(directory: Path, name: str) -> Path:
 
 
 _MOST_BYTES = 1 << 30
-"""Of one file, unpacked: several times the largest here, so that a few damaged bytes cannot ask for all memory."""
+"""Maximum size of one unpacked file: several times the largest here. Damaged bytes cannot ask for all memory."""
 
 
 def _read_idx(path: Path) -> Bytes:

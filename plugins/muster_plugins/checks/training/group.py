@@ -27,7 +27,7 @@ _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt
 
 
 class Together(NamedTuple):
-    """Of the training together: this rank's own, and of all ranks the mean loss of each step and the longest time.
+    """The training of all ranks: this rank's own, the mean loss of each step over all ranks, and the longest time.
 
     `weights` are, by rank, the checksums of the weights that it ended with.
     """

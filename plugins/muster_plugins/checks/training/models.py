@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 class _Sizes(NamedTuple):
-    """Of the networks on one backend. Synthetic samples of the resnets are squares of `image` pixels."""
+    """Sizes of the networks on one backend. Synthetic samples of the resnets are squares of `image` pixels."""
 
     hidden: int
     image: int
@@ -31,7 +31,7 @@ _SIZES = {
 }
 
 _FEATURES = 64
-"""Of one synthetic sample of the mlp."""
+"""Number of features of one synthetic sample of the mlp."""
 
 
 def sample_shape(model: Model, backend: str) -> Shape:

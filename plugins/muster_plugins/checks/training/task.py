@@ -19,7 +19,7 @@ Precision = Literal["fp32", "bf16", "fp16"]
 class TrainingSettings(Section):
     """The table `[plugins.training]`, of both checks."""
 
-    data_dir: HomePath | None = Field(None, description="Directory that holds the data sets, each as it was published")
+    data_dir: HomePath | None = Field(None, description="Directory with the data sets as they were published")
 
 
 class TaskParams(Params):
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """Of the measured steps on one device."""
+        """The number of samples in the measured steps on one device."""
         return self.batch_size * self.iterations
 
     def facts(self) -> Json:

@@ -7,14 +7,14 @@ ALERT_NAME = "MusterNodeUnfit"
 ALARM_ALERT_NAME = "MusterQuarantineAlarm"
 
 _STANDS_S = 365 * 86_400.0
-"""Alertmanager takes an alert for over whose end has come, without one after five minutes; and we tell it once only."""
+"""Time after which an alert ends by itself. Alertmanager's default is five minutes, and muster posts only once."""
 
 _MOST_LABEL = 1024
 """Characters."""
 
 
 def alertmanager_alerts(notice: Notice) -> list[Json]:
-    """The alert of the node: one that stands, or its end. Only its labels tell alerts apart, so they never change."""
+    """The alert of the node, or its end. Alerts are identified by their labels, so these never change."""
     transition = notice.transition
     alert: Json = {
         "labels": {"alertname": ALERT_NAME, "fleet": notice.fleet, "node": transition.node},
@@ -34,7 +34,7 @@ def alertmanager_alerts(notice: Notice) -> list[Json]:
 
 
 def alertmanager_alarm(notice: AlarmNotice) -> list[Json]:
-    """The alert of an alarm: one that stands, or its end. Kind and subject are labels, so that each has its own."""
+    """The alert of an alarm, or its end. Kind and subject are labels, so each alarm has its own alert."""
     alarm = notice.alarm
     alert: Json = {
         "labels": {

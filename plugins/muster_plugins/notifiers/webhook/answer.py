@@ -1,4 +1,4 @@
-"""What a target's answer means for the transition that it was told, and what those of several targets mean together."""
+"""The outcome of a post by the target's answer, and the common outcome of several targets."""
 
 import re
 from collections.abc import Mapping
@@ -9,16 +9,16 @@ from muster import ActionOutcome, Effect
 TOLD = ActionOutcome(effect=Effect.DONE, detail="told")
 
 _LATER = frozenset({408, 425, 429})
-"""Of the answers that refuse, those that a later post may not get: timeout, too early, too many."""
+"""Refusals that a later post may not get: timeout, too early, too many requests."""
 
 _REFUSED_WAIT_S = 900.0
-"""What was refused is told again when somebody may have mended it: a token, a channel, a rule of the other side."""
+"""Refused notices are sent again after this time, when somebody may have changed a token, a channel or a rule."""
 
 _LONGEST_WAIT_S = 3600.0
 
 
 def judge_answer(status: int, retry_after: str | None, said: str, now: float) -> ActionOutcome:
-    """What an answer means that begins with `said`, and whose header Retry-After holds `retry_after`."""
+    """The outcome of an answer that begins with `said` and has the header Retry-After `retry_after`."""
     if status < 300:
         return TOLD
     wait_s = None if retry_after is None else _seconds(retry_after, now)
@@ -31,7 +31,7 @@ def judge_answer(status: int, retry_after: str | None, said: str, now: float) ->
 
 
 def combine(outcomes: Mapping[str, ActionOutcome]) -> ActionOutcome:
-    """One outcome for those of all targets, by name: FAILED while one is to be told again, DONE when all were told."""
+    """One outcome for all targets, by name: FAILED if one must be notified again, DONE if all are notified."""
     failed = [outcome for outcome in outcomes.values() if outcome.effect is Effect.FAILED]
     return ActionOutcome(
         effect=Effect.FAILED if failed else Effect.DONE,
@@ -46,7 +46,7 @@ def _text(status: int, said: str) -> str:
 
 
 def _seconds(retry_after: str, now: float) -> float | None:
-    """Retry-After holds seconds or a date; None when it holds neither."""
+    """The seconds to wait. Retry-After is a number of seconds or a date; None if it is neither."""
     if re.fullmatch(r"[0-9]{1,9}", retry_after):
         wait_s = float(retry_after)
     else:

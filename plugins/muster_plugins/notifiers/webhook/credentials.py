@@ -11,12 +11,12 @@ from muster_plugins.notifiers.webhook.settings import NAME, Target
 from muster_plugins.notifiers.webhook.signature import key_of
 
 _LEAST_SECRET = 8
-"""Characters. What is shorter in a path or a query is no secret that keeps anybody out, but `api` or `v2`."""
+"""Minimum length of a secret. Shorter parts of a path or query are words such as `api` or `v2`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What a target takes for a proof of who we are; None where it asks for none."""
+    """The credentials for a target; None where it needs none."""
 
     signing_key: bytes | None = field(default=None, repr=False)
     routing_key: str | None = field(default=None, repr=False)
@@ -24,7 +24,7 @@ class Credentials:
 
 
 def read_credentials(name: str, target: Target) -> Credentials:
-    """The secrets of the target of that name; SettingsError when a file does not hold what it should."""
+    """The secrets of the target of that name; SettingsError if a file does not hold what it should."""
     secret = _read(name, "secret_file", target.secret_file)
     return Credentials(
         signing_key=None if secret is None else _signing_key(name, target, secret),

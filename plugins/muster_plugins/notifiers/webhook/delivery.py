@@ -1,4 +1,4 @@
-"""Posts to targets, and remembers what each of them has been told, and how long it wants to be left alone."""
+"""Posts to targets, and remembers which notices each of them has and how long it wants no further ones."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from muster_plugins.notifiers.webhook.tls import tls_of
 from muster_plugins.shared.error_words import in_words
 
 MOST_REMEMBERED = 50_000
-"""RunNotifier, counted once for each target: room for the latest of 10,000 nodes to five targets.
+"""Notices that are remembered, one for each target: room for the latest of 10,000 nodes for five targets.
 
-Of more, those go first that nobody has asked about for longest. A target that is told one again then may know it by its
-Idempotency-Key; a chat shows it twice.
+Above that number, the notices are forgotten that were not asked for longest. If such a notice is sent again, a target
+can recognise it by its Idempotency-Key; a chat shows it twice.
 """
 
 _MOST_ANSWER_BYTES = 4096
@@ -30,7 +30,7 @@ _MOST_CHARACTERS = 200
 
 
 class Delivery:
-    """A client for all targets. To be made where the event loop runs, and closed there."""
+    """A client for all targets. Make it where the event loop runs, and close it there."""
 
     def __init__(self) -> None:
         self._session = ClientSession(cookie_jar=DummyCookieJar())
@@ -41,7 +41,7 @@ class Delivery:
         await self._session.close()
 
     async def tell(self, targets: Mapping[str, Target], notice: Notice | AlarmNotice) -> dict[str, ActionOutcome]:
-        """By name, what came of telling each target; those that have been told or want to wait are left alone."""
+        """Notifies the targets; their outcomes by name. Targets that have the notice or want to wait get no post."""
         outcomes = await asyncio.gather(*(self._tell(name, target, notice) for name, target in targets.items()))
         return dict(zip(targets, outcomes, strict=True))
 
@@ -89,7 +89,7 @@ class Delivery:
 
 
 async def _beginning(content: StreamReader) -> str:
-    """So much of an answer that what is shown of it does not end within a secret."""
+    """The beginning of an answer, cut so that a secret in it is never shown in part."""
     try:
         said = await content.readexactly(_MOST_ANSWER_BYTES)
     except asyncio.IncompleteReadError as end:

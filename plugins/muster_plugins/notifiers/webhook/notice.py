@@ -1,4 +1,4 @@
-"""What a target is told, before it takes the form that the target understands."""
+"""What a target is notified of, before it gets the format of the target."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,7 +17,7 @@ _IS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A transition of a node of the fleet; `link` is where its story can be read."""
+    """A transition of a node of the fleet; `link` leads to the node's story."""
 
     fleet: str
     transition: Transition
@@ -25,7 +25,7 @@ class Notice:
 
     @property
     def key(self) -> str:
-        """Tells it from all others, also from those of another fleet, or from before the database was begun anew."""
+        """Unique for each notice, also over fleets and after a new database."""
         return f"{self.fleet}:{self.transition.id}:{round(self.transition.at * 1000)}"
 
     @property
@@ -35,13 +35,13 @@ class Notice:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody has to look after the node any more."""
+        """Whether the node needs nobody's attention any more."""
         return self.transition.after is ServiceState.IN_SERVICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmNotice:
-    """An alarm of the fleet that begins or is over; `link` is where the alarms that stand can be read."""
+    """An alarm of the fleet that begins or is over; `link` leads to the standing alarms."""
 
     fleet: str
     alarm: Alarm
@@ -49,7 +49,7 @@ class AlarmNotice:
 
     @property
     def key(self) -> str:
-        """Tells it from all others, and the end from the begin. A subject may hold what no header takes."""
+        """Unique for each alarm, and for its begin and its end. The subject is hashed to fit into a header."""
         alarm = self.alarm
         subject = sha256(alarm.subject.encode()).hexdigest()[:16]
         end = "end" if alarm.is_over else "begin"
@@ -66,5 +66,5 @@ class AlarmNotice:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, with an ellipsis for what is beyond `most` characters."""
+    """The text, cut to `most` characters; an ellipsis shows the cut."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -10,7 +10,7 @@ from muster_plugins.shared.transition_document import transition_document
 
 _MOST_SUMMARY = 1024
 _MOST_DEDUP_KEY = 255
-"""Characters that the Events API takes."""
+"""Maximum number of characters in the Events API."""
 
 _SEVERITY = {
     ServiceState.HELD: "critical",  # it still gets work
@@ -71,6 +71,6 @@ def _payload(notice: Notice) -> Json:
 
 
 def _dedup_key(fleet: str, subject: str) -> str:
-    """The same for all that is told about a node, so that its return resolves the incident that its failure opened."""
+    """The key of the node's incident. All notices about a node share it, so its return resolves its incident."""
     key = f"muster/{fleet}/{subject}"
     return key if len(key) <= _MOST_DEDUP_KEY else f"muster/{sha256(key.encode()).hexdigest()}"

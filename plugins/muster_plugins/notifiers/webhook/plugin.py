@@ -1,4 +1,4 @@
-"""The plugin `webhook`: tells others over HTTP that a node went out of service or came back, and of alarms."""
+"""The plugin `webhook`: notifies targets over HTTP when a node is drained or returns, and of alarms."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Webhook:
-    """Keeps one client, from the first transition that is told to the end of the process."""
+    """Keeps one client, from the first notice to the end of the process."""
 
     def __init__(self) -> None:
         self._delivery: Delivery | None = None
@@ -66,7 +66,7 @@ class Webhook:
     async def _tell(
         self, targets: Mapping[str, Target], notice: Notice | AlarmNotice, *, is_dry: bool
     ) -> ActionOutcome:
-        """What came of telling the targets; in a dry run, what they would be told."""
+        """The outcome of notifying the targets; in a dry run, what they would be notified of."""
         if is_dry:
             told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
             return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
@@ -81,5 +81,5 @@ class Webhook:
 
 
 def _link(muster_url: str | None, node: str) -> str | None:
-    """Where the story of the node can be read, if anywhere."""
+    """The URL of the node's story; None without a `muster_url`."""
     return None if muster_url is None else f"{muster_url.rstrip('/')}/api/v1/nodes/{quote(node)}/story"

@@ -1,4 +1,4 @@
-"""Whether targets can be told at all: asked before there is anything to tell, and nothing is posted for it."""
+"""Checks whether targets can be reached, before there is anything to post. Posts nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from muster_plugins.shared.error_words import in_words
 
 
 async def find_problems(targets: Mapping[str, Target]) -> list[str]:
-    """One line for each target that cannot be told, which says what to change."""
+    """One line for each target that cannot be reached, with what to change."""
     found = await asyncio.gather(*(_problem(name, target) for name, target in targets.items()))
     return [problem for problem in found if problem is not None]
 
@@ -35,7 +35,7 @@ async def _problem(name: str, target: Target) -> str | None:
 
 
 async def _connect(name: str, target: Target) -> None:
-    """Opens a connection and closes it; TimeoutError or OSError when that fails, for whatever reason."""
+    """Opens a connection and closes it; TimeoutError or OSError if that fails."""
     url = urlsplit(target.url.get_secret_value())
     secure = url.scheme == "https"
     tls = tls_of(name, target) if secure else None

@@ -1,4 +1,4 @@
-"""What is posted to a target: the body in its format, and the headers."""
+"""The request to a target: the body in the target's format, and the headers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from muster_plugins.shared.transition_document import transition_document
 
 @dataclass(frozen=True, slots=True, repr=False)  # there may be secrets in both parts
 class Request:
-    """What a POST carries."""
+    """Headers and body of a POST."""
 
     headers: dict[str, str]
     body: bytes
@@ -28,7 +28,7 @@ class Request:
 def make_request(
     key: str, target: Target, credentials: Credentials, notice: Notice | AlarmNotice, now: float
 ) -> Request:
-    """The request that tells the target; `key` is the same whenever the same target is told the same."""
+    """The request for a notice. `key` is the same whenever the same notice goes to the same target."""
     if isinstance(notice, AlarmNotice):
         body = to_json(_alarm(target, credentials, notice))
     else:

@@ -1,6 +1,6 @@
-"""The settings of the plugin `webhook`: who is told what, and with which secrets.
+"""The settings of the plugin `webhook`: targets, their formats and their secrets.
 
-A URL is taken for a secret, because that of a Slack channel is all that one needs to write there.
+A URL counts as a secret: with the URL of a Slack channel, anybody can write to the channel.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -21,30 +21,28 @@ _SECRET_OF_FORMAT = {"generic": "secret_file", "pagerduty": "routing_key_file"}
 class Target(Section):
     """A table `[plugins.webhook.targets.<name>]`."""
 
-    url: SecretStr = Field(description="Where it is posted, all of it: https://host[:port]/path")
+    url: SecretStr = Field(description="Full URL to post to: https://host[:port]/path")
     format: Literal["generic", "slack", "pagerduty", "alertmanager"] = Field(
-        "generic", description="generic: signed JSON; or what Slack, PagerDuty and Alertmanager take"
+        "generic", description="generic: signed JSON; otherwise the format of that service"
     )
     secret_file: HomePath | None = Field(
-        None, description="generic: file with the secret that signs, 24 to 64 bytes in base64"
+        None, description="generic: file with the signing secret, 24 to 64 bytes in base64"
     )
     routing_key_file: HomePath | None = Field(None, description="pagerduty: file with the integration key")
-    token_file: HomePath | None = Field(None, description="File with a token that is sent as Authorization: Bearer")
+    token_file: HomePath | None = Field(None, description="File with a token to send as Authorization: Bearer")
     ca_file: HomePath | None = Field(
-        None, description="CA certificates that the server's must come from; unset: those that this host trusts"
+        None, description="CA certificates to verify the server with; unset: those that this host trusts"
     )
     states: tuple[ServiceState, ...] = Field(
         (ServiceState.HELD, ServiceState.CORDONED, ServiceState.IN_SERVICE),
         min_length=1,
-        description="The states of which it is told when a node gets there",
+        description="States that the target is notified of when a node reaches them",
     )
     alarms: bool | None = Field(
         None,
-        description="true: it is told of alarms too; unset: true, but false for the format generic",
+        description="true: notify it of alarms too; unset: true, but false for the format generic",
     )
-    plain_http: bool = Field(
-        False, description="true: url may be http:// to other hosts too, for all on the way to read"
-    )
+    plain_http: bool = Field(False, description="true: allow http:// to other hosts; everybody on the way can read it")
     timeout_s: float = Field(5.0, gt=0, le=9, description="Deadline of one post in seconds; no plugin has more than 10")
 
     @model_validator(mode="after")
@@ -72,11 +70,14 @@ class Target(Section):
 
     @property
     def takes_alarms(self) -> bool:
-        """Whether it is told of alarms. A receiver of the generic format must know that form first."""
+        """Whether the target is notified of alarms. A receiver of the generic format must know that form first."""
         return self.format != "generic" if self.alarms is None else self.alarms
 
     def is_told(self, transition: Transition) -> bool:
-        """Whether it is one of its states; that a new node is accepted is told only where new nodes are."""
+        """Whether the target is notified of the transition, by its `states`.
+
+        A new node that is accepted counts only for targets whose `states` include ACCEPTING.
+        """
         before, after = transition.before, transition.after
         accepted = before is ServiceState.ACCEPTING and after is ServiceState.IN_SERVICE
         return after in self.states and (not accepted or before in self.states)
@@ -88,10 +89,10 @@ class WebhookSettings(Section):
     muster_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s/]+(/[^\s]*)?$",
-        description="The coordinator's URL as people reach it, for links to a node's story; unset: no links",
+        description="The coordinator's URL for people, for links to a node's story; unset: no links",
     )
     targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], Target] = Field(
-        {}, description="By name, who is told"
+        {}, description="Targets by name"
     )
 
     @model_validator(mode="before")

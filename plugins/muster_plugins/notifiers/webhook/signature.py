@@ -1,4 +1,4 @@
-"""Signs what is posted, as Standard Webhooks (standardwebhooks.com) has it, so that anybody's library can verify it."""
+"""Signs posts as Standard Webhooks (standardwebhooks.com) specifies, so any of its libraries can verify them."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ _LEAST_BYTES, _MOST_BYTES = 24, 64
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for; ValueError, without the secret in it, when it stands for none."""
+    """The key that a secret stands for; ValueError, without the secret in its text, if the secret is not valid."""
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except (binascii.Error, ValueError):

@@ -4,16 +4,16 @@ from muster.model import Action, Json
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
 
 _MOST_CHARACTERS = 500
-"""Of a text. Slack takes 3,000 in a block, and each character may become five where it is escaped."""
+"""Maximum length of a text. Slack takes 3,000 in a block, and escaping may make five of one character."""
 
 
 def slack_message(notice: Notice) -> Json:
-    """The transition: the headline, and below it what led to it."""
+    """The transition: the headline, and the circumstances below it."""
     return _message(notice.headline, _circumstances(notice), notice.link, "story")
 
 
 def slack_alarm(notice: AlarmNotice) -> Json:
-    """The alarm: its text, and below it what it is about."""
+    """The alarm: its text, and its subject below it."""
     alarm = notice.alarm
     circumstances = f"fleet {notice.fleet} · {alarm.kind} · {alarm.subject}{' · over' if alarm.is_over else ''}"
     return _message(notice.headline, circumstances, notice.link, "alarms")
@@ -46,5 +46,5 @@ def _circumstances(notice: Notice) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Takes its meaning from what Slack would otherwise read as a link or a mention of everybody."""
+    """Escapes what Slack would read as a link or as a mention of everybody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -9,7 +9,7 @@ from muster_plugins.notifiers.webhook.settings import NAME, Target
 
 
 def tls_of(name: str, target: Target) -> ssl.SSLContext:
-    """Verifies certificate and name always; SettingsError when the file of certificates cannot be used."""
+    """A context that verifies certificate and name; SettingsError if the CA file cannot be used."""
     try:
         return _context(target.ca_file, None if target.ca_file is None else target.ca_file.stat().st_mtime_ns)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Kubernetes: keeps nodes out of its scheduling and lets them back, and tells whether it has given GPUs to anybody."""
+"""Kubernetes: cordons and uncordons nodes, reserves them for tests, and says whether pods have their GPUs."""

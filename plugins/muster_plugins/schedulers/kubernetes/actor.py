@@ -1,4 +1,4 @@
-"""Acts on transitions in Kubernetes, and tells how it has its nodes."""
+"""Acts on transitions in Kubernetes, and surveys its nodes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -31,15 +31,16 @@ from muster_plugins.schedulers.kubernetes.settings import ActorSettings, Kuberne
 _NOTHING = "nothing to change"
 
 _TRIES = 4
-"""One may be lost to Kubernetes, which taints a node as soon as it is cordoned, one to our own write of the condition,
-which comes with the same finding as the cordon, and one to somebody else."""
+"""Attempts to change a node. Others may change it in between, which costs one attempt each:
+
+Kubernetes, which taints a node that is cordoned; our own write of the condition, for the same finding; and one more.
+"""
 
 
 class Actor:
-    """One for a coordinator. It stays connected until it is closed.
+    """The actor of one coordinator. It stays connected until it is closed.
 
-    What takes a node out of service goes first: it does not wait for its turn, since the quarantine's own budget says
-    how many may go in a minute.
+    Drains do not wait for their turn: the quarantine's own budget limits how many nodes are drained in a minute.
     """
 
     def __init__(self, settings: KubernetesSettings) -> None:
@@ -55,7 +56,7 @@ class Actor:
         await self._connection.close()
 
     async def survey(self) -> Survey:
-        """All nodes, and what we lack to act on them; Unavailable when not even that can be told."""
+        """All nodes, and what we need to act on them; Unavailable if the nodes cannot be listed."""
         nodes = await self._client.nodes()
         self._health.note(nodes)
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
@@ -70,11 +71,11 @@ class Actor:
         )
 
     async def show_health(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes conditions; Unavailable when not all could be written."""
+        """Writes conditions; Unavailable if some could not be written."""
         await self._health.write(reports)
 
     async def act(self, transition: Transition) -> ActionOutcome:
-        """Makes the node what the transition asks for, or says what keeps us from that."""
+        """Brings the node to the state of the transition, or says why it cannot."""
         done: list[str] = []
         try:
             return await self._act_despite_conflicts(transition, done)
@@ -86,7 +87,7 @@ class Actor:
             return ActionOutcome(effect=Effect.FAILED, detail=detail, retry_after_s=wait_s)
 
     async def _act_despite_conflicts(self, transition: Transition, done: list[str]) -> ActionOutcome:
-        """Decides anew on what somebody has made of the node in the meantime, a few times."""
+        """Decides again from the node's new state if somebody has changed it, a few times."""
         for _ in range(_TRIES - 1):
             with suppress(Conflict):
                 return await self._act(transition, done)
@@ -112,7 +113,7 @@ class Actor:
 
 
 def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutcome:
-    """What came of it, as the API server has the node now."""
+    """The outcome, from the node's state at the API server."""
     if node.spec.unschedulable and not transition.is_out:
         done.append(f"but it is {others_word(node)}, too")
         return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name}: {'; '.join(done)}")
@@ -120,7 +121,7 @@ def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutco
 
 
 def scheduler_node(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
-    """How Kubernetes has one node; `ordinary` taints keep no work off it."""
+    """The state of one node in Kubernetes; `ordinary` taints keep no work off it."""
     mark, ours = whose_mark(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,

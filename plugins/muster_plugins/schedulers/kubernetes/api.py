@@ -1,4 +1,4 @@
-"""The API server as pods reach it, with nothing but the standard library: an agent has no memory for a client."""
+"""Asks the API server as a pod, with the standard library alone: an agent has no memory for a client."""
 
 import json
 import os
@@ -14,21 +14,21 @@ from muster_plugins.schedulers.kubernetes.api_error import in_its_words
 from muster_plugins.shared.error_words import in_words
 
 MOST_BYTES = 16 << 20
-"""Of an answer. A node has at most some hundred pods, of some ten kilobytes each."""
+"""Maximum size of an answer. A node has at most a few hundred pods of about ten kilobytes each."""
 
 _TIMEOUT_S = 0.5
-"""For each of connecting, shaking hands and answering. A probe has a second, and seldom are two of these slow."""
+"""For each of connecting, TLS and answering. A probe has one second, and two of these are seldom slow."""
 
 _DONE = (200, 201)
 _CONFLICT = 409
 
 
 class Unanswered(Exception):
-    """The API server does not tell; the text says why."""
+    """The API server does not answer; the text says why."""
 
 
 class Outdated(Unanswered):
-    """What was to be changed has changed in the meantime."""
+    """The object has changed in the meantime."""
 
 
 class ServiceAccount:
@@ -60,7 +60,7 @@ class ServiceAccount:
         return self._directory / "ca.crt"
 
     def tls(self) -> ssl.SSLContext:
-        """Trusts the certificates. Without any, everybody whom the host trusts would be given the token."""
+        """The TLS context with these certificates. Without any, other servers that the host trusts got the token."""
         certificates = self.authority_file.read_bytes().decode("ascii", errors="ignore")
         with suppress(ssl.SSLError):
             if certificates:
@@ -68,7 +68,7 @@ class ServiceAccount:
         raise Unanswered(f"{self.authority_file} does not hold a certificate")
 
     def token(self) -> str:
-        """One word; anything else must not get into an error's text, as it may still hold a secret."""
+        """One word. Anything else must not get into an error's text, because it may hold a secret."""
         path = self._directory / "token"
         words = path.read_bytes().split()
         if len(words) != 1 or not words[0].isascii():
@@ -77,14 +77,14 @@ class ServiceAccount:
 
 
 class ApiServer:
-    """The API server, asked by a service account. Unanswered is raised when there is no answer, for whatever reason."""
+    """The API server, asked by a service account. Raises Unanswered if there is no answer."""
 
     def __init__(self, account: ServiceAccount, timeout_s: float = _TIMEOUT_S) -> None:
         self._account = account
         self._timeout_s = timeout_s
 
     def get(self, path: str, query: Mapping[str, str]) -> bytes:
-        """What is at the path."""
+        """The answer to GET on the path."""
         return self._answer("GET", f"{path}?{urlencode(query)}", None, {})
 
     def post(self, path: str, item: Json) -> bytes:

@@ -1,4 +1,4 @@
-"""Why a call to the API server has come to nothing, in words that say what to change."""
+"""Errors of calls to the API server, with texts that say what to change."""
 
 import re
 from http.client import responses
@@ -11,7 +11,7 @@ from muster_plugins.schedulers.kubernetes.calls import Call
 
 
 class ApiError(Unavailable):
-    """A call has come to nothing; `retry_after_s` is how long the server wants to be left alone, if it says so."""
+    """A call failed; `retry_after_s` is how long the server asks us to wait, if it does."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
         super().__init__(text)
@@ -27,7 +27,7 @@ class Conflict(ApiError):
 
 
 class Invalid(ApiError):
-    """The object cannot be made so, for example because another one has come under its name."""
+    """The object is not valid, for example because a new object has its name."""
 
 
 class Forbidden(ApiError):
@@ -35,7 +35,7 @@ class Forbidden(ApiError):
 
 
 class Expired(ApiError):
-    """The rest of a list is not kept any more."""
+    """The server no longer keeps the rest of the list."""
 
 
 _KINDS = {403: Forbidden, 404: Absent, 409: Conflict, 410: Expired, 422: Invalid}
@@ -54,13 +54,13 @@ class Answer(NamedTuple):
 
 
 class _Status(BaseModel):
-    """What the server says when it does not do what it was asked for."""
+    """The server's message when it refuses."""
 
     message: str
 
 
 def refused(call: Call, answer: Answer) -> ApiError:
-    """The error that an answer other than the wanted one is."""
+    """The error for an answer other than the expected one."""
     text = in_its_words(answer.status, answer.body)
     if answer.status == UNAUTHORIZED:
         text += "; the token or certificate has expired, or is of another cluster"
@@ -70,7 +70,7 @@ def refused(call: Call, answer: Answer) -> ApiError:
 
 
 def in_its_words(status: int, body: bytes) -> str:
-    """What the server says. Where something else has answered, such as a proxy, the words of HTTP have to do."""
+    """The server's message. If something else has answered, such as a proxy, the reason phrase of HTTP."""
     try:
         message = _Status.model_validate_json(body).message
     except ValidationError:
@@ -79,5 +79,5 @@ def in_its_words(status: int, body: bytes) -> str:
 
 
 def _retry_after_s(answer: Answer) -> float | None:
-    """API servers say it in seconds. Who asks for days is mistaken, and the node would stay as it is for as long."""
+    """The wait in seconds, as API servers write it. Longer waits are cut: the node would stay as it is for days."""
     return min(float(answer.retry_after), _LONGEST_WAIT_S) if re.fullmatch("[0-9]+", answer.retry_after) else None

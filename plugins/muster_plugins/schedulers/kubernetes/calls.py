@@ -1,4 +1,4 @@
-"""Every call to the API, beside the one permission that it needs. What muster is granted is made of this list."""
+"""Every call to the API with the one permission that it needs. The manifests grant exactly this list."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ CREATE_EVENT = Call(
     resource="events",
     namespace="default",
 )
-"""Events about what is in no namespace, such as nodes, belong into this one."""
+"""The namespace of events about objects without a namespace, such as nodes."""
 
 ASK_RIGHTS = Call(
     method="POST",
@@ -43,7 +43,7 @@ ASK_RIGHTS = Call(
     resource="selfsubjectaccessreviews",
     group="authorization.k8s.io",
 )
-"""Everybody may ask what they may: Kubernetes grants it with system:basic-user."""
+"""Everybody may ask what they may do: Kubernetes grants it with system:basic-user."""
 
 REVIEW_TOKEN = Call(
     method="POST",

@@ -1,4 +1,4 @@
-"""What the coordinator asks of the API server. What does not come of it is an ApiError, in words for people."""
+"""The coordinator's requests to the API server. Failures are ApiError with a text for people."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -16,7 +16,7 @@ from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.session import Question
 
 _PAGE = 500
-"""Nodes in one answer, as kubectl asks for them: a few megabytes."""
+"""Nodes in one answer, like kubectl: a few megabytes."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -30,14 +30,14 @@ class _Review(BaseModel):
 
 
 class Client:
-    """The API server, by what is needed of it. Each request has a `turn`, which comes when it may be made."""
+    """The API server's calls that muster needs. Each request waits for its `turn`."""
 
     def __init__(self, connection: Connection, turn: Callable[[], Awaitable[None]]) -> None:
         self._connection = connection
         self._turn = turn
 
     async def nodes(self) -> list[Node]:
-        """All nodes, page by page, or at once when we are so slow that the server has forgotten the next page."""
+        """All nodes, page by page; in one page if the server has forgotten the next page."""
         try:
             page = await self._page({"limit": str(_PAGE)})
             nodes = page.items
@@ -49,11 +49,11 @@ class Client:
         return nodes
 
     async def node(self, name: str) -> Node:
-        """One node; Absent when it is not there."""
+        """One node; Absent if it does not exist."""
         return await self._ask(Node, Question(call=READ_NODE, node=name))
 
     async def patch(self, node: Node, patch: Patch) -> Node:
-        """The node as it is after the patch; Conflict when a guarded one was decided on by what is not so any more."""
+        """The node after the patch; Conflict if a guarded patch was decided on an older state."""
         # Whoever else wrote what we apply did so before we looked at the node, and was respected if that was due.
         force = {"force": "true"} if patch.form is Form.APPLY else {}
         # By its uid, nothing is applied to a node that has taken the place of this one, nor made in its place.
@@ -70,7 +70,7 @@ class Client:
         return await self._ask(Node, question)
 
     async def create_event(self, event: Json) -> None:
-        """Tells of an event, unless that has been done."""
+        """Writes an event, unless it exists."""
         with suppress(Conflict):
             await self._answer(Question(call=CREATE_EVENT, query={"fieldManager": FIELD_MANAGER}, body=event))
 

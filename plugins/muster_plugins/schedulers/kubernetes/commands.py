@@ -40,10 +40,12 @@ def enrol(
     """Get the agent of this node a certificate, and renew it until stopped."""
     logs.configure(settings.log, component="enrol")
     try:
-        from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled  # noqa: PLC0415 (may not be installed)
+        from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled, require_places  # noqa: PLC0415 (may not be installed)
     except ImportError as error:
         raise _not_installed(error) from None
-    keep_enrolled(Enrolment(signer, authority, token, tls))
+    enrolment = Enrolment(signer, authority, token, tls)
+    require_places(enrolment)
+    keep_enrolled(enrolment)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Which part of a node a finding is about, as the type of the condition that tells of it. Pure."""
+"""The component of a node that a finding is about, as the type of its condition. Pure."""
 
 from fnmatch import fnmatchcase
 
@@ -14,7 +14,7 @@ _HOST = "MusterHostProblem"
 COMPONENTS = (_GPU, _GPU_MEMORY, _NVLINK, _NETWORK, _HOST)
 
 _MEMORY_XIDS = frozenset({48, 63, 64, 92, 94, 95, 140, 168, 171, 172})
-"""By NVIDIA's catalogue: errors of the memory, and rows or pages that are taken out of use."""
+"""By NVIDIA's catalogue: errors of the memory, and rows or pages that were retired."""
 
 _RULES = (
     (_HOST, ("memory.host_*",)),
@@ -41,7 +41,7 @@ _RULES = (
         ),
     ),
 )
-"""The first row with a pattern that matches the code decides; what none matches is about the host."""
+"""The first row with a pattern that matches the code decides. A code without a match is about the host."""
 
 
 def component_of(cause: Cause) -> str:

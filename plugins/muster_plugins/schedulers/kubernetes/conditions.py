@@ -1,7 +1,7 @@
-"""The conditions of a node by which others see how muster finds it. Pure.
+"""The conditions of a node, which show other programs its health by muster. Pure.
 
-`MusterHealthy` is True while nothing is known to be broken. The conditions by component have the polarity of
-node-problem-detector: True is a problem. Both are health; whether the node gets work stands in label and annotation.
+`MusterHealthy` is True while no fault is known. The conditions by component have the polarity of node-problem-detector:
+True is a problem. Both are health. Label and annotation say whether the node gets work.
 """
 
 import re
@@ -33,7 +33,7 @@ _WORD = {
 
 
 class _Said(NamedTuple):
-    """What a condition says."""
+    """The content of a condition."""
 
     status: str
     reason: str
@@ -44,7 +44,7 @@ _SILENT = _Said("Unknown", "AgentSilent", "the agent has stopped reporting")
 
 
 def conditions(report: NodeHealthReport, before: Mapping[str, Condition], *, by_component: bool) -> list[Json]:
-    """The node's conditions; `before` are those that it has, by type. Since when holds for the status alone."""
+    """The conditions; `before` are the present ones by type. The transition time changes with the status only."""
     said = {TYPE: _SILENT if report.is_silent else _health(report)}
     if by_component:
         said |= {kind: _SILENT if report.is_silent else _component(kind, report) for kind in COMPONENTS}
@@ -59,7 +59,7 @@ def _health(report: NodeHealthReport) -> _Said:
 
 
 def _component(kind: str, report: NodeHealthReport) -> _Said:
-    """Only errors are a problem; without any, a node that was not measured is not called free of problems."""
+    """Only errors are a problem. Without an error, a node that was not measured is Unknown."""
     found = [each for each in report.findings if component_of(each) == kind and each.severity is Severity.ERROR]
     if found:
         return _Said("True", _reason(found[0]), _message(found))

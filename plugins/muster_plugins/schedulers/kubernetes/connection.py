@@ -1,4 +1,4 @@
-"""The way to the API server: opened by the first question, and opened anew with what the credentials are by then."""
+"""The connection to the API server: opened by the first request, and again when credentials have changed."""
 
 import asyncio
 

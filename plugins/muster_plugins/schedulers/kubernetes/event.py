@@ -1,4 +1,4 @@
-"""The Event by which `kubectl describe node` and whoever collects events tell of a transition. Pure."""
+"""The Event about a transition, for `kubectl describe node` and collectors of events. Pure."""
 
 from hashlib import sha256
 
@@ -11,7 +11,7 @@ _WARNED_OF = frozenset({ServiceState.CORDONED, ServiceState.HELD})
 
 
 def event(node: Node, transition: Transition) -> Json:
-    """The Event. Its name is made of the transition's id, so that there is one, however often it is told."""
+    """The Event. Its name comes from the transition's id, so repeated writes make one Event."""
     name = f"muster-{sha256(f'{node.metadata.uid} {transition.id}'.encode()).hexdigest()[:20]}"
     now = api_time(transition.at)
     return {

@@ -53,7 +53,7 @@ class _Pod(BaseModel):
 
 
 class _PodList(BaseModel):
-    """Of all that Kubernetes says about pods, what the probe looks at."""
+    """The fields of a pod that the probe reads."""
 
     items: list[_Pod]
 
@@ -61,7 +61,7 @@ class _PodList(BaseModel):
 def probe(
     server: ApiServer, node: str, gpu_resources: tuple[str, ...], own_pod: str | None, _own: frozenset[int]
 ) -> Idleness:
-    """BUSY while a pod other than our own requests one of the resources; Unanswered when the server does not tell."""
+    """BUSY while a pod other than our own requests one of the resources; Unanswered if the server does not answer."""
     pods = {pod.metadata.uid: pod for pod in _pods_on(node, server)}
     if not pods or (own_pod is not None and own_pod not in pods):
         missing = f"without pod {own_pod}" if pods else "no pods at all"

@@ -18,7 +18,7 @@ from muster_plugins.schedulers.kubernetes.taints import Taint
 from muster_plugins.schedulers.kubernetes.texts import state_label
 
 FIELD_MANAGER = "muster"
-"""The name under which the API server keeps what we have applied."""
+"""The field manager under which the API server keeps what we have applied."""
 
 _OUT_LABELS = frozenset(map(state_label, OUT_OF_SERVICE))
 
@@ -38,7 +38,7 @@ class OurMark(Data):
 
 
 def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
-    """Our mark on the node; None when it is not there, or was changed so that it cannot be read."""
+    """Our mark on the node; None if it is missing or cannot be read."""
     try:
         return OurMark.model_validate_json(node.metadata.annotations.get(settings.mark_key, ""))
     except ValidationError:
@@ -46,7 +46,7 @@ def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
 
 
 def whose_mark(node: Node, settings: ActorSettings) -> Mark:
-    """Who keeps the node out of scheduling. The taint with which new nodes come counts as ours."""
+    """Who keeps the node out of scheduling. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
     if our_mark(node, settings):
@@ -60,7 +60,7 @@ def whose_mark(node: Node, settings: ActorSettings) -> Mark:
 
 
 def is_new(node: Node, settings: ActorSettings) -> bool:
-    """Whether the node has the taint with which new nodes come."""
+    """Whether the node has the startup taint."""
     return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
@@ -75,7 +75,7 @@ def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
 
 
 def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
-    """The taint that we added, if any: the mark tells; without it, a node that we have cordoned has the usual one."""
+    """The taint that we added, if any, by the mark. A node that we cordoned without a mark has the usual one."""
     mark = our_mark(node, settings)
     if mark is not None:
         return mark.taint
@@ -89,7 +89,7 @@ def is_incomplete(node: Node, settings: ActorSettings) -> bool:
 
 
 def others_word(node: Node) -> str:
-    """What somebody else has done to keep the node out: by which program and when, as far as the API server knows."""
+    """What somebody else did to keep the node out: the program and the time, if the API server knows them."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
     others = (writer for writer in _cordoning(node) if not _is_us(writer))
@@ -97,7 +97,7 @@ def others_word(node: Node) -> str:
 
 
 def _cordoning(node: Node) -> list[FieldsOfManager]:
-    """Who has said whether the node gets work, as the API server remembers it."""
+    """Who decided whether the node gets work, as the API server remembers it."""
     return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
 
 
@@ -106,7 +106,7 @@ def _is_us(writer: FieldsOfManager) -> bool:
 
 
 def has_opted_out(node: Node, settings: ActorSettings) -> bool:
-    """Whether the node has the label by which people keep us off it."""
+    """Whether the node has the opt-out label."""
     key, _, value = settings.opt_out.partition("=")
     return node.metadata.labels.get(key) == value
 

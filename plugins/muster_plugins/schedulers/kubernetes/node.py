@@ -1,4 +1,4 @@
-"""A node as the API has it: of all that it says, what we look at."""
+"""A node in the API: the fields that muster reads."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class _Fields(_FromApi):
 
 
 class FieldsOfManager(_FromApi):
-    """Which fields somebody has written last, by name."""
+    """The fields that somebody wrote last, by name."""
 
     manager: str = "somebody"
     operation: str = "Update"
@@ -25,7 +25,7 @@ class FieldsOfManager(_FromApi):
 
 
 class Metadata(_FromApi):
-    """What every object has."""
+    """The metadata of every object."""
 
     name: str
     uid: str
@@ -37,14 +37,14 @@ class Metadata(_FromApi):
 
 
 class Spec(_FromApi):
-    """What is wanted of a node."""
+    """The spec of a node."""
 
     unschedulable: bool = False
     taints: list[Taint] = []
 
 
 class Condition(_FromApi):
-    """One thing that is known about a node, and since when; `status` is True, False or Unknown."""
+    """One condition of a node, and since when; `status` is True, False or Unknown."""
 
     type: str
     status: str
@@ -53,7 +53,7 @@ class Condition(_FromApi):
 
 
 class Status(_FromApi):
-    """What is known about a node."""
+    """The status of a node."""
 
     conditions: list[Condition] = []
     capacity: dict[str, str] = {}
@@ -87,5 +87,5 @@ class NodeList(_FromApi):
 
     @property
     def rest(self) -> str | None:
-        """What to ask for the next page with, if there is one."""
+        """The token for the next page, if there is one."""
         return self.metadata.rest or None

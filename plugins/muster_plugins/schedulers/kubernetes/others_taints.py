@@ -1,9 +1,11 @@
-"""Which taints of others keep work off a node that should have some. Pure.
+"""Finds the taints of others that keep work off a node that should have some. Pure.
 
-Not every taint does. Clouds taint all nodes with GPUs so that nothing else runs there, and sites taint pools of nodes
-for a team: the work that is meant for such nodes tolerates them. What more than half of the nodes with GPUs have is
-therefore ordinary, and so is what the settings name. Example: of six nodes all have `nvidia.com/gpu=present:NoSchedule`
-and one has `example.com/unhealthy:NoSchedule` besides: that one is kept off.
+Not every taint does that. Clouds taint all nodes with GPUs so that nothing else runs there, and sites taint pools of
+nodes for a team. The work for such nodes tolerates these taints. So a taint that more than half of the nodes with GPUs
+have is ordinary, and so are those that the settings name.
+
+Example: six nodes have `nvidia.com/gpu=present:NoSchedule`, and one of them also has
+`example.com/unhealthy:NoSchedule`. Only that one is kept off work.
 """
 
 from collections import Counter
@@ -19,14 +21,14 @@ from muster_plugins.schedulers.kubernetes.taints import Taint
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 _OF_A_CORDON = "node.kubernetes.io/unschedulable"
-"""Kubernetes adds it to what is cordoned, and a cordon counts by itself."""
+"""Kubernetes adds this taint to cordoned nodes. The cordon counts by itself."""
 
 Kind = tuple[str, str]
 """Key and effect of a taint; its value is the site's business."""
 
 
 def ordinary_kinds(nodes: Iterable[Node], gpu_resources: tuple[str, ...]) -> frozenset[Kind]:
-    """The taints that more than half of the nodes with GPUs have; of all nodes, where none has any."""
+    """The taints that more than half of the nodes with GPUs have, or of all nodes if none has GPUs."""
     everybody = list(nodes)
     counted = [node for node in everybody if _has_gpus(node, gpu_resources)] or everybody
     times = Counter(kind for node in counted for kind in {_kind(taint) for taint in node.spec.taints})
@@ -34,9 +36,9 @@ def ordinary_kinds(nodes: Iterable[Node], gpu_resources: tuple[str, ...]) -> fro
 
 
 def keeps_off(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> str | None:
-    """The taints by which somebody keeps work off the node, for people; None when there are none.
+    """The taints by which others keep work off the node, for people; None if there are none.
 
-    Not among them: ours, those that say that the node leaves as planned, and ordinary ones.
+    Ours, ordinary ones, and those of a planned departure do not count.
     """
     passed_over = {TESTING, _OF_A_CORDON, settings.startup_taint, *LEAVING_TAINTS, *settings.ordinary_taints}
     ours = [settings.quarantine_taint] if settings.quarantine_taint else []

@@ -1,12 +1,12 @@
-"""What to change on a node for a transition, given how the API server has the node. Pure.
+"""What to change on a node for a transition, given its state at the API server. Pure.
 
-Labels, annotations and the cordon are applied under a field manager of our own: what we applied before and leave out
-now, the API server takes back, unless somebody else has come to want it too. Taints are one value to it, which whoever
-applies them would own as a whole; so we change that value, on the condition that nobody has in the meantime.
+Labels, annotations and the cordon are applied with our own field manager. If we leave out what we applied before, the
+API server removes it, unless others want it too. Taints are one value to the API server, and applying them would take
+over all of them. So we change that value on the condition that nobody has changed it since.
 
-The mark comes before the taint when a node is taken out, and goes after it when the node is let back. Whoever is
-interrupted in between finds a cordon that is known to be ours, and no taint of ours but the one that the mark tells of:
-so a taint of other settings goes before the mark is changed.
+When a node is drained, the mark is written before the taint; when it returns, the mark is removed after the taint.
+After an interruption between the two, the cordon is still known to be ours, and so is the taint that the mark names. A
+taint of earlier settings is removed before the mark changes.
 """
 
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A change of a node: what to write into its metadata, and into the rest. `says` names it, for people.
+    """A change of a node: what to write into its metadata and into the rest. `says` names it for people.
 
-    One that is `guarded` was decided on by what the node is, and must not be made to one that has changed since.
+    A `guarded` change was decided on the node's state and must not be applied to a node that has changed since.
     """
 
     call: Call
@@ -46,7 +46,7 @@ class Patch:
 
 
 def patches(node: Node, transition: Transition, settings: ActorSettings) -> list[Patch]:
-    """The patches that are missing until the node is what the transition asks for, in their order."""
+    """The patches that bring the node to the state of the transition, in order."""
     before, old = node.spec.taints, our_taint(node, settings)
     if transition.is_out:
         ours = settings.quarantine_taint

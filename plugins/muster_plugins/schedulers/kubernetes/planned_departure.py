@@ -1,4 +1,4 @@
-"""Why a node goes away, or is about to restart, as planned. Pure."""
+"""Whether a node leaves or restarts as planned, and why. Pure."""
 
 from muster_plugins.schedulers.kubernetes.node import Node
 
@@ -18,17 +18,17 @@ LEAVING_TAINTS = {
     "aws-node-termination-handler/scheduled-maintenance": "AWS is to maintain its machine",
     "aws-node-termination-handler/asg-lifecycle-termination": "its auto scaling group removes it",
 }
-"""By the key of a taint, why a node that has it goes away."""
+"""By the key of a taint, why a node with it leaves."""
 
 # The page of Google Cloud above.
 _LABELS = {("cloud.google.com/active-node-maintenance", "ONGOING"): "Google Cloud maintains its host"}
 
 _SHUTS_DOWN = "node is shutting down"
-"""What the kubelet says beside Ready while the host shuts down: pkg/kubelet/nodestatus/setters.go of Kubernetes."""
+"""The kubelet's reason beside Ready while the host shuts down: pkg/kubelet/nodestatus/setters.go of Kubernetes."""
 
 
 def leaving(node: Node) -> str | None:
-    """Why the node goes away, None when nothing says that it does."""
+    """Why the node leaves; None if nothing says so."""
     if node.metadata.deleted_at is not None:
         return "it is being deleted from Kubernetes"
     for taint in node.spec.taints:

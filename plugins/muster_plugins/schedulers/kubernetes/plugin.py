@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NAME = "kubernetes"
 
 _actors: dict[Config, "Actor"] = {}
-"""The coordinator's, which keeps its connections open from the first call to the last."""
+"""The coordinator's actor, whose connections stay open from the first call to the last."""
 
 
 @hookimpl
@@ -72,7 +72,7 @@ async def muster_close(config: Config) -> None:
 
 
 def _actor(config: Config) -> "Actor | None":
-    """The actor, if there is to be one; Unavailable when what it needs is not installed."""
+    """The actor, if it is enabled; Unavailable if a package that it needs is not installed."""
     settings = config.plugin(NAME, KubernetesSettings)
     if settings.actor.enabled and config not in _actors:
         try:
@@ -90,5 +90,5 @@ def _server(settings: KubernetesSettings) -> "ApiServer":
 
 
 def _node(config: Config) -> str:
-    """What Kubernetes calls this node."""
+    """The name of this node in Kubernetes."""
     return config.plugin(NAME, KubernetesSettings).node or config.settings.node

@@ -1,4 +1,4 @@
-"""By way of which proxy a server is asked, as the environment has it: HTTPS_PROXY, HTTP_PROXY and NO_PROXY."""
+"""The proxy for a server, from the environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY."""
 
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
@@ -6,7 +6,7 @@ from urllib.request import getproxies, proxy_bypass
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy; None when the server is asked directly."""
+    """The proxy; None if the server is asked directly."""
     parts, proxies = urlsplit(url), getproxies()
     host = parts.hostname or ""
     if proxy_bypass(host) or _is_in_a_network(host, proxies.get("no", "")):
@@ -15,7 +15,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _is_in_a_network(host: str, exceptions: str) -> bool:
-    """Whether an address lies in a network of NO_PROXY. The standard library knows names there, and no networks."""
+    """Whether an address is in a network of NO_PROXY. The standard library knows only names there."""
     return any(_contains(network.strip(), host) for network in exceptions.split(",") if "/" in network)
 
 

@@ -1,4 +1,4 @@
-"""The permissions that muster needs in a cluster, as manifests: those of the calls that it makes, and no others."""
+"""The permissions that muster needs in a cluster, as manifests: exactly those of its calls."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def as_yaml(manifests: Sequence[Json]) -> str:
 
 
 def _grant(name: str, account: str, calls: Sequence[Call]) -> list[Json]:
-    """A role for each namespace in which calls are to be allowed, or for the whole cluster, and who has it."""
+    """A role for each namespace of the calls, or for the whole cluster, and its binding."""
     return [
         manifest
         for namespace in dict.fromkeys(call.namespace for call in calls)

@@ -1,6 +1,6 @@
-"""Keeps new pods off this node while it is tested: a taint, which tells of whom it is by its value.
+"""Keeps new pods off this node during a test, by a taint whose value names the fleet.
 
-Another value is somebody else's taint, which is respected. A taint has no room for a reason.
+A taint with another value belongs to somebody else and is respected. A taint has no room for a reason.
 """
 
 import re
@@ -36,7 +36,7 @@ class TestingTaint:
         self._taint = Taint(key=KEY, effect="NoSchedule", value=value)
 
     def add(self, _why: str) -> None:
-        """Puts the taint on the node, or leaves it there; Taken or Unanswered when it cannot be had."""
+        """Adds the taint, or keeps it; Taken or Unanswered if it cannot."""
         self._change(self._with_ours)
 
     def remove(self) -> None:

@@ -1,4 +1,4 @@
-"""Questions to the API server with one set of credentials, over connections that stay open."""
+"""Requests to the API server with one set of credentials, over connections that stay open."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from muster_plugins.schedulers.kubernetes.proxy import proxy_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call with all that belongs to it; `form` is the body's content type."""
+    """A call with its data; `form` is the body's content type."""
 
     call: Call
     node: str = ""
@@ -42,7 +42,7 @@ class Session:
         return f"{configuration.host}{proxy}"
 
     async def answer(self, question: Question) -> Answer:
-        """What the server says, whatever it says; an error of the network when it says nothing."""
+        """The server's answer, whatever its status; an error of the network if there is none."""
         self._asking += 1
         try:
             return await self._answer(question)
@@ -51,7 +51,7 @@ class Session:
             await self._close_at_the_end()
 
     async def retire(self) -> None:
-        """Closes it as soon as nobody waits for an answer any more."""
+        """Closes the session as soon as no request waits for an answer."""
         self._is_retired = True
         await self._close_at_the_end()
 

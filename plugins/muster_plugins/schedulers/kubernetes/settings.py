@@ -16,10 +16,10 @@ _PAIR = re.compile(rf"{KEY}={VALUE}")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule")
 
 _REQUESTS_PER_S = 200.0
-"""As Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
+"""The rate of Karpenter, which writes to as many nodes: KUBE_CLIENT_QPS in its pkg/operator/options/options.go."""
 
 _LEAST_REQUESTS_PER_S = 20.0
-"""With fewer, the four requests for each of 32 nodes at once would not be done within a transition's ten seconds."""
+"""With fewer, four requests for each of 32 nodes would take longer than a transition's ten seconds."""
 
 
 def _evicts_nobody(text: str) -> str:
@@ -50,10 +50,10 @@ class ActorSettings(Section):
 
     enabled: bool = Field(False, description="true: nodes that are out of service are cordoned in Kubernetes")
     kubeconfig: HomePath | None = Field(
-        None, description="How to reach the API server; unset: with the service account of the coordinator's pod"
+        None, description="Kubeconfig for the API server; unset: the service account of the coordinator's pod"
     )
     context: str | None = Field(None, min_length=1, description="Context of the kubeconfig; unset: its current one")
-    timeout_s: float = Field(3.0, gt=0, le=10, description="Seconds that the API server has for each answer")
+    timeout_s: float = Field(3.0, gt=0, le=10, description="Deadline of each request in seconds")
     requests_per_s: float = Field(
         _REQUESTS_PER_S,
         ge=_LEAST_REQUESTS_PER_S,
@@ -65,7 +65,7 @@ class ActorSettings(Section):
     )
     startup_taint: Key = Field(
         "muster.dev/accepting",
-        description="Key of the taint with which new nodes come; removed when one is let into service",
+        description="Key of the taint that new nodes start with; removed when a node is accepted",
     )
     component_conditions: bool = Field(
         False,
@@ -75,15 +75,15 @@ class ActorSettings(Section):
         ("nvidia.com/gpu", "node-role.kubernetes.io/control-plane"),
         description="Keys of others' taints that do not make a node count as away; nor does what most GPU nodes have",
     )
-    opt_out: Pair = Field("muster.dev/opt-out=true", description="A node with this label is left alone")
+    opt_out: Pair = Field("muster.dev/opt-out=true", description="Label of nodes that muster must not change")
     drain_hint: Pair | None = Field(
         None,
-        description="Annotation key=value by which others may see that a node should be drained; muster evicts nobody",
+        description="Annotation key=value that tells other programs to drain the node; muster evicts no pods",
     )
     prefix: str = Field(
         "muster.dev",
         pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$",
-        description="What the keys of labels and annotations begin with, before a slash",
+        description="Prefix of the keys of labels and annotations",
     )
 
     @model_validator(mode="after")
@@ -94,12 +94,12 @@ class ActorSettings(Section):
 
     @property
     def quarantine_taint(self) -> Taint | None:
-        """The taint of nodes that are out of service, if they are to have one."""
+        """The taint for nodes that are out of service; None if they get none."""
         return parse_taint(self.taint) if self.taint else None
 
     @property
     def mark_key(self) -> str:
-        """Key of the annotation that says that we keep a node out, and why."""
+        """Key of the annotation that says that muster keeps a node out, and why."""
         return f"{self.prefix}/quarantine"
 
     @property
@@ -111,32 +111,28 @@ class ActorSettings(Section):
 class KubernetesSettings(Section):
     """The table `[plugins.kubernetes]`. A pod's own names come from the downward API, through the environment."""
 
-    enabled: bool = Field(False, description="true: this node is busy while a pod has GPUs of it")
+    enabled: bool = Field(False, description="true: this node is busy while a pod has some of its GPUs")
     node: str | None = Field(
         None,
         pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
         description="The node's name in Kubernetes (spec.nodeName); unset: its name in muster",
     )
     pod_uid: str | None = Field(
-        None, description="The agent's own pod (metadata.uid): it does not count, and must be there"
+        None, description="UID of the agent's own pod, which must exist and does not count as work"
     )
     gpu_resources: tuple[str, ...] = Field(
         ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
         min_length=1,
-        description="Resources that stand for GPUs; * stands for anything",
+        description="Resource names of GPUs; * matches any text",
     )
-    api: str | None = Field(
-        None, description="https://host[:port] of the API server; unset: the one that pods are told"
-    )
+    api: str | None = Field(None, description="https://host[:port] of the API server; unset: that of the pod's cluster")
     service_account: Path = Field(
         Path("/var/run/secrets/kubernetes.io/serviceaccount"), description="Directory with token and ca.crt"
     )
     interval_s: float = Field(
-        0.0, ge=0, le=60, description="While a run holds the node: seconds until it is asked again; 0: every time"
+        0.0, ge=0, le=60, description="Seconds between two questions while a run has the node; 0: ask every time"
     )
-    reserve: bool = Field(
-        False, description="true: this node has a taint while it is tested in a sweep or because somebody asked for it"
-    )
+    reserve: bool = Field(False, description="true: taint this node during sweeps and requested runs")
     actor: ActorSettings = ActorSettings()
 
     @field_validator("api")

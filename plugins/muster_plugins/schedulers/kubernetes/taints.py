@@ -14,7 +14,7 @@ _NOTATION = re.compile(rf"(?P<key>{KEY})(=(?P<value>{VALUE}))?:(?P<effect>[A-Za-
 
 
 class Taint(BaseModel):
-    """A taint. Whatever others wrote into theirs is kept. Its key and its effect tell it from others of a node."""
+    """A taint. Key and effect identify it on a node. Fields of others are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -40,7 +40,7 @@ def parse_taint(text: str) -> Taint:
 
 
 def replaced(taints: Iterable[Taint], old: Taint | None, new: Taint | None) -> list[Taint]:
-    """The taints with `new` among them in place of `old`; one that is there already stays where it is."""
+    """The taints with `new` in place of `old`. If `new` is there already, it keeps its place."""
     removed = [] if old is None or (new and new.is_among([old])) else [old]
     kept = [taint for taint in taints if not taint.is_among(removed)]
     return kept if new is None or new.is_among(kept) else [*kept, new]

@@ -1,4 +1,4 @@
-"""A transition in the words and forms of Kubernetes. Pure."""
+"""A transition in the forms of Kubernetes. Pure."""
 
 from datetime import UTC, datetime
 
@@ -6,21 +6,21 @@ from muster import Action, Transition, cause_text
 from muster.model import ServiceState
 
 MOST_CHARACTERS = 1024
-"""Of the text of an Event or condition: NoteLengthLimit in pkg/apis/core/validation/events.go of Kubernetes."""
+"""Maximum length of an Event's or condition's text: NoteLengthLimit in pkg/apis/core/validation/events.go."""
 
 
 def state_word(state: ServiceState) -> str:
-    """A service state as reasons are written: `InService`."""
+    """A service state in the form of reasons: `InService`."""
     return state.title().replace("_", "")
 
 
 def state_label(state: ServiceState) -> str:
-    """A service state as the values of labels are written: `in-service`."""
+    """A service state in the form of label values: `in-service`."""
     return state.lower().replace("_", "-")
 
 
 def message(transition: Transition) -> str:
-    """The cause first, then what was decided and why; the transition's id comes last and is never cut."""
+    """The cause, the decision and its reason. The transition's id comes last and is never cut."""
     ending = f" ({transition.id})"
     return f"{_why(transition)[: MOST_CHARACTERS - len(ending)]}{ending}"
 

@@ -19,9 +19,7 @@ NAME = "reservation_file"
 class ReservationFileSettings(Section):
     """The table `[plugins.reservation_file]`."""
 
-    path: HomePath | None = Field(
-        None, description="While this file exists, whoever made it has the node; unset: no file reserves it"
-    )
+    path: HomePath | None = Field(None, description="File that reserves the node while it exists; unset: none")
 
 
 @hookimpl

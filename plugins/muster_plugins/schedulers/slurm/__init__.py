@@ -1,1 +1,1 @@
-"""Slurm: whether it has given this node to anybody."""
+"""Slurm: drains and resumes nodes, reserves them for tests, and says whether a job has this node."""

@@ -1,4 +1,4 @@
-"""What to change on a node in Slurm for a transition, given how Slurm has it. Pure."""
+"""What to change on a node in Slurm for a transition, given its state there. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from muster_plugins.schedulers.slurm.nodes import SlurmNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What scontrol is to update on the node, if anything, and what has come of the transition once that is done."""
+    """The update that scontrol must make on the node, if any, and the outcome after it."""
 
     effect: Effect
     detail: str
@@ -62,5 +62,5 @@ def _let_back(node: SlurmNode) -> Step:
 
 
 def _undrain(node: SlurmNode) -> str:
-    """RESUME is needed to bring a node up that was away, but would also call off a reboot that somebody asked for."""
+    """RESUME brings back a node that was away, but would also cancel a reboot that somebody requested."""
     return "RESUME" if "DOWN" in node.state else "UNDRAIN"

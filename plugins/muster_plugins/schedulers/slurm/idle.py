@@ -1,14 +1,13 @@
-"""The idle probe `slurm`: whether a job has this node, as `squeue` tells.
+"""The idle probe `slurm`: whether a job has this node, by the output of `squeue`.
 
-A job has it from the moment that Slurm chooses the node until its epilog has ended there: while the node boots for it
-(CONFIGURING), runs it, keeps it suspended with all that it has in the GPUs' memory, and cleans up after it
-(COMPLETING). squeue is not asked for these states by name: it would leave out a running job that is stopped, resized or
-signalled. Unasked it shows all but those that have ended, and of these a node is given to none that waits.
+A job has the node from the moment that Slurm chooses the node until the epilog of the job has ended there: while the
+node boots for it (CONFIGURING), runs it, keeps it suspended with its memory on the GPUs, and cleans up after it
+(COMPLETING). The probe does not ask squeue for these states by name: that would leave out a running job that is
+stopped, resized or signalled. Without a list of states, squeue shows all jobs that have not ended, and a waiting job
+has no node.
 
-The job in which the agent runs itself, if it does, is no foreign work: whoever started it there gave it the node.
-
-Where users see only their own jobs (PrivateData=jobs), the agent's must be one who sees all: squeue leaves out the
-others without a word.
+The job in which the agent itself runs does not count: whoever started the agent there gave it the node. If users see
+only their own jobs (PrivateData=jobs), the agent needs a user that sees all. Otherwise squeue silently leaves jobs out.
 """
 
 import os
@@ -17,15 +16,15 @@ from muster import Idleness
 from muster_plugins.shared.programs import TimedOut, run_program
 
 _TIMEOUT_S = 0.8
-"""A probe has a second. slurmctld may take longer when it is very busy, and then nobody knows."""
+"""A probe has one second. A busy slurmctld may take longer; then the answer is unknown."""
 
 
 class Unanswered(Exception):
-    """squeue does not tell; the text says why."""
+    """squeue does not answer; the text says why."""
 
 
 def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
-    """BUSY while a job other than our own has the node; Unanswered or NotRun when squeue does not tell."""
+    """BUSY while a job other than our own has the node; Unanswered or NotRun if squeue does not answer."""
     return Idleness.BUSY if _jobs_on(node, squeue) - {os.environ.get("SLURM_JOB_ID")} else Idleness.IDLE
 
 
@@ -44,7 +43,7 @@ def _jobs_on(node: str, squeue: str) -> set[str]:
 
 
 def _no_preferences() -> dict[str, None]:
-    """Takes away the variables by which people have squeue show less, such as SQUEUE_USERS, or ask other clusters."""
+    """The environment without variables such as SQUEUE_USERS, which make squeue show less or ask other clusters."""
     return {name: None for name in os.environ if name.startswith("SQUEUE_") or name == "SLURM_CLUSTERS"}
 
 

@@ -1,11 +1,14 @@
-"""How muster marks a node in Slurm, and whose word it is that a node gets no work.
+"""How muster marks a node in Slurm, and who keeps the node from work.
 
-A drain of ours is known by its reason. `muster: XID 79 GPU 3: … [ID]` takes a node out of service, where ID is the
-transition's; the cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
-versions. `muster-test: …` keeps work off a node while it is tested. Slurm forgets the reason when the node is resumed.
-So that a resume by hand can be told from a drain that never was, `[muster:ID]` stands in the node's comment as well,
-behind whatever people wrote there. A program cannot ask Slurm for a change on a condition: what somebody writes in the
-milliseconds between our look at a node and our change is lost. Of what muster itself writes then, the mark is left.
+A drain of ours is recognised by its reason. `muster: XID 79 GPU 3: … [ID]` takes a node out of service; ID is the
+transition's id. The cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
+versions. `muster-test: …` keeps work off a node during a test.
+
+Slurm forgets the reason when the node is resumed. Then a resume by hand would look like a drain that never happened.
+Therefore `[muster:ID]` also stands in the node's comment, after what people wrote there.
+
+Slurm has no conditional change. What somebody writes in the milliseconds between our look at a node and our change is
+lost; the mark in the comment remains.
 """
 
 import re
@@ -25,20 +28,21 @@ _TEST = re.compile(r"muster-test: ")
 _MARK = re.compile(rf"\s*\[muster:({_ID})\]")
 _NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
 _PASSING = ("Not responding", "Node unexpectedly rebooted")
-"""What slurmctld writes beside DOWN where it may take the node back by itself (ReturnToService)."""
+"""What slurmctld adds to DOWN if the node may return by itself (ReturnToService)."""
 
 _BEFORE = "; before: "
-"""Stands in a reason of ours before what others wrote, which is for people: muster only carries it on."""
+"""Separates our part of a reason from what others wrote, which muster only carries on for people."""
 
 _MOST_BYTES = 250
-"""Of a reason. The accounting database keeps 255."""
+"""Maximum length of a reason. The accounting database keeps 255 characters."""
 
 
 class Hold(StrEnum):
     """What keeps a node from work.
 
-    NOTHING does. QUARANTINE: our drain until it is back in service. TEST: our drain while it is tested. ABSENCE: Slurm
-    has not heard from it, and may take it back at any time. OTHERS: a person, or Slurm until a person comes.
+    NOTHING: nothing does. QUARANTINE: our drain, until it is back in service. TEST: our drain during a test. ABSENCE:
+    Slurm has not heard from the node, and may bring it back at any time. OTHERS: a person, or Slurm until a person
+    acts.
     """
 
     NOTHING = "NOTHING"
@@ -79,7 +83,7 @@ def quarantine_reason(transition: Transition, node: SlurmNode) -> str:
 
 
 def _why(transition: Transition) -> str:
-    """The causes; without any, what is known of the transition itself."""
+    """The causes; without any, a description of the transition itself."""
     if transition.causes:
         return cause_text(transition)
     retest = "retest: " if transition.after is ServiceState.PROBATION else ""
@@ -88,7 +92,7 @@ def _why(transition: Transition) -> str:
 
 
 def restored_reason(id: str, node: SlurmNode) -> str:
-    """The reason of a drain for the transition of that id, of which no more is known."""
+    """The reason of a drain for the transition with that id, if nothing more is known of it."""
     return _reason("muster: drained while it was tested", node, ending=f" [{id}]")
 
 
@@ -104,7 +108,7 @@ def marked(node: SlurmNode) -> str | None:
 
 
 def with_mark(comment: str, id: str) -> str:
-    """The comment with this id in the place of any other of ours."""
+    """The comment with this id in place of any other id of ours."""
     return f"{without_mark(comment)} [muster:{id}]".lstrip()
 
 
@@ -114,7 +118,7 @@ def without_mark(comment: str) -> str:
 
 
 def _reason(text: str, node: SlurmNode, *, ending: str = "") -> str:
-    """One line that is short enough, with what others wrote behind it; where it is too long, each gets half."""
+    """One line of at most the allowed length, with what others wrote at its end; if too long, each gets half."""
     most, note = _MOST_BYTES - len(ending.encode()), _note(node)
     others = _one_line(f"{_BEFORE}{note}") if note else ""
     ours = _cut(_one_line(text), most - min(len(others.encode()), most // 2))
@@ -122,7 +126,7 @@ def _reason(text: str, node: SlurmNode, *, ending: str = "") -> str:
 
 
 def _note(node: SlurmNode) -> str:
-    """What others wrote beside a node that still got work: there, or in a reason of ours since."""
+    """What others wrote on a node that still got work: in its reason then, or in a reason of ours since."""
     if _our_hold(node.reason):
         ours = _ENDING_ID.sub("", node.reason) if _QUARANTINE.match(node.reason) else node.reason
         return ours.partition(_BEFORE)[2]

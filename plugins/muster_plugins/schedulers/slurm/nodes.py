@@ -1,7 +1,7 @@
-"""Nodes as `scontrol --oneliner show nodes` tells of them.
+"""Reads nodes from the output of `scontrol --oneliner show nodes`.
 
-This text has been the same since Slurm 22.05. Their JSON comes from another program in each version, in another shape,
-and not at all where Slurm was built without it.
+This text has been the same since Slurm 22.05. The JSON output has another form in each version, comes from another
+program, and is missing if Slurm was built without it.
 """
 
 import re
@@ -12,12 +12,12 @@ _NEXT = "Comment|Extra|InstanceId|InstanceType|ReservationName"
 _END = rf"(?= (?:{_NEXT})=|\s*\Z)"
 NEXT_FIELD = re.compile(rf"\b({_NEXT})=")
 WRITTEN_BY = re.compile(r"\[([^\s\]]+@[^\s\]]+)\]")
-"""What ends a reason: the field behind it, and who wrote it and when."""
+"""What ends a reason: the next field, and who wrote the reason and when."""
 
 _REASON = re.compile(rf" Reason=(?P<text>.*?)(?: \[(?P<by>[^\s\]]+@[^\s\]]+)\](?P<more_lines>.*?))?{_END}", re.DOTALL)
 _COMMENT = re.compile(rf" Comment=(.*?){_END}", re.DOTALL)
 _FLAG_MARKS = "*~#!%$@^-"
-"""Older versions put these behind a state in the place of flags."""
+"""Older versions append these to a state, where newer versions have flags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,12 @@ class SlurmNode:
 
     @property
     def has_jobs(self) -> bool:
-        """Whether jobs run here or are cleaned up after."""
+        """Whether jobs run here, or Slurm cleans up after them."""
         return not {"ALLOCATED", "MIXED", "COMPLETING"}.isdisjoint(self.state)
 
 
 def read_nodes(text: str) -> list[SlurmNode]:
-    """The nodes of which the text tells; what is no node is passed over."""
+    """The nodes in the text; other lines are skipped."""
     return [_node(record) for record in _RECORD.split(text) if record.startswith("NodeName=") and " State=" in record]
 
 
@@ -61,7 +61,7 @@ def _node(record: str) -> SlurmNode:
 
 
 def _word(key: str, record: str) -> str:
-    """The first value of this key, as people's texts come last."""
+    """The first value of this key. Texts of people come last and may contain the key again."""
     return f" {record}".partition(f" {key}=")[2].partition(" ")[0].strip()
 
 

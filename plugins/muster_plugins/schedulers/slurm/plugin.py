@@ -17,10 +17,10 @@ _TEST_TIMEOUT_S = 1.2
 """All reservations of a node together have five seconds, and one asks scontrol up to four times."""
 
 _ACT_TIMEOUT_S = 4.0
-"""A transition has ten, and asks scontrol twice."""
+"""A transition has ten seconds and asks scontrol twice."""
 
 _SURVEY_TIMEOUT_S = 20.0
-"""A survey has sixty, and asks scontrol twice; a busy slurmctld takes its time to tell of thousands of nodes."""
+"""A survey has sixty seconds and asks scontrol twice. A busy slurmctld is slow to list thousands of nodes."""
 
 
 @hookimpl
@@ -64,5 +64,5 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 
 def _node(config: Config) -> str:
-    """What Slurm calls this node."""
+    """The name of this node in Slurm."""
     return config.plugin(NAME, SlurmSettings).node or config.settings.node

@@ -1,8 +1,8 @@
-"""Keeps Slurm's work off this node while it is tested: a drain with a reason of its own.
+"""Keeps Slurm's work off this node during a test: a drain with its own reason.
 
-A node that is out of service is drained already, and stays so. The coordinator takes a node out just when a test has
-ended badly, so its drain may come between our look at the node and our change, and be lost. Its mark is not, and so the
-drain is put back.
+A node that is out of service is drained already and stays drained. The coordinator may drain a node just when a test
+has ended badly, between our look at the node and our change. Then its drain is lost and its mark is not, so the next
+survey restores the drain.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
 
 
 class Taken(Exception):
-    """Others have the node; the text says what they wrote."""
+    """The node is taken by others; the text is what they wrote."""
 
 
 def reserve(scontrol: Scontrol, name: str, why: str) -> None:
-    """Drains the node, or takes a drain of ours over; Taken or Failed when that cannot be done."""
+    """Drains the node, or takes over a drain of ours; Taken or Failed if it cannot."""
     asyncio.run(_reserve(scontrol, name, why))
 
 
 def release(scontrol: Scontrol, name: str) -> None:
-    """Takes our drain off. What Slurm says of the node otherwise stays, such as that it is DOWN."""
+    """Removes our drain. Other states of the node stay, such as DOWN."""
     asyncio.run(_release(scontrol, name))
 
 

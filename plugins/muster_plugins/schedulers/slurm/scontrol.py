@@ -1,4 +1,4 @@
-"""scontrol: asks slurmctld about nodes, and has it change them."""
+"""Runs scontrol, which asks slurmctld about nodes and changes them."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 from muster_plugins.shared.error_words import in_words
 
 _MOST_BYTES = 64 << 20
-"""Of each of stdout and stderr. Slurm has up to 65,536 nodes and writes about 700 bytes of each."""
+"""Maximum size of stdout and of stderr. Slurm has up to 65,536 nodes and writes about 700 bytes for each."""
 
 _MOST_CHARACTERS = 300
 _SHOW = ("--all", "--oneliner", "show")
@@ -25,18 +25,18 @@ _REMEDY = "this user must be root or SlurmUser, or have AdminLevel=Admin in sacc
 
 
 class Failed(Unavailable):
-    """scontrol did not do what it was asked for; the text says why."""
+    """scontrol failed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scontrol:
-    """The executable. slurmctld has `timeout_s` for each question; scontrol itself would wait for longer."""
+    """The executable. Each question has `timeout_s`; scontrol itself would wait for longer."""
 
     program: str
     timeout_s: float
 
     async def nodes(self) -> list[SlurmNode]:
-        """All nodes, those in hidden partitions as well; Failed when it does not tell."""
+        """All nodes, also those in hidden partitions; Failed if slurmctld does not answer."""
         told = await self._run(*_SHOW, "nodes")
         nodes = await asyncio.to_thread(read_nodes, told)  # 10,000 nodes take a tenth of a second
         if not nodes:
@@ -44,7 +44,7 @@ class Scontrol:
         return nodes
 
     async def node(self, name: str) -> SlurmNode | None:
-        """The node of exactly this name, if there is one: Slurm takes the name for a list, or for ALL nodes."""
+        """The node of exactly this name, if there is one: Slurm also takes lists, and ALL for all nodes."""
         try:
             nodes = read_nodes(await self._run(*_SHOW, f"node={name}"))
         except Failed as failure:
@@ -63,11 +63,11 @@ class Scontrol:
             raise
 
     def update_line(self, name: str, changes: Mapping[str, str]) -> str:
-        """What a person would type to the same effect."""
+        """The command that a person would type for the same effect."""
         return shlex.join([self.program, *_update(name, changes)])
 
     async def check_right(self) -> None:
-        """Failed unless slurmctld lets this user change nodes. It looks at the user before it looks for the node."""
+        """Failed unless slurmctld lets this user change nodes. It checks the user before it looks for the node."""
         try:
             await self.update(_NO_NODE, {"State": "RESUME"})
         except Failed as failure:
@@ -106,13 +106,13 @@ def _update(name: str, changes: Mapping[str, str]) -> list[str]:
 
 
 def _without_preferences() -> dict[str, str]:
-    """The environment without what makes scontrol show more or less, write times otherwise, or ask other clusters."""
+    """The environment without variables that change what scontrol shows, its times, or the cluster that it asks."""
     preferences = ("SCONTROL_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
     return {name: value for name, value in os.environ.items() if not name.startswith(preferences)}
 
 
 async def _all(stream: asyncio.StreamReader | None) -> str:
-    """What comes until the end; of what never ends nothing is kept."""
+    """The output until its end; nothing of an output that never ends."""
     assert stream, "it is a pipe"
     try:
         while True:

@@ -15,16 +15,14 @@ class ActorSettings(Section):
 
     enabled: bool = Field(False, description="true: nodes that are out of service are drained in Slurm")
     opt_out_feature: str = Field(
-        "muster_opt_out", min_length=1, description="A node with this feature in Slurm is left alone"
+        "muster_opt_out", min_length=1, description="Feature in Slurm of nodes that muster must not change"
     )
     domain: str = Field(
         "",
         pattern=r"^(\.[A-Za-z0-9_.-]+)?$",
-        description="What names in muster have behind those in Slurm, such as .cluster.example",
+        description="Suffix that node names have in muster and not in Slurm, such as .cluster.example",
     )
-    names: dict[Name, SlurmName] = Field(
-        {}, description="Slurm's names of nodes that are called otherwise in muster: name in muster = name in Slurm"
-    )
+    names: dict[Name, SlurmName] = Field({}, description="Nodes whose names differ: name in muster = name in Slurm")
 
     @field_validator("names")
     @classmethod
@@ -37,14 +35,15 @@ class ActorSettings(Section):
 class SlurmSettings(Section):
     """The table `[plugins.slurm]`."""
 
-    enabled: bool = Field(False, description="true: this node is busy while Slurm has given it to a job")
+    enabled: bool = Field(False, description="true: this node is busy while Slurm runs a job on it")
     node: SlurmName | None = Field(None, description="The node's name in Slurm; unset: its name in muster")
-    squeue: str = Field("squeue", description="The squeue executable: a path, or a name that is looked for along PATH")
+    squeue: str = Field("squeue", description="The squeue executable: a path, or a name to find in PATH")
     scontrol: str = Field("scontrol", description="The scontrol executable, likewise")
     interval_s: float = Field(
-        0.0, ge=0, le=60, description="While a run holds the node: seconds until Slurm is asked again; 0: every time"
+        0.0,
+        ge=0,
+        le=60,
+        description="Seconds between two questions to Slurm while a run has the node; 0: ask every time",
     )
-    reserve: bool = Field(
-        False, description="true: this node is drained while it is tested in a sweep or because somebody asked for it"
-    )
+    reserve: bool = Field(False, description="true: drain this node in Slurm during sweeps and requested runs")
     actor: ActorSettings = ActorSettings()

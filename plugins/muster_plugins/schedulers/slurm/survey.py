@@ -1,4 +1,4 @@
-"""How Slurm has its nodes, in the words of the contract."""
+"""The survey of Slurm's nodes."""
 
 from collections.abc import Iterable
 
@@ -20,11 +20,11 @@ _LEAVING = {
 }
 
 _MAY_UPDATE: set[Scontrol] = set()
-"""What was found to have the right is not tried again: slurmctld logs each time as an error."""
+"""A right that was found is not checked again, because slurmctld logs each check as an error."""
 
 
 async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
-    """All nodes that Slurm has, and whether we may drain them; Failed when it does not tell."""
+    """All nodes of Slurm, and whether we may drain them; Failed if Slurm does not answer."""
     names = Names(settings.domain, settings.names)
     nodes = tuple(scheduler_node(node, names, settings.opt_out_feature) for node in await scontrol.nodes())
     lack = await _lacking_right(scontrol)
@@ -32,7 +32,7 @@ async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
 
 
 def scheduler_node(node: SlurmNode, names: Names, opt_out_feature: str) -> SchedulerNode:
-    """How Slurm has one node. A drain for a test says nothing about whether it is in service."""
+    """The state of one node in Slurm. A drain for a test says nothing about its service state."""
     return SchedulerNode(
         node=names.in_muster(node.name),
         mark=_mark(node),
@@ -45,7 +45,7 @@ def scheduler_node(node: SlurmNode, names: Names, opt_out_feature: str) -> Sched
 
 
 def _labels(prefix: str, names: Iterable[str]) -> dict[str, str]:
-    """A label for each of the names; one that cannot stand in its key is left out."""
+    """A label for each of the names, except names that are not valid in a label's key."""
     return {f"{prefix}/{name}": "true" for name in names if LABEL_NAME.fullmatch(name)}
 
 

@@ -1,4 +1,4 @@
-"""The frame of a check that reads the devices of a node: `nvml` reads real ones, `simulated` pretended ones."""
+"""The frame of a check that reads the devices of a node: `nvml` reads real ones, `simulated` invented ones."""
 
 from collections.abc import Callable
 from functools import partial

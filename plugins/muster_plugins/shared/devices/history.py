@@ -1,8 +1,8 @@
-"""What a process remembers of devices from look to look, and what it makes of it: rates, durations, what lasts.
+"""Readings of devices that a process keeps, and the numbers that follow from them: rates, durations, lasting states.
 
-Counters of a device begin anew when the driver is loaded, and some wrap. So only rises count: where a counter has
-fallen, what it counted in between is unknown and taken as nothing. A rate is what came within the window divided by the
-whole window, which is too low, never too high, while fewer looks are remembered.
+A device's counters restart when the driver is loaded, and some wrap. So only rises count: if a counter falls, nothing
+is counted for that interval. A rate is the rise within the window divided by the whole window. With few readings it is
+too low, never too high.
 """
 
 from collections import deque
@@ -14,17 +14,20 @@ from muster_plugins.shared.devices.reading import DeviceReading
 
 HOUR_S = 3600.0
 TEN_MINUTES_S = 600.0
-"""The window in which gpud counts slowdowns. A link's rates are taken over the same: one bad minute convicts nobody."""
+"""gpud counts slowdowns in this window. Rates of links use it too: one bad minute convicts no device."""
 
 MOST_LOOKS = 1000
-"""Of a device: an hour at four looks a minute, and room for four times as many where XIDs ask for more."""
+"""Readings kept for each device: an hour at four a minute, and four times as many because XIDs cause extra ones."""
 
 LOOKS_TO_LAST = 3
-"""Looks in a row that must agree before a state of the moment counts: utilisation is the driver's mean of up to a
-second, clocks and link are of the instant, and memory is given back a while after its process has gone."""
+"""Consecutive readings that must agree before a momentary state counts.
+
+Utilisation is the driver's mean over up to a second, clocks and links are momentary, and memory is freed some time
+after its process has ended.
+"""
 
 LOAD_PERCENT = 90.0
-"""Utilisation from which on a device is at work: the acceptance playbook for H100 nodes expects more of training."""
+"""Utilisation from which a device counts as working. The playbook for H100 nodes expects more of training."""
 
 
 class Rate(NamedTuple):
@@ -46,10 +49,10 @@ RATES = (
 
 
 class Look(NamedTuple):
-    """What is kept of one look at a device, `at` seconds on a clock that never steps.
+    """The values that are kept of one reading, `at` seconds on a monotonic clock.
 
-    The shares are there only for a look under load: `sm_clock_share` where nothing held the clock down, `pcie_share`
-    of generation and width together. `unowned_bytes` are in use although nobody uses the device.
+    The shares exist only for a reading under load: `sm_clock_share` if nothing limited the clock, `pcie_share` of
+    generation and width together. `unowned_bytes` are in use although no process uses the device.
     """
 
     at: float
@@ -61,13 +64,13 @@ class Look(NamedTuple):
 
 
 class History:
-    """The looks of the last hour at each device, by its uuid: a device that is exchanged starts with none."""
+    """The readings of the last hour for each device, by UUID: a replaced device starts with none."""
 
     def __init__(self) -> None:
         self._looks: dict[str, deque[Look]] = {}
 
     def remember(self, devices: Iterable[DeviceReading], now: float) -> tuple[DeviceReading, ...]:
-        """The readings of this moment, with the numbers that need a history; nameless devices stay as they are."""
+        """The current readings, with the numbers that need a history. Devices without a UUID stay as they are."""
         self._forget(now - HOUR_S)
         return tuple(self._remembered(device, now) if device.uuid else device for device in devices)
 
@@ -84,7 +87,7 @@ class History:
 
 
 def look_at(device: DeviceReading, now: float) -> Look:
-    """What is worth remembering of a reading."""
+    """The values of a reading that are kept."""
     utilisation = device.numbers.get("utilisation_percent")
     is_loaded = utilisation is not None and utilisation >= LOAD_PERCENT
     return Look(
@@ -98,7 +101,7 @@ def look_at(device: DeviceReading, now: float) -> Look:
 
 
 def over_time(looks: Sequence[Look], limits: Mapping[str, float]) -> dict[str, float]:
-    """The numbers that the looks give together, the last one being of now. What they do not tell is left out."""
+    """The numbers that follow from the readings, the last of which is current. Unknown ones are left out."""
     now = looks[-1].at
     recent = [look for look in looks if look.at >= now - TEN_MINUTES_S]
     numbers = {"slowed_down_s": slowed_down_s(recent)} if len(recent) > 1 else {}
@@ -118,14 +121,14 @@ def over_time(looks: Sequence[Look], limits: Mapping[str, float]) -> dict[str, f
 
 
 def slowed_down_s(looks: Sequence[Look]) -> float:
-    """Seconds in which a slowdown stood; of the time between two looks that do not agree, half."""
+    """Seconds with a slowdown. If two neighbouring readings differ, half of the time between them counts."""
     return sum(
         (later.at - earlier.at) * (earlier.slowed_down + later.slowed_down) / 2 for earlier, later in pairwise(looks)
     )
 
 
 def risen(counter: str, looks: Iterable[Look]) -> float | None:
-    """By how much a counter has risen; None with fewer than two looks that say it."""
+    """The rise of a counter; None with fewer than two readings that have it."""
     values = [look.counters[counter] for look in looks if counter in look.counters]
     return sum(max(later - earlier, 0.0) for earlier, later in pairwise(values)) if len(values) > 1 else None
 
@@ -136,7 +139,7 @@ def _share(number: str, limit: str, device: DeviceReading) -> float | None:
 
 
 def _pcie_share(device: DeviceReading) -> float | None:
-    """Of the speed that the link could have: each generation doubles it."""
+    """Share of the link's possible speed: each generation doubles it."""
     width = _share("pcie_width", "pcie_width_max", device)
     generation, newest = device.numbers.get("pcie_generation"), device.limits.get("pcie_generation_max")
     if width is None or generation is None or newest is None:
@@ -145,14 +148,14 @@ def _pcie_share(device: DeviceReading) -> float | None:
 
 
 def _unowned_bytes(device: DeviceReading, utilisation: float | None) -> float | None:
-    """None where it is not known who uses the device; a process that the driver does not show still shows as work."""
+    """None if the users of the device are unknown; a process that the driver does not show still counts as work."""
     if device.processes is None or utilisation is None:
         return None
     return 0.0 if device.processes or utilisation else device.numbers.get("memory_used_bytes")
 
 
 def _last(values: Iterable[float | None]) -> list[float]:
-    """The last values that were told, or none at all while they are too few to last."""
+    """The last values; none as long as there are too few."""
     told = [value for value in values if value is not None][-LOOKS_TO_LAST:]
     return told if len(told) == LOOKS_TO_LAST else []
 

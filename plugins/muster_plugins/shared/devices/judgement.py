@@ -1,4 +1,4 @@
-"""What a reading of devices means: the judgement of `nvml` and `simulated`, each under codes of its own name."""
+"""Judges readings of devices for `nvml` and `simulated`. Each uses codes with its own name."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -28,7 +28,7 @@ UNUSABLE = {
 
 
 class Rule(NamedTuple):
-    """A number that is held against its reference, and what is found where it is out of bounds."""
+    """A number that is compared with its reference, and the finding if it is out of bounds."""
 
     metric: str
     code: str
@@ -50,7 +50,7 @@ _RULES = (
 )
 
 JUDGED = ("temperature_headroom_c", "slowed_down_s", *(rule.metric for rule in _RULES))
-"""Metrics that are meant to have a reference."""
+"""Metrics that should have a reference."""
 
 FINDS = {
     **{word: cause.summary for word, cause in UNUSABLE.items()},
@@ -84,11 +84,11 @@ FINDS = {
     "persistence_off": "the driver forgets a GPU that nobody uses",
     "memory_leaked": "GPU memory stays in use while no process uses the GPU",
 }
-"""What each finding means, by code without the name of the check."""
+"""The meaning of each finding, by code without the name of the check."""
 
 
 def judge(check: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """The findings of `check`, whose name their codes begin with."""
+    """The findings of `check`. Their codes begin with its name."""
     node = NodeReading.model_validate(measurement.facts)
     findings = [*_of_node(node), *_xids(node.xids, None)]
     with_links = {device.model for device in node.devices if device.links_active}
@@ -113,9 +113,10 @@ def _usable(node: NodeReading) -> list[Finding]:
 
 
 def _missing(node: NodeReading) -> list[Finding]:
-    """Without NVML the bus is all the evidence there is; where it shows no GPU either, nothing was counted.
+    """Missing devices if NVML does not work: then the PCI bus is the only evidence.
 
-    A library that an image or container lacks, on a node whose bus shows nothing, is no sign that 8 GPUs are gone.
+    If the bus shows no GPU either, nothing was counted. A library that an image or container lacks, on a node whose bus
+    shows nothing, does not mean that 8 GPUs are gone.
     """
     if node.unusable is not None and not node.on_bus:
         return []
@@ -156,7 +157,7 @@ def _unsupported(node: NodeReading) -> list[Finding]:
 
 
 def _not_persistent(node: NodeReading) -> list[Finding]:
-    """No fault: NVIDIA's driver-persistence guide says that it costs the first user of a device some seconds."""
+    """No fault: NVIDIA's driver-persistence guide says that it costs the first user of a device a few seconds."""
     indices = [device.index for device in node.devices if device.persistence is False]
     if not indices:
         return []
@@ -240,7 +241,7 @@ def _xids(standing: tuple[StandingXid, ...], device: int | None) -> list[Finding
 def _judged_numbers(
     device: DeviceReading, numbers: Mapping[str, float | None], references: Mapping[str, Reference]
 ) -> list[Finding]:
-    """The device's own temperature threshold goes before a reference for its model, if it tells."""
+    """The device's own temperature threshold, if it has one, overrides a reference for its model."""
     temperature = "temperature_c" if numbers.get("temperature_headroom_c") is None else "temperature_headroom_c"
     rules = (Rule(temperature, "too_hot", Action.INSPECT_HARDWARE), *_RULES)
     findings = [finding for rule in rules for finding in _judged(rule, device, numbers, references)]
@@ -257,7 +258,7 @@ def _judged(
 def _throttled(
     device: DeviceReading, numbers: Mapping[str, float | None], references: Mapping[str, Reference]
 ) -> list[Finding]:
-    """A slowdown weighs by how long it stood in the window; one that is seen now is only told."""
+    """A slowdown counts by its duration in the window. One that is only seen now is just mentioned."""
     rule = Rule("slowed_down_s", "throttled", Action.INSPECT_HARDWARE)
     lasting = _judged(rule, device, numbers, references)
     if lasting or not device.throttled:
@@ -274,7 +275,7 @@ def _throttled(
 
 
 def _errors_before(device: DeviceReading, numbers: Mapping[str, float | None]) -> list[Finding]:
-    """Errors that a reset or row remapping has dealt with since convict nobody, but who looks should know."""
+    """Errors that a reset or row remapping has repaired convict no device, but operators should know them."""
     ever, now = numbers.get("ecc_uncorrected_aggregate") or 0, numbers.get("ecc_uncorrected_volatile") or 0
     if ever <= now:
         return []

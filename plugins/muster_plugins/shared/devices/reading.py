@@ -1,7 +1,6 @@
-"""What one look at a node's devices gives, on its way from a driver to a judgement.
+"""One reading of a node's devices, between the driver and the judgement.
 
-Numbers go to the metrics, one per device in device order; what is not a number goes to the facts. `judgement`
-reads both again.
+Numbers become metrics, one per device in device order. Everything else becomes facts. `judgement` reads both.
 """
 
 from typing import NamedTuple
@@ -46,7 +45,7 @@ says is its maximum, and known only under load; rates and seconds are over a win
 
 
 class StandingXid(NamedTuple):
-    """An XID that still counts, and how many times it has come."""
+    """An XID that stands, and how often it was reported."""
 
     code: int
     times: int
@@ -107,7 +106,7 @@ class NodeReading(Data):
     simulated: bool = False
 
     def measurement(self) -> Measurement:
-        """The reading as metrics and facts; a number that no device says is left out."""
+        """The reading as metrics and facts; numbers that no device reports are left out."""
         metrics: dict[str, Metric] = {
             name: [device.numbers.get(name) for device in self.devices]
             for name in NUMBERS
@@ -122,7 +121,7 @@ class NodeReading(Data):
         return Measurement(metrics=metrics, facts=facts)
 
     def _pcie_generation(self) -> float | None:
-        """What the links of all devices can do, for references that are keyed by it; None where they differ."""
+        """What the links of all devices can do, as a fact for references; None if devices differ."""
         generations = {
             device.limits["pcie_generation_max"] for device in self.devices if "pcie_generation_max" in device.limits
         }

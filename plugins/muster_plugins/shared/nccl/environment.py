@@ -48,12 +48,14 @@ class Profile(Data):
 class NcclSettings(Section):
     """The settings about NCCL, which each check that uses it has in its own table."""
 
-    profile: ProfileName = Field("custom", description="The environment profile, unless the run's parameters name one")
+    profile: ProfileName = Field("custom", description="Environment profile; a run's parameters override it")
     environment: dict[_Variable, str] = Field({}, description="Variables that replace those of the profile")
-    interface: str | None = Field(None, description="The network interface for profiles that name one; unset: by route")
+    interface: str | None = Field(
+        None, description="Network interface for profiles that need one; unset: found by route"
+    )
     gib_script: HomePath = Field(
         Path("/usr/local/gib/scripts/set_nccl_env.sh"),
-        description="Where an image keeps its own values for gIB; it is read, not executed",
+        description="Script with the image's own values for gIB; it is read, not executed",
     )
 
 

@@ -140,7 +140,7 @@ def test_silence_that_must_be_found_again_is_refused(read, rest):
         (ROW + 'service = "HELD"', "row mine: field 'service': must be 'CORDONED' or 'IN_SERVICE'"),
         (
             ROW + 'service = "IN_SERVICE"\nafter_s = 5',
-            "row mine: keeps nodes in service, so that after_s would mean nothing",
+            "row mine: service = 'IN_SERVICE' drains no node, so after_s has no effect",
         ),
         ('[[row]]\nname = "mine"\ncodes = ["gem.slow"]', "unknown finding code 'gem.slow'; did you mean 'gemm.slow'?"),
         ('[[row]]\nname = "mine"\ncodes = ["gemm.hot*"]', "row mine: unknown finding code 'gemm.hot*'"),

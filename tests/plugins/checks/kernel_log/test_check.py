@@ -149,6 +149,13 @@ def test_an_operator_can_clear_what_was_found(node):
     assert node.codes(GPU) == []
 
 
+def test_an_operator_cannot_clear_where_no_agent_keeps_its_events(node):
+    """A directory in which the check has never run is not the agent's."""
+    with pytest.raises(FileNotFoundError, match=r"kernel_log\.json"):
+        node.check.clear()
+    assert not (node.data_dir / "kernel_log.cleared").exists()
+
+
 def test_lines_that_were_lost_or_are_garbage_are_found(node):
     """Each with a count, and what stands between them is recognised."""
     node.found()

@@ -1,5 +1,6 @@
 """The agent's side: creates a key, gets a certificate for it from the signer, and renews the certificate in time."""
 
+import os
 import random
 import signal
 import ssl
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from muster.errors import Unavailable
 from muster.mqtt import pause_s
 from muster_plugins.schedulers.kubernetes.api_error import in_its_words
 from muster_plugins.schedulers.kubernetes.enrolment.authority import utc_now
@@ -32,7 +34,7 @@ TIMEOUT_S = 30.0
 """For each of connecting, shaking hands and answering. When a cluster starts, many agents wait for their turn."""
 
 MOST_BYTES = 1 << 16
-"""Of an answer."""
+"""Maximum size of an answer."""
 
 LOOK_AGAIN_S = 60.0
 """Longest sleep: after it, the loop notices that the clock was set or the node was suspended."""
@@ -52,6 +54,19 @@ class Enrolment(NamedTuple):
     authority_file: Path
     token_file: Path
     directory: Path
+
+
+def require_places(enrolment: Enrolment) -> None:
+    """Unavailable when something is missing that no retry brings: a pod gets its volumes before it starts."""
+    problems = [
+        f"{option}: there is no file {file} that can be read"
+        for option, file in (("--authority", enrolment.authority_file), ("--token", enrolment.token_file))
+        if not os.access(file, os.R_OK)
+    ]
+    if not enrolment.directory.is_dir() or not os.access(enrolment.directory, os.W_OK | os.X_OK):
+        problems.append(f"--tls: there is no directory {enrolment.directory} that can be written to")
+    if problems:
+        raise Unavailable(f"{'; '.join(problems)}; mount the volumes as daemonset/base/agent.yaml does")
 
 
 def keep_enrolled(enrolment: Enrolment) -> None:

@@ -27,7 +27,7 @@ from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority, 
 PATH = "/v1/certificate"
 
 MOST_BYTES = 4096
-"""Of a request's body. A public key on P-256 has 178 in PEM."""
+"""Maximum size of a request's body. A public key on P-256 takes 178 bytes in PEM."""
 
 REVIEWS_AT_ONCE = 8
 """How many token reviews run at a time. On two busy cores, the signer serves 115 agents a second (measured with the
@@ -37,7 +37,7 @@ MOST_WAITING = 256
 """How many requests may wait; further ones are told to retry."""
 
 MOST_CONNECTIONS = 2 * MOST_WAITING
-"""Those that wait for an answer, and as many that have not asked yet."""
+"""Maximum number of connections: those that wait for an answer, and as many that have not asked yet."""
 
 ANSWERED_WITHIN_S = 25.0
 """Shorter than an agent waits for an answer. A client that sends slowly occupies a place for no longer than this."""

@@ -75,6 +75,19 @@ def test_a_certificate_is_renewed_at_half_of_its_life(live_through):
     assert len(set(pauses)) > 1
 
 
+def test_what_no_retry_brings_ends_the_command(muster, tmp_path):
+    """It says what is missing, all at once, and what to do."""
+    (tmp_path / "token").write_text("x")
+    places = {"--authority": tmp_path / "a" / "ca.crt", "--token": tmp_path / "token", "--tls": tmp_path / "tls"}
+    ended = muster("kubernetes", "enrol", *(str(word) for option in places.items() for word in option))
+    assert (ended.returncode, ended.stdout) == (69, "")
+    assert ended.stderr == (
+        f"muster: --authority: there is no file {places['--authority']} that can be read; "
+        f"--tls: there is no directory {places['--tls']} that can be written to; "
+        "mount the volumes as daemonset/base/agent.yaml does\n"
+    )
+
+
 def test_requests_are_repeated_until_the_signer_answers(live_through):
     """At most half a minute apart, so that the old certificate is still valid."""
     asked = live_through(True, *[False] * 30, True)
