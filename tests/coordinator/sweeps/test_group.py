@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.check import Scope
 from muster.model import Finding, RankResult, Severity, Verdict
@@ -122,8 +123,8 @@ EXPECTED: dict[GroupState, dict[str, tuple[GroupState, list[tuple[str, str]]]]] 
 """What an event of one of three members does at once; whatever is not listed changes neither state nor anybody."""
 
 
-@pytest.mark.parametrize("name", EVENTS)
-@pytest.mark.parametrize("state", GroupState)
+@cases("name", EVENTS)
+@cases("state", GroupState)
 def test_every_event_in_every_state(state: GroupState, name: str) -> None:
     """Each event does in each state exactly what the table says, and nothing where it says nothing."""
     made = group(state)
@@ -194,7 +195,7 @@ def run_to_end(*events: tuple[float, GroupEvent], state: GroupState = GroupState
     return made
 
 
-@pytest.mark.parametrize(
+@cases(
     ("events", "blamed"),
     [
         ([finished("1", Verdict.UNKNOWN, "run.raised"), finished("2", Verdict.UNKNOWN, "run.killed")], {"2"}),
@@ -270,7 +271,7 @@ def numbered(node: str, ranks: list[int]) -> Finished:
     return Finished(**head(node), ranks=tuple(result.model_copy(update={"rank": rank}) for rank in ranks))
 
 
-@pytest.mark.parametrize("ranks", [[], [8], [*range(8)], [*range(8, 17)], [*range(15, 7, -1)], [8] * 8])
+@cases("ranks", [[], [8], [*range(8)], [*range(8, 17)], [*range(15, 7, -1)], [8] * 8])
 def test_results_of_other_ranks_do_not_count(ranks: list[int]) -> None:
     """The member that reports them is blamed, and no other member."""
     made = run_to_end(
@@ -313,7 +314,7 @@ def test_a_check_of_one_node_has_one_result() -> None:
         assert (made.ending, [blame.reason for blame in made.blamed]) == (Ending.FINISHED, blamed)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "0.0.0.0", "localhost", "LOCALHOST", ""])
+@cases("address", ["127.0.0.1", "127.8.8.8", "::1", "0.0.0.0", "localhost", "LOCALHOST", ""])
 def test_rank_0_cannot_have_a_loopback_address(address: str) -> None:
     """Unless all members have one: other members would connect to their own host. The member is blamed."""
     made = group(GroupState.FORMING)
@@ -333,7 +334,7 @@ def test_loopback_addresses_that_harm_nobody_are_allowed(addresses: tuple[str, s
     assert made.state is GroupState.ELECTED
 
 
-@pytest.mark.parametrize(("figure", "expected"), [(-1.0, 1.5), (1e308, 1.5), (1e29, 1.5), (0.5, 0.5), (0.0, 0.0)])
+@cases(("figure", "expected"), [(-1.0, 1.5), (1e308, 1.5), (1e29, 1.5), (0.5, 0.5), (0.0, 0.0)])
 def test_impossible_measurements_do_not_count(figure: float, expected: float) -> None:
     """Negative ones, and those so large that a mean would be infinite."""
     made = run_to_end((0.0, finished("1", gbps=figure)), (0.0, finished("2")), (0.0, finished("3")))
