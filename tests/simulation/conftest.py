@@ -7,7 +7,6 @@ every step `Promises` looks whether what always has to hold still does.
 
 import heapq
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -303,8 +302,8 @@ class Promises:
         self._steps += 1
         new = self._formed(commands)
         sweeps = list(fleet._sweeps.running.values())
-        taking_part = Counter(node for sweep in sweeps for group in sweep.live.values() for node in group.members)
-        assert all(count == 1 for count in taking_part.values()), "a node is in two groups"
+        groups = [group.members for sweep in sweeps for group in sweep.live.values()]
+        assert len(set().union(*groups)) == sum(map(len, groups)), "a node is in two groups"
         for sweep in sweeps:
             self._check_limit(sweep)
         if new:
