@@ -28,7 +28,7 @@ from muster_coordinator.model.quarantine_events import (
     SaveRecord,
     SaveTransition,
 )
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -77,7 +77,7 @@ class Stored:
                 self.behind_s = behind_s
 
     def saved(self):
-        return Saved(
+        return StoredFleet(
             nodes=tuple(self.nodes.values()),
             runs=tuple(self.runs),
             streams=self.streams,

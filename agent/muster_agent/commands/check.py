@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -129,19 +130,12 @@ def run(
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
     audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
-    written = 0
-
-    def deliver(report: AcceptanceReport) -> None:
-        nonlocal written
-        _print_report(report, sections=suite is not None, as_json=as_json)
-        if report_dir is not None:
-            written = _write(report, report_dir, report_name)
-
+    delivery = _Delivery(suite is not None, as_json, report_dir, report_name)
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
-        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=deliver))
+        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=delivery.deliver))
     # What was found matters more than that it could not be written.
-    raise typer.Exit(exit_code(verdict, fail_on) or written)
+    raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
@@ -180,15 +174,26 @@ async def _accept(
         return await accept(plan, machine, job, audience, join_within_s, deliver=deliver)
 
 
-def _write(report: AcceptanceReport, directory: Path, name: str) -> int:
-    """Writes the files; the exit code of what went wrong, or 0. The disk may have filled up meanwhile."""
-    try:
-        for path in files.write(report, directory, name):
-            say(f"written: {path}", file=sys.stderr)
-    except Unavailable as error:
-        say(f"muster: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+@dataclass
+class _Delivery:
+    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that went well."""
+
+    sections: bool
+    as_json: bool
+    directory: Path | None
+    name: str
+    exit_code: int = 0
+
+    def deliver(self, report: AcceptanceReport) -> None:
+        _print_report(report, sections=self.sections, as_json=self.as_json)
+        if self.directory is None:
+            return
+        try:
+            for path in files.write(report, self.directory, self.name):
+                say(f"written: {path}", file=sys.stderr)
+        except Unavailable as error:  # the disk may have filled up meanwhile
+            say(f"muster: {error}", file=sys.stderr)
+            self.exit_code = error.exit_code
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:

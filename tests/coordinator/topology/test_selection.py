@@ -12,7 +12,7 @@ from tests.cases import cases
 from muster.errors import Refused
 from muster.model import Health, ServiceState, Topology
 from muster_coordinator.topology.selection import Selection, parse_selection
-from muster_coordinator.topology.term import Candidate
+from muster_coordinator.topology.selection_term import Candidate
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "topology.md"
 
