@@ -42,8 +42,9 @@ test: $(VENV)/.system-packages lint
 quick: $(VENV)/.installed-for-tests
 	$(MAKE) --jobs 2 --output-sync lint pure
 
+# They never wait, so one worker for each core: each more would import and collect everything once more.
 pure: $(VENV)/.installed-for-tests
-	$(PYTEST) -p tests.pure $(SIDE_BY_SIDE) $(PURE)
+	$(PYTEST) -p tests.pure --numprocesses logical --no-loadscope-reorder $(PURE)
 
 # What each directory, file and test costs in processor time: make costs COSTS=tests/agent
 COSTS ?= tests
