@@ -12,7 +12,7 @@ from muster.plugins import collect_checks, load
 from muster.references import applicable, shipped
 from muster_plugins.checks.collective.check import judge
 from muster_plugins.checks.collective.retransmits import Segments, look, resent_between, segments, sent_again
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 SNMP = """\
 Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers
@@ -35,10 +35,10 @@ def counters(sent: object, resent: object) -> str:
     return f"Tcp: RtoMin MaxConn OutSegs RetransSegs\nTcp: 200 -1 {sent} {resent}\n"
 
 
-def group(backend: str = "gloo", local_rank: int = 0) -> Group:
+def group(backend: str = "gloo", local_rank: int = 0) -> RankGroup:
     """The second rank of two nodes, whose local rank this is."""
     store: Any = None
-    return Group(
+    return RankGroup(
         backend=backend,
         nodes=("a", "b"),
         local_ranks=(0, local_rank),

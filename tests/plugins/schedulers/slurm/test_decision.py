@@ -7,7 +7,7 @@ from muster import Cause, Effect, Mark, Transition
 from muster.labels import valid_labels
 from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.decision import decide
-from muster_plugins.schedulers.slurm.marks import Hold, hold
+from muster_plugins.schedulers.slurm.marks import SlurmHold, hold
 from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 from muster_plugins.schedulers.slurm.survey import scheduler_node
@@ -235,7 +235,7 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     assert line.endswith(" [1-7]")
     assert line.isprintable()
     assert len(line.encode()) <= 250
-    assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
+    assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is SlurmHold.QUARANTINE
 
 
 @cases(
@@ -250,7 +250,7 @@ def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_else
     shown = f"NodeName=gpu1 State=IDLE+DRAIN Reason={line} [root@2026-03-01T09:30:00] Comment=[muster:1-7]"
     (read,) = read_nodes(shown)
     assert (read.reason, read.reason_by, read.comment) == (line, "root@2026-03-01T09:30:00", "[muster:1-7]")
-    assert hold(read) is Hold.QUARANTINE
+    assert hold(read) is SlurmHold.QUARANTINE
 
 
 @cases("note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y", "muster: x; before: fan [9-9]"])
@@ -266,7 +266,7 @@ def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
         assert before.endswith(f" [{event}]")
         ends.add(before.removesuffix(f" [{event}]"))
         there = SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)
-        assert hold(there) is Hold.QUARANTINE
+        assert hold(there) is SlurmHold.QUARANTINE
     (end,) = ends
     assert f"op: {note}".startswith(end)
     assert len(end) >= min(len(note), 50)
