@@ -25,7 +25,8 @@ PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
-PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/docs/test_words.py tests/plugins tests/simulation \
+PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/docs/test_words.py \
+	tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
 .PHONY: demo test quick pure costs lint docs site constraints clean
