@@ -25,7 +25,8 @@ PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
-PURE := tests/test_architecture.py tests/agent/decide tests/core tests/docs/test_words.py tests/plugins tests/simulation \
+PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/docs/test_words.py \
+	tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
 .PHONY: demo test quick pure costs lint docs site constraints clean
@@ -42,8 +43,9 @@ test: $(VENV)/.system-packages lint
 quick: $(VENV)/.installed-for-tests
 	$(MAKE) --jobs 2 --output-sync lint pure
 
+# They never wait, so one worker for each core: each more would import and collect everything once more.
 pure: $(VENV)/.installed-for-tests
-	$(PYTEST) -p tests.pure $(SIDE_BY_SIDE) $(PURE)
+	$(PYTEST) -p tests.pure --numprocesses logical --no-loadscope-reorder $(PURE)
 
 # What each directory, file and test costs in processor time: make costs COSTS=tests/agent
 COSTS ?= tests

@@ -17,7 +17,7 @@ from typing import Any
 
 from muster.errors import Unavailable
 from muster_coordinator.local import processes
-from muster_coordinator.local.processes import ChildProcess
+from muster_coordinator.local.processes import LocalProcess
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.web.client import Client
@@ -56,7 +56,7 @@ class Fleet:
         settings: Mapping[str, Any] = MappingProxyType({}),
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.parts: dict[str, ChildProcess] = {}
+        self.parts: dict[str, LocalProcess] = {}
         self.url = f"http://{free_address()}"
         self.client = Client(self.url)
         self._directory = directory

@@ -22,7 +22,7 @@ import torch
 from benchmarks.figures import Figure, arguments, median_of, publish
 
 from muster_plugins.checks.gemm.formats import FORMATS, Dtype
-from muster_plugins.checks.gemm.product import CACHE_BYTES, Job, Shape, multiply
+from muster_plugins.checks.gemm.product import CACHE_BYTES, GemmJob, Shape, multiply
 from muster_plugins.shared.torch_device import CPU, Place, working_on
 
 MIN_RATIO = 0.97
@@ -60,7 +60,7 @@ def in_turn(place: Place, dtype: Dtype, shape: Shape, iterations: int) -> tuple[
 
 def checked(place: Place, dtype: Dtype, shape: Shape, iterations: int) -> float:
     """TFLOP/s that `gemm` tells for the device."""
-    job = Job(dtype, shape, seed=1, warmup_s=0.1, warmup_iterations=iterations // 2, iterations=iterations)
+    job = GemmJob(dtype, shape, seed=1, warmup_s=0.1, warmup_iterations=iterations // 2, iterations=iterations)
     return tflops(shape, multiply(place, job).seconds)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -45,6 +46,20 @@ def pytest_xdist_make_scheduler(config, log):
     scheduler = LoadScopeScheduling(config, log)
     scheduler._split_scope = _unit_of
     return scheduler
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Spares the garbage collector what stays until the end: thousands of tests, and the modules that they import.
+
+    Else it looks through all of that again and again, which is a tenth of the processor time of `make quick`.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _unit_of(nodeid: str) -> str:

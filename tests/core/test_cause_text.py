@@ -1,6 +1,7 @@
 """Why a node is out of service, in one line that lists cut."""
 
 import pytest
+from tests.cases import cases
 
 from muster import Action, Cause, Transition, cause_text
 from muster.model import ServiceState
@@ -31,7 +32,7 @@ def text(*causes, after=ServiceState.CORDONED, action=Action.REBOOT_NODE, reason
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("causes", "action", "said"),
     [
         ([BUS], "REBOOT_NODE", f"XID 79 GPU 3: GPU has fallen off the bus; reboot the node; {UUID}"),
@@ -65,8 +66,8 @@ def test_the_important_stands_within_what_lists_show(most, shown):
     assert f"muster: {text(BUS)}"[:most] == shown
 
 
-@pytest.mark.parametrize("action", [it for it in Action if it is not Action.NONE])
-@pytest.mark.parametrize("after", [ServiceState.CORDONED, ServiceState.PROBATION])
+@cases("action", [it for it in Action if it is not Action.NONE])
+@cases("after", [ServiceState.CORDONED, ServiceState.PROBATION])
 def test_a_long_summary_does_not_push_the_uuid_away(after, action):
     """It is shortened, and enough of it stays."""
     said = text(BUS.model_copy(update={"summary": "x" * 200}), after=after, action=action)

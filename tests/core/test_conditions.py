@@ -2,6 +2,7 @@
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from tests.cases import cases
 
 from muster.conditions import Condition, in_words, is_met
 
@@ -9,7 +10,7 @@ CONDITION: TypeAdapter = TypeAdapter(Condition)
 RANGE = {"at_least": 2, "at_most": 8}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("condition", "meets", "does_not"),
     [
         ("H100", ["H100"], ["H10", "h100", None, ["H100"]]),
@@ -30,7 +31,7 @@ def test_what_meets_a_condition(condition, meets, does_not):
     assert [fact for fact in does_not if is_met(condition, fact)] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "wrong",
     [
         None,
@@ -57,7 +58,7 @@ def test_a_wrong_condition_is_refused_with_what_would_be_right(wrong):
         CONDITION.validate_python(wrong)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("condition", "words"),
     [
         ("H100", '"H100"'),

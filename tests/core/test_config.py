@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import Field
+from tests.cases import cases
 
 from muster.addresses import is_loopback, split_address
 from muster.config import (
@@ -278,7 +279,7 @@ def test_addresses(address, pair):
     assert is_loopback(address)
 
 
-@pytest.mark.parametrize(
+@cases(
     "model",
     [
         Settings,

@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-import pytest
+from tests.cases import cases
 
 from muster.instants import instant_text
 
@@ -10,7 +10,7 @@ WINTER = 1_769_900_400.0  # 2026-01-31 23:00 UTC
 SUMMER = 1_785_578_400.0  # 2026-08-01 10:00 UTC
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seconds", "zone", "text"),
     [
         (SUMMER, "Europe/Berlin", "2026-08-01T10:00:00Z (12:00 CEST)"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
+from tests.cases import cases
 
 from muster.model import (
     Data,
@@ -47,7 +48,7 @@ def test_instants_are_written_in_utc_with_milliseconds():
     assert INSTANT.dump_json(NOON) == b'"2026-01-31T12:00:00.000Z"'
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -1, 1e300, "soon", "9999-12-31T23:59:59-10:00"])
+@cases("value", [math.nan, math.inf, -1, 1e300, "soon", "9999-12-31T23:59:59-10:00"])
 def test_instants_that_could_not_be_written_are_refused(value):
     """Whatever is accepted can be stored and served."""
     with pytest.raises(ValidationError):
@@ -67,7 +68,7 @@ def test_names(name):
     assert NAME.validate_python(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a/b", "+", "#", "a b", "a\n", "ä", "x" * 254, ".."])
+@cases("name", ["", "-a", "a/b", "+", "#", "a b", "a\n", "ä", "x" * 254, ".."])
 def test_names_that_would_be_unsafe_in_a_topic_a_url_or_a_path(name):
     """Separators, wildcards and what is longer than a host name are refused."""
     with pytest.raises(ValidationError):
@@ -97,7 +98,7 @@ def test_sequence_numbers_fit_every_database(seq):
         Run(id="r", node="n", check="c", verdict=Verdict.PASS, started_at=0, duration_s=0, seq=seq)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("verdicts", "together"),
     [
         ([], Verdict.SKIPPED),
@@ -113,7 +114,7 @@ def test_worst(verdicts, together):
     assert worst([Verdict(verdict) for verdict in verdicts]) is together
 
 
-@pytest.mark.parametrize(
+@cases(
     ("severities", "verdict"),
     [
         ([], "PASS"),

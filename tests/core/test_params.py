@@ -1,12 +1,13 @@
 """Check parameters as they are written on the command line."""
 
 import pytest
+from tests.cases import cases
 
 from muster.errors import Refused
 from muster.params import parse_params
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pair", "value"),
     [
         ("k=1", 1),

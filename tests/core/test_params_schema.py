@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
+from tests.cases import cases
 from tests.lots import seeds
 
 from muster.check import CheckInfo, Needs, Params, Scope
@@ -97,8 +98,8 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("schema", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("size", [1, "a" * 40 + "!", [0] * 20_000])
+@cases("schema", HOSTILE.values(), ids=HOSTILE)
+@cases("size", [1, "a" * 40 + "!", [0] * 20_000])
 def test_no_schema_takes_long_or_grows(schema: dict[str, Any], size: Any) -> None:
     """To flatten a schema and to validate a value takes little time, and the flat schema is small."""
     begun = time.process_time()
@@ -185,7 +186,7 @@ def test_a_model_becomes_flat() -> None:
     assert flatten(FLAT) == FLAT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("params", "message"),
     [
         ({"size": 10}, "parameter 'size' of check 'c': 10 is less than the minimum of 64"),

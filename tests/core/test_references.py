@@ -6,6 +6,7 @@ from importlib import resources
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import cases
 
 from muster.model import Severity
 from muster.references import Origin, Reference, ReferenceRow, applicable, explain, judge_value, pointless, shipped
@@ -54,7 +55,7 @@ def test_where_no_operators_row_fits_the_shipped_one_applies():
     assert applicable([ON_H100_BF16, SHIPPED_FOR_H100], "gemm", {"gpu_model": "H100"}) == {"tflops": SHIPPED_FOR_H100}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("when", "fits"),
     [
         ({"nodes": [2, 4]}, True),
@@ -115,7 +116,7 @@ def test_the_key_of_a_row_is_its_check_metric_and_conditions():
     assert len({one.key, *(other.key for other in others)}) == 5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "words"),
     [
         ({}, "give at least one of fail_below, warn_below, warn_above, fail_above"),
@@ -151,7 +152,7 @@ def test_rows_of_other_checks_and_rows_that_do_not_fit_are_left_out():
 BOUNDS = row(fail_below=10, warn_below=20, warn_above=80, fail_above=90, unit="TFLOP/s")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "severity", "words"),
     [
         (9.9, Severity.ERROR, "tflops 9.9 TFLOP/s is below 10"),
@@ -189,7 +190,7 @@ def test_shipped_rows_name_their_source_and_hold_nothing_unknown():
     assert {reference.origin for reference in shipped()} == {Origin.SHIPPED}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("check", "metric", "words"),
     [
         ("gemm", "tflops_bf16", None),

@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 from muster.config import Config, load
 from muster.errors import MusterError, SettingsError
@@ -30,7 +31,7 @@ KEYS = ("BROKER__URL", "BROKER__LISTEN", "HTTP__LISTEN", "AGENT__ADDRESS", "BROK
 URLS_BY_KEY = [*itertools.product(KEYS, REFUSED.values()), ("BROKER__URL", SECRET)]
 
 
-@pytest.mark.parametrize(("key", "url"), URLS_BY_KEY)
+@cases(("key", "url"), URLS_BY_KEY)
 def test_a_refused_setting_is_not_in_the_error(key, url):
     """Neither in pydantic's words nor in those of a library. The error names the key."""
     with pytest.raises(SettingsError) as refused:
@@ -39,7 +40,7 @@ def test_a_refused_setting_is_not_in_the_error(key, url):
     assert key.lower().replace("__", ".") in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     "table",
     [
         '{"ops": {"url": "https://hooks.example:hunter2/x"}}',
@@ -85,7 +86,7 @@ def test_the_password_in_a_coordinator_s_url_is_not_in_the_error(url):
     assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "shown"),
     [
         ("postgresql://muster:a/b@c@db/muster", "postgresql://muster:***@db/muster"),

@@ -5,6 +5,7 @@ import os
 import socket
 
 import pytest
+from tests.cases import cases
 
 from muster.systemd import READY, WATCHDOG, keep_watchdog_quiet, notify, watchdog_interval_s
 
@@ -32,7 +33,7 @@ def test_without_a_supervisor_nothing_happens(environment):
     notify(READY, environment)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("environment", "expected"),
     [
         ({}, None),

@@ -1,6 +1,7 @@
 """The topics of a fleet: their names, and how they are read back."""
 
 import pytest
+from tests.cases import cases
 
 from muster.errors import RemoteError
 from muster.wire.topics import FROM_NODE, TO_NODE, NodeTopic, Topics
@@ -16,14 +17,14 @@ def test_topic_names():
     assert TOPICS.references == "muster/v1/lab/references"
 
 
-@pytest.mark.parametrize("topic", NodeTopic)
+@cases("topic", NodeTopic)
 def test_topics_read_back(topic):
     """What was named can be parsed, and every topic belongs to one side."""
     assert TOPICS.parse_node(TOPICS.node("n.1", topic)) == ("n.1", topic)
     assert (topic in FROM_NODE) != (topic in TO_NODE)
 
 
-@pytest.mark.parametrize(
+@cases(
     "topic",
     ["", "muster/v1/lab/coordinator", "muster/v1/other/node/n1/report", "muster/v1/lab/node//report",
      "muster/v1/lab/node/n1", "muster/v1/lab/node/n1/gossip", "muster/v1/lab/node/n1/report/x"],

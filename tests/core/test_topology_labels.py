@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Topology
 from muster.topology_labels import KNOWN, TopologyLabels, topology_of
@@ -15,7 +16,7 @@ GKE = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("labels", "topology"),
     [
         ({}, Topology()),

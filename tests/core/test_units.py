@@ -3,7 +3,7 @@
 import tomllib
 from importlib import resources
 
-import pytest
+from tests.cases import cases
 
 from muster.units import metric_text, unit_of, with_unit
 
@@ -24,7 +24,7 @@ UNITS = {
 }
 
 
-@pytest.mark.parametrize(("metric", "unit"), UNITS.items())
+@cases(("metric", "unit"), UNITS.items())
 def test_the_name_of_a_metric_tells_its_unit(metric, unit):
     """The longest suffix that fits counts; a share or a count has none."""
     assert unit_of(metric) == unit

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.cases import cases
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.errors import RemoteError
@@ -217,7 +218,7 @@ def presence(**changes: object) -> bytes:
     return json.dumps({key: value for key, value in table.items() if value is not None}).encode()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("payload", "kind", "detail"),
     [
         (b"", "malformed", "not JSON"),
@@ -251,7 +252,7 @@ CHECK = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cases(
     ("topic", "fields"),
     [
         (NodeTopic.PRESENCE, {"online": True, "outbox": -1}),
@@ -319,7 +320,7 @@ def test_nodes_do_not_publish_what_the_coordinator_says(topic):
         codec.decode_from_node(topic, "n1", presence())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("after", "sequence", "node", "error"),
     [
         (0, [2, 1], "n1", "must rise"),

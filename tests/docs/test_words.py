@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
+from tests.cases import cases
 from typer.main import get_command
 
 from muster import cli
@@ -83,7 +83,7 @@ def _texts(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
         yield from _texts(member, typer.Context(member, info_name=name, parent=context))
 
 
-@pytest.mark.parametrize("pattern", INSTEAD)
+@cases("pattern", INSTEAD)
 def test_no_document_uses_the_phrase(pattern):
     """In its running text; what programs print is not a matter of documents."""
     found = [
@@ -95,7 +95,7 @@ def test_no_document_uses_the_phrase(pattern):
     assert not found, f"write instead: {INSTEAD[pattern]}"
 
 
-@pytest.mark.parametrize("pattern", INSTEAD)
+@cases("pattern", INSTEAD)
 def test_no_help_text_uses_the_phrase(pattern):
     """Of commands, arguments and options."""
     found = {place: text for place, text in help_texts().items() if re.search(pattern, text, FLAGS)}

@@ -45,7 +45,7 @@ def products(every: str) -> Any:
 
     gemm_product._multiplier = faulty
     formats = [dtype for dtype in FORMATS if not why_not([dtype], [PLACE])]
-    jobs = [gemm_product.Job(dtype, (1024, 2048, 4096), 1, 0, 0, 20) for dtype in formats]
+    jobs = [gemm_product.GemmJob(dtype, (1024, 2048, 4096), 1, 0, 0, 20) for dtype in formats]
     return {job.dtype: gemm_product.multiply(PLACE, job)._asdict() for job in jobs}
 
 

@@ -13,7 +13,7 @@ from muster.model import Inventory, Topology
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.sweeps.planning import in_topology_order
 from muster_plugins.checks.collective.check import GroupParams
-from muster_plugins.checks.collective.table import Row, metrics
+from muster_plugins.checks.collective.table import SizeRow, metrics
 from muster_plugins.shared.nccl import transport as nccl_transport
 from muster_plugins.shared.nccl.environment import profiles
 
@@ -161,7 +161,7 @@ def test_a_bandwidth_gets_a_verdict(judge, busbw_gbps, expected):
 
 def test_small_messages_do_not_pull_the_bandwidth_down():
     """A healthy pair is judged by its plateau, not by the mean over a wide sweep, which is a third of it."""
-    plain = Row(size_bytes=0, count=0, redop="none", root=-1, time_us=1.0, algbw_gbps=0.0, busbw_gbps=0.0, wrong=0)
+    plain = SizeRow(size_bytes=0, count=0, redop="none", root=-1, time_us=1.0, algbw_gbps=0.0, busbw_gbps=0.0, wrong=0)
     measured = {MI: 4.0, 64 * MI: 90.0, GI: 330.0, 8 * GI: 344.0}
     rows = [replace(plain, size_bytes=size, busbw_gbps=busbw) for size, busbw in measured.items()]
     assert metrics(rows, world_size=16, peak_gbps=None)["busbw_gbps"] == 337.0

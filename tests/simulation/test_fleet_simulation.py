@@ -28,8 +28,8 @@ def ended_sweep(world: Any, strategy: str = "pairs") -> SweepRecord:
     name = world.sweep(strategy)
     for _ in range(LONGEST_SWEEP_S):
         world.run(1)
-        record: SweepRecord = world.coordinator.sweeps[name]
-        if record.ended_at is not None:
+        if world.coordinator.summary(name).ended_at is not None:
+            record: SweepRecord = world.coordinator.sweeps[name]
             return record
     raise AssertionError(f"sweep {name} did not end within {LONGEST_SWEEP_S} s")
 

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.simulation.conftest import COLLECTIVE, Agent, Build, Faults, Weather, World
+from tests.simulation.agent import COLLECTIVE, Agent
+from tests.simulation.world import Build, Faults, Weather, World
 
 from muster.check import Needs, Scope
 from muster.model import Device, Finding, Inventory, RankResult, ServiceState, Severity, Topology, Verdict

@@ -40,7 +40,7 @@ class PeerClock:
         return instant + min(self._lags, default=0.0)
 
 
-class Admission:
+class CommandAdmission:
     """What the agent remembers of the coordinator. `epoch` is the newest epoch seen."""
 
     def __init__(self) -> None:

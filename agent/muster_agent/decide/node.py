@@ -17,7 +17,7 @@ from muster.check import AnyCheck, Needs, Params
 from muster.model import Inventory, Run
 from muster.wire.messages import Abort, AnyCommand, Declined, Join, Prepare, RunCheck, Start
 from muster_agent.decide import events
-from muster_agent.decide.admission import Admission
+from muster_agent.decide.admission import CommandAdmission
 from muster_agent.decide.events import (
     ClosePort,
     Command,
@@ -86,7 +86,7 @@ class NodeAgent:
         self._schedule = CheckSchedule(name, plan, now, spread_s=spread_s)
         self._expected_gpus = expected_gpus
         self._lease = Lease(reserves=reserves)
-        self._admission = Admission()
+        self._admission = CommandAdmission()
         self._runs: dict[str, _SingleRun] = {}
         self._session: GroupSession | None = None
         self._invitation: Join | None = None

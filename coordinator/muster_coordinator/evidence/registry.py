@@ -21,7 +21,7 @@ from muster_coordinator.model.events import Announce, Command, LabelsSeen, Prese
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
-from muster_coordinator.normal.baselines import Baselines, Compared
+from muster_coordinator.normal.baselines import Baselines, ComparedRun
 from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
 
 
@@ -268,7 +268,7 @@ class NodeRegistry:
             if node is not None and run.started_at - (node.clock.ahead_s or 0.0) >= node.forgotten_at:
                 yield run
 
-    def _observe(self, run: Run, now: float) -> Compared:
+    def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
         alike = self._machine_types[node.inventory.machine_type]

@@ -71,7 +71,7 @@ class Demo:
         self._addresses = Addresses(broker=_free_address(), http=_free_address())
         self._client = Client(self.url)
         self._stack = ExitStack()
-        self._parts: list[processes.ChildProcess] = []
+        self._parts: list[processes.LocalProcess] = []
         self._started = time.monotonic()
 
     @property

@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True, slots=True)
-class ChildProcess:
+class LocalProcess:
     """A child process and its name for people."""
 
     name: str
@@ -46,7 +46,7 @@ def _variables(settings: Mapping[str, Any], prefix: str) -> list[tuple[str, str]
     return variables
 
 
-async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> ChildProcess:
+async def start(name: str, arguments: list[str], env: Mapping[str, str], log: BinaryIO | None = None) -> LocalProcess:
     """Starts `muster <arguments>`. Its log goes to `log`, or to the stderr of this process.
 
     The child has its own session: Ctrl-C reaches only this process, which stops the children in order. If this process
@@ -64,14 +64,14 @@ async def start(name: str, arguments: list[str], env: Mapping[str, str], log: Bi
         start_new_session=True,
         preexec_fn=_die_with_parent,
     )
-    return ChildProcess(name, process)
+    return LocalProcess(name, process)
 
 
 def _die_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-async def stop(parts: list[ChildProcess]) -> None:
+async def stop(parts: list[LocalProcess]) -> None:
     """Ends the children at the same time: SIGTERM, then SIGKILL for those that have not ended in time."""
     await asyncio.gather(*(_stop(part.process) for part in parts))
 

@@ -82,6 +82,8 @@ class Diagnosis:
         """
         if node not in self.clearance.healthy or node in self.links.convicted:
             return False
+        if node not in self.nodes.suspects:
+            return True
         return all(run.group in self._across_bad_paths for run in self.clearance.runs_with_healthy(node))
 
     @cached_property

@@ -66,7 +66,7 @@ MAX_RESULT_CHARS = 256
 
 
 @dataclass(slots=True)
-class Compared:
+class ComparedRun:
     """The result of a run: by node and subject, the findings that stand against the node now, and commands to store.
 
     A subject is a metric or result of a check with certain parameters. A node with new hardware or software is compared
@@ -80,7 +80,7 @@ class Compared:
         self.held.update(((node, subject), findings) for node, findings in held.items())
 
 
-NOTHING = Compared()
+NOTHING = ComparedRun()
 """The result of a run that is not compared. Most are not."""
 
 
@@ -104,7 +104,7 @@ class Baselines:
 
     def observe(
         self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
-    ) -> Compared:
+    ) -> ComparedRun:
         """Adds a run and compares it by `metrics`. `alike` is the number of nodes with the machine type of its node."""
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
@@ -112,19 +112,19 @@ class Baselines:
             return NOTHING
         if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
             return NOTHING  # these are part of every key below: checked here once instead of for each metric
-        compared = Compared()
+        compared = ComparedRun()
         self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
         self._compare_results(run, inventory, compared, now=now, alike=alike)
         self._drop_rarest(compared)
         return compared
 
-    def reset(self, id: str, now: float) -> Compared:
+    def reset(self, id: str, now: float) -> ComparedRun:
         """Resets a baseline to what is measured now; Refused when there is no baseline with this id."""
         known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
         if id not in known:
             raise Refused(unknown("baseline", id, known))
         held, record = known[id].reset(now)
-        compared = Compared(commands=[EraseBaseline(id), SaveBaseline(record)])
+        compared = ComparedRun(commands=[EraseBaseline(id), SaveBaseline(record)])
         compared.hold(known[id].subject, held)
         return compared
 
@@ -160,7 +160,7 @@ class Baselines:
         run: Run,
         metrics: Mapping[str, Worse],
         inventory: Inventory,
-        compared: Compared,
+        compared: ComparedRun,
         *,
         now: float,
         alike: int,
@@ -186,7 +186,7 @@ class Baselines:
                 self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now, alike=alike), compared)
                 self._devices += baseline.devices - before
 
-    def _note(self, baseline: Baseline, learned: Learned, compared: Compared) -> None:
+    def _note(self, baseline: Baseline, learned: Learned, compared: ComparedRun) -> None:
         compared.hold(baseline.subject, learned.held)
         if learned.anchor is not None:
             compared.commands.append(SaveBaseline(learned.anchor))
@@ -205,7 +205,9 @@ class Baselines:
         self._kept.move_to_end(key)
         return kept
 
-    def _compare_results(self, run: Run, inventory: Inventory, compared: Compared, *, now: float, alike: int) -> None:
+    def _compare_results(
+        self, run: Run, inventory: Inventory, compared: ComparedRun, *, now: float, alike: int
+    ) -> None:
         if run.facts.get("backend") == "cpu":
             return  # the bits of a product depend on the processor, and no fact names it
         present: set[Device] = {device.index for device in inventory.devices}
@@ -225,17 +227,17 @@ class Baselines:
             compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
             self._devices += kept.devices - before
 
-    def _drop_rarest(self, compared: Compared) -> None:
+    def _drop_rarest(self, compared: ComparedRun) -> None:
         """Drops the baselines that the fewest nodes have measured until the limits hold."""
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
-    def _note_measured(self, key: str, node: str, compared: Compared) -> None:
+    def _note_measured(self, key: str, node: str, compared: ComparedRun) -> None:
         """Notes that a node measured, and drops the oldest baseline of a node that is alone in too many."""
         if (given_up := self._founders.note(key, node)) is not None:
             self._drop(given_up, compared)
 
-    def _drop(self, key: str, compared: Compared) -> None:
+    def _drop(self, key: str, compared: ComparedRun) -> None:
         kept = self._kept.pop(key)
         self._founders.end(key)
         self._devices -= kept.devices

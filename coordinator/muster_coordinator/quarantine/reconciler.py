@@ -30,7 +30,7 @@ from muster_coordinator.quarantine.node_intake import NodeIntake
 from muster_coordinator.quarantine.policy import Policy, evaluate_policy
 from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.service_states import ServiceStates, note
-from muster_coordinator.quarantine.starting import Start
+from muster_coordinator.quarantine.starting import QuarantineStart
 from muster_coordinator.quarantine.transitions import Transitions
 
 
@@ -48,7 +48,7 @@ class Reconciler:
         self._admission = Admission(settings, self._records)
         self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._new_id)
         self._alarms = Alarms(settings, self._records, self._transitions, self._rules)
-        self._start = Start(self._states, self._admission, self._rules, settings.mode)
+        self._start = QuarantineStart(self._states, self._admission, self._rules, settings.mode)
         nodes = NodeIntake(self._states, self._admission, policy, keep_new_out=settings.keep_new_out)
         actors = ActorIntake(
             self._states,

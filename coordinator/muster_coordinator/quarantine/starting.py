@@ -15,7 +15,7 @@ PRETENDED = frozenset({ServiceState.HELD, ServiceState.CORDONED, ServiceState.PR
 """The states of a dry run that no longer count when it is over."""
 
 
-class Start:
+class QuarantineStart:
     """Continues where the last coordinator ended, in the present `mode`."""
 
     def __init__(self, states: ServiceStates, admission: Admission, rules: Rules, mode: str) -> None:

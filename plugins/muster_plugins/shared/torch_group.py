@@ -51,7 +51,7 @@ class PeerError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RankGroup:
     """What the ranks have told each other before they start: by rank, their nodes, local ranks and hosts.
 
     A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell. `timeout`
@@ -108,7 +108,7 @@ class Group:
 
 
 @contextmanager
-def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float) -> Iterator[Group]:
+def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float) -> Iterator[RankGroup]:
     """The process group, from meeting the others at rank 0's store until every rank has left it.
 
     `timeout_s` is how long a rank waits for the others in one operation, in seconds.
@@ -181,7 +181,7 @@ def _name_meeting_in_errors(meeting: Rendezvous) -> Iterator[None]:
 
 
 @contextmanager
-def _name_peers_in_errors(group: Group) -> Iterator[None]:
+def _name_peers_in_errors(group: RankGroup) -> Iterator[None]:
     """Turns errors of communication into a PeerError with the other nodes; other errors stay as they are."""
     try:
         yield
@@ -217,12 +217,12 @@ def _torch_device(place: Place) -> "torch.device":
     return torch.device(place.torch_name)
 
 
-def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> Group:
+def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> RankGroup:
     """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
     own = (node, meeting.local_rank, _host(), place.backend)
     told = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
     nodes, local_ranks, hosts, backends = zip(*told, strict=True)
-    return Group(
+    return RankGroup(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
         nodes=nodes,
         local_ranks=local_ranks,

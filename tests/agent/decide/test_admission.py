@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.wire.messages import Start
-from muster_agent.decide.admission import REMEMBERED_LAGS, Admission, PeerClock
+from muster_agent.decide.admission import REMEMBERED_LAGS, CommandAdmission, PeerClock
 
 
 def start(id: str = "c", epoch: int = 1, sent_at: float = 0.0, lives_s: float = 5.0) -> Start:
@@ -18,14 +18,14 @@ def kind_of(refused):
 
 def test_an_order_is_carried_out_once():
     """QoS 1 may deliver it again."""
-    admission = Admission()
+    admission = CommandAdmission()
     assert admission.refusal(start(), 0.1) is None
     assert kind_of(admission.refusal(start(), 0.2)) == "duplicate"
 
 
 def test_an_order_of_an_older_epoch_is_refused():
     """Whether a newer one was seen in an order or in the coordinator's presence."""
-    admission = Admission()
+    admission = CommandAdmission()
     admission.heard(0.0, 4, 0.0)
     assert kind_of(admission.refusal(start("a", epoch=3), 0.0)) == "old_epoch"
     assert admission.refusal(start("b", epoch=5), 0.0) is None
@@ -36,7 +36,7 @@ def test_an_order_of_an_older_epoch_is_refused():
 @pytest.mark.parametrize("offset_s", [0.0, 3600.0, -3600.0])
 def test_expiry_is_told_though_the_clocks_differ(offset_s):
     """What matters is how long an order was on its way, not what the clocks say."""
-    admission = Admission()
+    admission = CommandAdmission()
     admission.heard(5000.0 + offset_s, 1, 5000.01)
     assert admission.refusal(start("a", sent_at=5010.0 + offset_s), 5012.0) is None
     assert kind_of(admission.refusal(start("b", sent_at=5010.0 + offset_s), 5015.5)) == "expired"

@@ -17,6 +17,7 @@ from tests.agent.decide.leases import (
     claim,
     lease_in,
 )
+from tests.cases import cases
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
@@ -39,8 +40,8 @@ from muster_agent.decide.lease import (
 WITHOUT_RESERVATION = [state for state in LeaseState if state is not LeaseState.RESERVING]
 
 
-@pytest.mark.parametrize("reserves", [False, True])
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(WITHOUT_RESERVATION, EVENTS)])
+@cases("reserves", [False, True])
+@cases(("state", "event"), [*itertools.product(WITHOUT_RESERVATION, EVENTS)])
 def test_every_event_in_every_state(state, event, reserves):
     """Each pair has its outcome and its next state, for background runs also where there are reservations.
 
@@ -52,7 +53,7 @@ def test_every_event_in_every_state(state, event, reserves):
     assert lease.state is after
 
 
-@pytest.mark.parametrize("state", LeaseState)
+@cases("state", LeaseState)
 def test_a_run_that_needs_nothing_is_granted_whoever_holds_the_node(state):
     """It does not become the holder."""
     lease = lease_in(state, Precedence.GROUP, reserves=True)
@@ -173,7 +174,7 @@ ANSWER_S = 0.1
 """What the probes take to answer; NVML and squeue take less."""
 
 
-@pytest.mark.parametrize("arrival", [step / 20 for step in range(20)])
+@cases("arrival", [step / 20 for step in range(20)])
 def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(arrival):
     """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.45 are left to kill."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)

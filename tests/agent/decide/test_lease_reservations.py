@@ -14,6 +14,7 @@ from tests.agent.decide.leases import (
     claim,
     lease_in,
 )
+from tests.cases import cases
 
 from muster_agent.decide.events import (
     NodeReserved,
@@ -60,8 +61,8 @@ RESERVED_PAIRS = {
 """Where it makes a difference that the claim reserves."""
 
 
-@pytest.mark.parametrize("precedence", [Precedence.GROUP, Precedence.REQUEST])
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(LeaseState, EVENTS)])
+@cases("precedence", [Precedence.GROUP, Precedence.REQUEST])
+@cases(("state", "event"), [*itertools.product(LeaseState, EVENTS)])
 def test_every_event_in_every_state_with_a_reservation(state, event, precedence):
     """It is made before the probes are asked, and given back however the claim ends."""
     lease = lease_in(state, precedence, reserves=True)

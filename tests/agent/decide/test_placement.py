@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.wire.messages import Prepare
 from muster_agent.decide.placement import MOST_RANKS, require_possible
@@ -17,7 +18,7 @@ def prepare(**changed: Any) -> Prepare:
     return Prepare.model_construct(**said | changed)
 
 
-@pytest.mark.parametrize(
+@cases(
     "changed",
     [
         {},
@@ -39,7 +40,7 @@ def test_possible_places_are_accepted(changed):
     require_possible(prepare(**changed), 2, OWN)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changed", "words"),
     [
         ({"world_size": 2147483000}, "ranks 2 to 3 in a world of 2147483000"),
@@ -59,7 +60,7 @@ def test_an_impossible_world_is_declined(changed, words):
     assert refused.value.reason == "bad_place"
 
 
-@pytest.mark.parametrize(
+@cases(
     "address",
     [
         *(

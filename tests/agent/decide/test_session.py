@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.check import AnyCheck, Check, Needs, Params, Scope
 from muster.model import Finding, Measurement, RankResult, Run, Severity, Verdict
@@ -220,7 +221,7 @@ EARLY_ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("state", "event", "expected"), EARLY_ENDS)
+@cases(("state", "event", "expected"), EARLY_ENDS)
 def test_an_early_end_is_told_and_cleared_up(state, event, expected):
     """The coordinator hears why, unless it asked for it; what was taken is given back."""
     assert said(session_in(state).handle(EVENTS[event], 0.0)) == expected
@@ -262,7 +263,7 @@ def test_running_has_the_time_of_the_invitation_and_some_grace():
     assert session.deadline == 100.0 + 60.0 + RUNNING_GRACE_S
 
 
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(SessionState, EVENTS)])
+@cases(("state", "event"), [*itertools.product(SessionState, EVENTS)])
 def test_every_event_in_every_state(state, event):
     """What stands in the table leads where it says; anything else changes nothing."""
     session = session_in(state)

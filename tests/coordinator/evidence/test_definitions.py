@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 from tests.coordinator.sweeps.test_planning import check, fleet, planned
 
 from muster.check import CheckInfo, Needs, Scope, Worse
@@ -52,7 +53,7 @@ def essence(plan: SweepPlan) -> tuple[Any, ...]:
     return plan.strategy, plan.task, plan.abilities, plan.limits
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+@cases("lie", LIES.values(), ids=LIES)
 def test_a_node_that_differs_is_absent(lie: dict[str, Any]) -> None:
     """The sweep is planned as without that node, and names it with the reason."""
     plan = planned(lying(lie, devices=2))
@@ -61,7 +62,7 @@ def test_a_node_that_differs_is_absent(lie: dict[str, Any]) -> None:
     assert plan.absent == {"n0": "its definition of check collective differs from that of most nodes"}
 
 
-@pytest.mark.parametrize("said", OWN_BUSINESS.values(), ids=OWN_BUSINESS)
+@cases("said", OWN_BUSINESS.values(), ids=OWN_BUSINESS)
 def test_differences_that_affect_no_other_node_are_allowed(said: dict[str, Any]) -> None:
     """Timeouts and costs of the plan are medians, so one node does not change them."""
     plan = planned(lying(said, devices=2))

@@ -1,6 +1,7 @@
 """What evidence says about a node."""
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
 from muster_coordinator.evidence.health import HEALTH, MOVES, CheckStanding, Evidence, HealthOutcome
@@ -35,7 +36,7 @@ def after(*words: str) -> Evidence:
     return evidence
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "health"),
     [
         ("", Health.UNKNOWN),
@@ -75,7 +76,7 @@ def test_the_table_is_complete() -> None:
     assert set(HEALTH) == set(CheckStanding)
 
 
-@pytest.mark.parametrize(("standing", "outcome"), MOVES)
+@cases(("standing", "outcome"), MOVES)
 def test_no_move_breaks_the_rules(standing: CheckStanding, outcome: HealthOutcome) -> None:
     """UNKNOWN never improves, failures never improve, and PASS never worsens."""
     order = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)

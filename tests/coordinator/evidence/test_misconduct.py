@@ -1,6 +1,6 @@
 """Findings of a node whose agent sends too much, or bad messages."""
 
-import pytest
+from tests.cases import cases
 from tests.coordinator.fleets import check, fleet, head, inventory, kinds, presence, report, run
 
 from muster.check import Scope, Worse
@@ -39,7 +39,7 @@ def codes(made: Fleet, node: str = "a") -> list[str]:
     return [finding.code for finding in view.findings]
 
 
-@pytest.mark.parametrize("kind", Misconduct)
+@cases("kind", Misconduct)
 def test_a_finding_stands_until_the_agent_has_behaved(kind):
     """The node becomes DEGRADED and stays in service; other nodes do not change; ten quiet minutes end the finding."""
     made = healthy()

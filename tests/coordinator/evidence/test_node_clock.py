@@ -1,6 +1,7 @@
 """Nodes whose clocks are off: how that is noticed, and how what they have measured is dated."""
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Run, Verdict
 from muster_coordinator.evidence.node_clock import NodeClock, behind_s, clock_in_words, dated
@@ -16,7 +17,7 @@ def heard(*late_s: float) -> NodeClock:
     return clock
 
 
-@pytest.mark.parametrize(
+@cases(
     ("late_s", "ahead_s"),
     [
         ((0.1, 0.1, 0.1), None),
@@ -51,7 +52,7 @@ def test_what_was_known_of_a_clock_holds_until_enough_is_known_anew() -> None:
     assert known == [(None, 300.0), (None, 300.0), (None, 310.0)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("started_at", "sent_at", "expected"),
     [
         pytest.param(NOW - 10, NOW - 1, NOW - 10, id="in step"),

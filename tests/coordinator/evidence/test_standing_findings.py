@@ -1,6 +1,6 @@
 """What stands against a node, and how well founded it is."""
 
-import pytest
+from tests.cases import cases
 
 from muster.model import Finding, Run, Severity, Verdict
 from muster_coordinator.evidence.health import Evidence, held_findings
@@ -30,7 +30,7 @@ def stands(code, **said):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "proofs"),
     [
         ("PASS", []),

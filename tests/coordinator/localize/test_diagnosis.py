@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -176,7 +177,7 @@ def test_two_that_share_a_host_give_no_leave_to_others() -> None:
     assert evidence.thresholds.is_slow(replace(shared, objective=0.7))
 
 
-@pytest.mark.parametrize("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])
+@cases("known", ["", "c", "bc", "abc", "d", "abcdefghijk"])
 def test_the_leaf_of_some_tells_nothing_of_the_others(known: str) -> None:
     """Nobody behind a bad switch is convicted, whether its leaf is known or only that of others."""
     bad = [failed(node, partner) for node in "abc" for partner in ("h", "i", "j", "k")]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, ReturnSettings
@@ -16,7 +17,7 @@ Of = Callable[..., list[Any]]
 SLOW = BudgetSettings(share="100%", domain_share="100%", per_minute=0.5)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "limits"),
     [
         pytest.param({}, {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 10: 1, 19: 1, 20: 2, 64: 6, 10_000: 1000}, id="10%"),

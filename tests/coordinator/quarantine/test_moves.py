@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.errors import Refused
 from muster.model import ServiceState, Verdict
@@ -27,7 +28,7 @@ LEADS = {
 }
 
 
-@pytest.mark.parametrize(("state", "step"), list(product(ServiceState, Step)))
+@cases(("state", "step"), list(product(ServiceState, Step)))
 def test_where_each_step_leads(state: ServiceState, step: Step) -> None:
     """Each leads from the states that it is about to one other, and nowhere from all others."""
     leads = dict(move.split(">") for move in LEADS[step].split())

@@ -1,6 +1,7 @@
 """What rows match, what they ask for, and when time alone changes it."""
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Action, Severity
 from muster_coordinator.model.findings import Proof, StandingFinding
@@ -34,7 +35,7 @@ def demand(rows, *charges, sightings=None, now=NOW):
     return Policy((rows,) if isinstance(rows, Row) else tuple(rows)).evaluate(charges, sightings or {}, now).requirement
 
 
-@pytest.mark.parametrize(
+@cases(
     ("said", "found", "expected"),
     [
         pytest.param({}, {}, True, id="the same code"),
@@ -58,7 +59,7 @@ def test_which_findings_a_row_is_about(said, found, expected):
     assert row(**said).matches(charge(**found)) is expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wanted", "given", "expected"),
     [
         (Proof.ONCE, Proof.ONCE, "proven"),
@@ -173,7 +174,7 @@ def test_a_finding_must_stand_as_long_as_the_row_wants():
     assert demand(rows, found, now=NOW + 300) is not None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen_at", "now", "asks", "look"),
     [
         ((), 100.0, False, None),
@@ -198,7 +199,7 @@ def test_time_changes_nothing_where_it_would_come_too_late():
     assert Policy((rows,)).evaluate([found], {found.key: (90.0, 100.0)}, 100.0).next_change is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("said", "message"),
     [
         ({"repeats": 3}, "repeats and within_s go together"),

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 from muster import plugins
 from muster.config import Config, Settings
@@ -43,7 +44,7 @@ def decided_by(code, **said):
     return None if row is None else row.name
 
 
-@pytest.mark.parametrize("row", shipped_rows(), ids=lambda row: row.name)
+@cases("row", shipped_rows(), ids=lambda row: row.name)
 def test_every_pattern_decides_about_something(row):
     """A code that was renamed leaves no dead pattern behind, nor is one taken by the rows in front."""
     evidence = {name: values[0] if isinstance(values, list) else values for name, values in row.when.items()}
@@ -68,7 +69,7 @@ def test_whatever_is_found_is_decided_on_purpose():
     assert undecided == []
 
 
-@pytest.mark.parametrize("row", shipped_rows(), ids=lambda row: row.name)
+@cases("row", shipped_rows(), ids=lambda row: row.name)
 def test_every_row_has_a_reason_and_a_source(row):
     """The source is not the operator, and the reason a sentence without its full stop, as in a table."""
     assert row.source != Row.model_fields["source"].default
@@ -76,7 +77,7 @@ def test_every_row_has_a_reason_and_a_source(row):
     assert not row.reason.endswith(".")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "said", "row"),
     [
         ("nvml.xid", {"evidence": {"xid": 79}}, "fallen-off-the-bus"),
@@ -99,7 +100,7 @@ def test_what_is_fatal_by_nature_needs_no_second_look(code, said, row):
     assert (demand.row, demand.is_proven) == (row, True)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "row"),
     [
         ("gemm.slow", "slow"),
@@ -139,7 +140,7 @@ def test_xids_that_are_the_applications_name_their_row(xid):
     assert decided_by("kernel_log.xid", evidence={"xid": xid}) == "application"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "said", "row"),
     [
         ("node.lost", {}, "lost"),

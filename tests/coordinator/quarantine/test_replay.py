@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Action, Finding, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
@@ -84,7 +85,7 @@ def taken(replayed):
     return None if first is None else (first.at - START, first.requirement.row, replayed.times)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("runs", "expected"),
     [
         pytest.param([run(0, "nvml.device_lost")], (1.0, "lost", 1), id="fatal by nature: when the run ends"),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import AcceptanceTest, ReturnSettings
@@ -268,7 +269,7 @@ def test_a_held_node_in_probation_stays_there(quarantine: Any, of: Of, verdict: 
 # Again and again
 
 
-@pytest.mark.parametrize(
+@cases(
     ("taken_out", "expected"),
     [
         ((), 600),

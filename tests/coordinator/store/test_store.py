@@ -1,14 +1,11 @@
-import contextlib
-import sqlite3
 import threading
 
 import pytest
 from sqlalchemy.engine.default import DefaultDialect
+from tests.coordinator.store.stored_records import START, every_run, make_node, make_run, make_sweep, stored
 
-from muster.check import CheckInfo, Needs, Scope
-from muster.config import Settings, StoreSettings
-from muster.errors import Refused, SettingsError, Unavailable
-from muster.model import Finding, Run, ServiceState, Severity, Verdict
+from muster.errors import Refused
+from muster.model import Finding, Severity, Verdict
 from muster.references import Reference
 from muster_coordinator.model.events import (
     EraseReference,
@@ -19,68 +16,12 @@ from muster_coordinator.model.events import (
     StoreRuns,
     Tell,
 )
-from muster_coordinator.model.nodes import NodeRecord, StoryEntry
+from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.store import store as store_module
 from muster_coordinator.store import stored_sweeps
 from muster_coordinator.store.store import RunFilter, Store
-
-START = 1_800_000_000.0
-
-
-@pytest.fixture
-def settings(tmp_path):
-    return Settings(data_dir=tmp_path / "data")
-
-
-@pytest.fixture
-async def store(settings):
-    store = await Store.open(settings)
-    yield store
-    await store.close()
-
-
-def make_run(seq: int, *, node="n1", check="gemm", verdict=Verdict.PASS, **values) -> Run:
-    at = START + seq
-    return Run(
-        id=f"{node}-{seq}", node=node, check=check, verdict=verdict, started_at=at, duration_s=1.5, seq=seq, **values
-    )
-
-
-def stored(*runs: Run, stream="s") -> StoreRuns:
-    return StoreRuns(runs[0].node, stream, runs[-1].seq, runs)
-
-
-def make_sweep(id: str, state=SweepState.RUNNING, at=START) -> SweepRecord:
-    return SweepRecord(id=id, state=state, strategy="pairs", check="gemm", nodes=("n1", "n2"), created_at=at)
-
-
-def make_node(name: str, last_seen: float) -> NodeRecord:
-    info = CheckInfo(
-        name="gemm",
-        summary="",
-        scope=Scope.NODE,
-        needs=Needs.NOTHING,
-        cadence_s=None,
-        timeout_s=1,
-        objective=None,
-        params={},
-    )
-    return NodeRecord(
-        name=name, online=True, first_seen=START, last_seen=last_seen, service=ServiceState.ACCEPTING, checks=(info,)
-    )
-
-
-async def every_run(store: Store, limit: int, **wanted) -> list[str]:
-    found, cursor = [], None
-    while True:
-        page = await store.runs(RunFilter(**wanted), limit, cursor)
-        assert len(page.items) <= limit
-        found += [run.id for run in page.items]
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
 
 
 async def test_what_was_written_comes_back_after_a_restart(settings):
@@ -316,67 +257,9 @@ async def test_epochs_rise_even_when_the_clock_goes_back(store, now, later):
     assert await store.next_epoch(later) == max(1001, int(later))
 
 
-async def test_a_second_coordinator_is_refused(store, settings):
-    """One SQLite file has one coordinator."""
-    with pytest.raises(Unavailable, match="another coordinator uses"):
-        await Store.open(settings)
-
-
-async def test_the_directory_is_made_for_its_owner_only(store, settings):
-    """Nobody else on the machine reads the database."""
-    assert settings.data_dir.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize(
-    ("url", "error", "message"),
-    [
-        ("nonsense", SettingsError, "store.url"),
-        ("oracle://host/db", SettingsError, "store.url"),
-        ("sqlite:////proc/none/muster.db", Unavailable, "cannot open the database /proc/none"),
-    ],
-)
-async def test_a_database_that_cannot_be_had_is_named(url, error, message):
-    """Wrong URLs are wrong settings; what cannot be opened is unavailable."""
-    with pytest.raises(error, match=message):
-        await Store.open(Settings(store=StoreSettings(url=url)))
-
-
-async def test_a_file_that_is_no_database_is_named(settings):
-    """Garbage in the place of the database is refused and left as it is."""
-    settings.data_dir.mkdir()
-    (settings.data_dir / "muster.db").write_bytes(b"garbage" * 1000)
-    with pytest.raises(Unavailable, match="not a database"):
-        await Store.open(settings)
-
-
 async def test_a_batch_is_one_commit(store, monkeypatch):
     """A commit for each run would cost far more."""
     commits = []
     monkeypatch.setattr(DefaultDialect, "do_commit", lambda _, connection: commits.append(connection.commit()))
     await store.write([stored(make_run(seq)) for seq in range(1, 101)])
     assert len(commits) == 1
-
-
-async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):
-    """A directory in the place of the database is refused."""
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(Unavailable, match="cannot open the database"):
-        await Store.open(Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/taken")))
-
-
-async def test_a_database_that_cannot_be_written_is_told(store, settings):
-    """Readiness asks for a commit, not only for a connection."""
-    await store.check_writable()
-    with contextlib.closing(sqlite3.connect(settings.data_dir / "muster.db")) as connection:
-        connection.execute("DROP TABLE meta")
-    with pytest.raises(Unavailable, match="cannot be written"):
-        await store.check_writable()
-
-
-async def test_a_database_in_memory_leaves_no_file(tmp_path, monkeypatch):
-    """Nothing is made in the current directory to lock."""
-    monkeypatch.chdir(tmp_path)
-    store = await Store.open(Settings(store=StoreSettings(url="sqlite:///:memory:")))
-    await store.check_writable()
-    await store.close()
-    assert not [*tmp_path.iterdir()]

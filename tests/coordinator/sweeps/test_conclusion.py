@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.wording.report import DiagnosisReport
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
@@ -30,7 +30,7 @@ FAILED = report(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "lines"),
     [
         (report(), report(), ()),

@@ -1,6 +1,7 @@
 """What a sweep costs in node-seconds."""
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.cost import SweepCost
@@ -43,7 +44,7 @@ def test_groups_are_expected_to_take_as_long_as_those_that_finished() -> None:
     assert expense.expected_s == 6.0
 
 
-@pytest.mark.parametrize(("limit", "count"), [(None, 3), (209.9, 2), (210.0, 3), (69.0, 0), (0.0, 0)])
+@cases(("limit", "count"), [(None, 3), (209.9, 2), (210.0, 3), (69.0, 0), (0.0, 0)])
 def test_only_what_fits_into_the_limit_is_affordable(limit: float | None, count: int) -> None:
     """The first groups first."""
     wanted = [Formation((f"a{number}", f"b{number}"), "by lot") for number in range(3)]

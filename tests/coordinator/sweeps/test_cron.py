@@ -5,6 +5,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.cases import cases
 
 from muster.errors import SettingsError
 from muster_coordinator.runtime.settings.timetable import read_cron
@@ -64,7 +65,7 @@ def test_days_and_zones(expression, zone, expected):
     assert times(expression, "2026-07-02T12:00+00:00", 2, zone) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expression", "zone", "message"),
     [
         (

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
@@ -36,7 +37,7 @@ def planned(
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("strategy", "least", "most_rounds"),
     [
         (Strategy.SINGLE, Cost(rounds=1, node_s=160, duration_s=10), 2),
@@ -64,8 +65,8 @@ def test_a_sweep_may_take_more_node_seconds_than_a_year_has():
     assert found.most.node_s > found.group_s > year_s
 
 
-@pytest.mark.parametrize("strategy", Strategy)
-@pytest.mark.parametrize("count", [2, 3, 9, 40])
+@cases("strategy", Strategy)
+@cases("count", [2, 3, 9, 40])
 def test_the_groups_of_the_first_round(strategy, count):
     """They are disjoint, each says why, and whoever is in none is left over; the range is one."""
     plan = planned(strategy, count)

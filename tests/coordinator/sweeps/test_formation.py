@@ -1,6 +1,7 @@
 """How a group that could not be formed is formed again."""
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.model.probes import Probe
 from muster_coordinator.model.sweep_records import Blame
@@ -35,7 +36,7 @@ def test_it_does_without_who_was_to_blame(
     assert (again.members, again.reason, again.by_rail) == (members, reason, formation.by_rail)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("formation", "blamed"),
     [
         (Formation(("a",), "alone"), {"a": "busy"}),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Finding, Severity, Verdict
 from muster_coordinator.model.probes import RunOutcome
@@ -24,7 +25,7 @@ def group(said: list[Verdict | None], **blamed: str) -> GroupRecord:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ended", "outcome"),
     [
         pytest.param(group([PASS, WARN]), RunOutcome.GOOD, id="everybody says so"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.errors import Refused
@@ -103,7 +104,7 @@ def test_a_plan_knows_which_nodes_place_themselves() -> None:
     assert places_itself == {"n0": True, "n1": False, "n2": False, "n3": True}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("asked", "limits"),
     [
         ({}, SweepLimits()),
@@ -120,7 +121,7 @@ def test_limits_are_numbers(asked: dict[str, Any], limits: SweepLimits) -> None:
     assert planned(fleet(), **asked).limits == limits
 
 
-@pytest.mark.parametrize(
+@cases(
     ("asked", "message"),
     [
         ({"max_parallel": "1"}, "max_parallel 1"),

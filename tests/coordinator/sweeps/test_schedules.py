@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.cases import cases
 from tests.coordinator.sweeps.clock import DAY, HOUR, NIGHTLY, START, Clock, past, scheduled, timetable
 
 from muster_coordinator.model.sweep_records import SweepRequest
@@ -61,7 +62,7 @@ def test_a_disabled_schedule_never_begins():
     assert Clock(scheduled(enabled=False)).resume().play(3 * DAY) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("back_at", "last", "begins"),
     [
         pytest.param(1.9, None, ["01-02 02:00"], id="down before its time"),

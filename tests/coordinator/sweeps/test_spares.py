@@ -1,6 +1,6 @@
 """Who can stand in for a node."""
 
-import pytest
+from tests.cases import cases
 
 from muster_coordinator.model.probes import Site
 from muster_coordinator.sweeps.formation import nearest_spare
@@ -16,7 +16,7 @@ PLACES = {
 SITES = {node: Site(node, *place) for node, place in PLACES.items()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("node", "idle", "spare"),
     [
         ("a", "bcd", "c"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pytest
+from tests.cases import cases
 from tests.coordinator.sweeps.play import Play, plan
 
 from muster.model import Verdict
@@ -15,7 +15,7 @@ from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff,
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
 
 
-@pytest.mark.parametrize("strategy", Strategy)
+@cases("strategy", Strategy)
 def test_a_healthy_fleet_passes(strategy: Strategy) -> None:
     """In one round, unless everybody is to meet everybody; every group says why it was formed."""
     record = Play(plan(strategy, 4)).to_end()

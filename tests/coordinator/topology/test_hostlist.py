@@ -3,11 +3,12 @@
 import re
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.topology.hostlist import MOST_NAMES, expand
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "names"),
     [
         ("node-1", ["node-1"]),
@@ -26,7 +27,7 @@ def test_ranges_are_written_out(text, names):
     assert expand(text) == names
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason"),
     [
         ("", "an empty name"),

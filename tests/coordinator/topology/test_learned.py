@@ -5,9 +5,9 @@ import random
 import statistics
 from dataclasses import replace
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.cases import cases
 
 from muster_coordinator.topology.learned import FEWEST_NODES, LEAST_GAP, LearnedLeaf, MeasuredPair, learn_leaves
 
@@ -138,7 +138,7 @@ def test_bad_nodes_and_bad_links_hide_nothing():
     assert first.confidence < second.confidence == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "pairs",
     [
         [],
@@ -180,7 +180,7 @@ def test_the_median_of_several_measurements_counts():
     assert together(learn_leaves([*pairs, *odd, *pairs], {})) == together(learn_leaves(pairs, {}))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("known", "names"),
     [
         ({"n0-1": "l7"}, ["l7", "learned-1", "learned-2"]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import cases
 
 from muster.errors import Refused
 from muster.model import Health, ServiceState, Topology
@@ -35,7 +36,7 @@ def chosen(text, nodes=NODES, declared=DECLARED):
     return [int(name.removeprefix("node-")) for name in parse_selection(text).choose(nodes, declared).nodes]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "numbers"),
     [
         ("rack=r1,r2", range(4, 12)),
@@ -97,7 +98,7 @@ def test_without_terms_every_node_is_meant():
     assert everything.never_heard_of == ("node-90", "node-91")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "rack"),
     [
         ("rack=a=b", "a=b"),
@@ -120,7 +121,7 @@ def test_nodes_that_only_the_topology_file_knows_are_named():
     assert found.never_heard_of == ("node-90",)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason"),
     [
         ("", "the selection is empty: leave it out to mean all nodes, or write one, for example rack=r1"),
@@ -184,7 +185,7 @@ def test_any_text_is_understood_or_refused(text):
         parse_selection(text).choose(NODES, DECLARED)
 
 
-@pytest.mark.parametrize("row", re.findall(r"^\| `(.+?)` \| .* \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
+@cases("row", re.findall(r"^\| `(.+?)` \| .* \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
 def test_the_selections_that_the_guide_shows_are_right(row):
     """They can be typed as they stand."""
     assert parse_selection(row).terms

@@ -1,6 +1,7 @@
 """The list of nodes: what is wrong first, in lines that fit a terminal."""
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Device, Health, ServiceState, Severity
 from muster_coordinator.model.nodes import NodeFinding, NodeView
@@ -67,8 +68,8 @@ def test_a_lost_node_is_not_healthy():
     assert "LOST (was HEALTHY)" in text
 
 
-@pytest.mark.parametrize("name", ["n1", "a3-mega-0123", "gke-prod-a3-highgpu-8g-pool-1-4f2a9c-x7fz"])
-@pytest.mark.parametrize("lost", [False, True])
+@cases("name", ["n1", "a3-mega-0123", "gke-prod-a3-highgpu-8g-pool-1-4f2a9c-x7fz"])
+@cases("lost", [False, True])
 def test_lines_fit_the_terminal(name, lost):
     """Whatever must be cut or left out for it: the name, the state and the first finding are there."""
     findings = tuple(finding(f"kernel_log.{what}") for what in ("xid", "machine_check", "oops"))
@@ -96,7 +97,7 @@ def test_findings_are_the_worst_first_and_once():
     assert "kernel_log.xid 79, a.note" in node_list([node(findings=findings)], NOW, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ago_s", "said"),
     [(-5, "0 s"), (4, "4 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (86_400, "24 h"), (200_000, "2 d")],
 )

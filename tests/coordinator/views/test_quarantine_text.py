@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.alarm import Alarm, AlarmKind
 from muster.instants import instant_text
@@ -64,7 +65,7 @@ def scheduled(mark=Mark.NONE, **known):
     return {"views": {"slurm": SchedulerNode(node="n1", mark=mark, **known)}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("known", "said"),
     [
         ({"demand": DEMAND}, [FOUND]),
@@ -175,7 +176,7 @@ def test_why(known, said):
     assert [*why(case(**known))] == said
 
 
-@pytest.mark.parametrize(
+@cases(
     ("trial", "said"),
     [
         (Probation(begun=AT), "Tests: 0 of 2 rounds passed"),
@@ -245,7 +246,7 @@ def test_what_changes_no_state_is_no_move():
     assert re.split("  +", line) == [TIME, "n1", "stays HELD", "-", "no room"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("request_", "node", "what"),
     [
         (HoldRequested(node="n1", by="ann", reason="a fan"), "n1", "hold"),
@@ -273,7 +274,7 @@ TOLD = ActorOutcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, onl
 DONE = ActorOutcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("known", "is_shown"),
     [
         ({"outcomes": {"slurm": LEFT}}, True),

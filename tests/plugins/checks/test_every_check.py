@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import cases
 
 from muster.check import AnyCheck, describe
 from muster.config import Config, Settings
@@ -140,7 +141,7 @@ def test_its_parameters_are_announced(check: AnyCheck):
                 require_fit(check.name, flat, {name: value})
 
 
-@pytest.mark.parametrize("row", shipped(), ids=lambda row: row.key)
+@cases("row", shipped(), ids=lambda row: row.key)
 def test_every_reference_judges_something(row):
     """Its check is there and says that the metric is judged, so that a run without a reference is told of."""
     assert row.metric in CHECKS[row.check].judged or (row.check, row.metric) in STANDS_IN

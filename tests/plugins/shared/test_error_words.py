@@ -4,7 +4,7 @@ import errno
 import socket
 import ssl
 
-import pytest
+from tests.cases import cases
 
 from muster_plugins.shared.error_words import in_words
 
@@ -14,7 +14,7 @@ def caused(error: Exception, by: Exception) -> Exception:
     return error
 
 
-@pytest.mark.parametrize(
+@cases(
     ("error", "said"),
     [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('10.0.0.1', 443)"), "Connection refused"),

@@ -4,6 +4,7 @@ import tomllib
 from importlib import resources
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.shared.xids import catalogue, meaning, switch_catalogue, switch_meaning
 
@@ -20,7 +21,7 @@ def test_every_published_xid_has_a_row():
     assert set(catalogue()) == set(range(1, 173))
 
 
-@pytest.mark.parametrize("code", [48, 74, 79, 92, 95, 119, 120, 140])
+@cases("code", [48, 74, 79, 92, 95, 119, 120, 140])
 def test_fatal_xids_are_errors(code):
     """These take a GPU out of use."""
     assert meaning(code).severity == "ERROR"
@@ -44,7 +45,7 @@ def test_an_xid_without_a_row_is_a_warning():
     assert (meaning(9999).code, meaning(9999).severity) == (9999, "WARNING")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "line", "severity", "action"),
     [
         (149, "149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09", "ERROR", "RESET_GPU"),

@@ -73,7 +73,10 @@ class World:
 
     @property
     def cases(self) -> dict[str, CaseView]:
-        return {node: self.reconciler.case_view(node) for node in self.reconciler.records}
+        return {node: self.case(node) for node in self.reconciler.records}
+
+    def case(self, node: str) -> CaseView:
+        return self.reconciler.case_view(node)
 
     # The coordinator
 

@@ -52,10 +52,10 @@ class Thresholds:
 
     def is_slow(self, run: GroupRun) -> bool:
         """Whether the run went well but fell short of what is typical."""
-        threshold = self.of(run)
-        if threshold is None or run.outcome is not RunOutcome.GOOD or not run.objective:
+        if run.outcome is not RunOutcome.GOOD or not run.objective:
             return False
-        return run.objective < threshold.slow_below
+        threshold = self.of(run)
+        return threshold is not None and run.objective < threshold.slow_below
 
     def is_bad(self, run: GroupRun) -> bool:
         return run.outcome is RunOutcome.BAD or self.is_slow(run)
@@ -76,7 +76,7 @@ class Thresholds:
     @cached_property
     def _spread(self) -> Spread:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
-        return spread_of(self._objectives(together=not self.only_alone))
+        return spread_of(self._reached_alone if self.only_alone else self._reached_together)
 
     @cached_property
     def _spread_on_one_host(self) -> Spread:
@@ -102,6 +102,14 @@ class Thresholds:
         together = Counter(node for run in self.runs if len(run.members) > 1 for node in run.members)
         return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
+    @cached_property
+    def _reached_together(self) -> list[float]:
+        return self._objectives(together=True)
+
+    @cached_property
+    def _reached_alone(self) -> list[float]:
+        return self._objectives(together=False)
+
     def _objectives(self, *, together: bool) -> list[float]:
         """What runs reached, without repeated runs of slow nodes; a large group counts as its number of pairs.
 
@@ -115,7 +123,9 @@ class Thresholds:
         ]
         best: dict[str, tuple[float, GroupRun]] = {}
         for reached, run in runs:
-            best.update({node: (reached, run) for node in run.members if reached > best.get(node, (0.0, run))[0]})
+            for node in run.members:
+                if reached > best.get(node, (0.0, run))[0]:
+                    best[node] = reached, run
         return [
             reached
             for reached, run in runs
@@ -131,7 +141,7 @@ class Thresholds:
         pairs. Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s. Three nodes may lie, so the highest value
         counts as the second highest.
         """
-        reached = sorted(self._objectives(together=True))
+        reached = sorted(self._reached_together)
         fakes = min(liars_among(self.nodes) // 2, max(len(reached) - 1, 0))
         return threshold_of([min(value, reached[-1 - fakes]) for value in reached], spread)
 
@@ -139,7 +149,7 @@ class Thresholds:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
-        return threshold_of([min(value, most) for value in self._objectives(together=False)], spread)
+        return threshold_of([min(value, most) for value in self._reached_alone], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:

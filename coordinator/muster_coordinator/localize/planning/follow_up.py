@@ -12,6 +12,7 @@ from itertools import combinations
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.planning.next_round import NextRound
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.model.probes import Probe
@@ -48,9 +49,15 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     if len(evidence.sites) == FEW:
         every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
         return still_to_run(every_two, evidence.runs, absent)
-    paths = {evidence.fabric.path(*ends) for run in evidence.runs for ends in combinations(run.members, 2)}
-    ends = {leaf for path in paths if path.of_leaves for leaf in path.ends}
-    if len(paths) != 1 or len(ends) != 2:
+    path = only_path(evidence)
+    if path is None or not path.of_leaves or len(set(path.ends)) != 2:
         return []
-    present = [[node for node in evidence.fabric.leaves[leaf] if node not in absent] for leaf in sorted(ends)]
-    return [Probe((nodes[0], nodes[1]), INSIDE.format(*sorted(ends))) for nodes in present if len(nodes) > 1]
+    present = [[node for node in evidence.fabric.leaves[leaf] if node not in absent] for leaf in path.ends]
+    return [Probe((nodes[0], nodes[1]), INSIDE.format(*path.ends)) for nodes in present if len(nodes) > 1]
+
+
+def only_path(evidence: GroupEvidence) -> Path | None:
+    """The path that every two members of every run are the ends of; None if there are several, or none."""
+    crossed = (evidence.fabric.path(*ends) for run in evidence.runs for ends in combinations(run.members, 2))
+    path = next(crossed, None)
+    return None if any(other != path for other in crossed) else path

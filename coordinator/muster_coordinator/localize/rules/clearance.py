@@ -36,6 +36,11 @@ class Clearance:
         """The cleared nodes that are not convicted either: a node that comes and goes passes now and then."""
         return self.cleared - self.nodes.convicted.keys()
 
+    @cached_property
+    def _passed_suspects(self) -> frozenset[str]:
+        """The nodes that have passed with others but have unexplained bad runs. Convicted nodes are not among them."""
+        return self.nodes.evidence.cleared & self.nodes.suspects.keys()
+
     def runs_with_healthy(self, node: str) -> list[GroupRun]:
         """The unexplained bad runs of a node in which all other members are healthy."""
         return [run for run in self.nodes.suspects.get(node, ()) if self.healthy.issuperset(run.others(node))]
@@ -47,13 +52,12 @@ class Clearance:
         Prevents: liar n1 passes with n0 and slows down its runs with n2, n4 and n6. It would be cleared by the first
         run, and a healthy path would be blamed for each of the others.
         """
-        passed = self.nodes.evidence.cleared - self.nodes.convicted.keys()
-        return frozenset(node for node in passed if len(self._spoiled_by(node)) >= LEAST_SPOILED)
+        return frozenset(node for node in self._passed_suspects if len(self._spoiled_by(node)) >= LEAST_SPOILED)
 
     def _spoiled_by(self, node: str) -> frozenset[Path]:
         """The paths across which `node` was bad with a node that has passed and is bad with no other node."""
         evidence, suspects = self.nodes.evidence, self.nodes.suspects
-        pairs = (run.others(node) for run in suspects.get(node, ()) if len(run.members) == 2)
+        pairs = (run.others(node) for run in suspects[node] if len(run.members) == 2)
         return frozenset(
             evidence.fabric.path(node, other)
             for (other,) in pairs
@@ -68,11 +72,10 @@ class Clearance:
         Prevents: liar n1 makes n0 crash near the end of a sweep and passes with liar n2 in the last round. If the first
         to pass were cleared, n0 would be the only suspect left.
         """
-        passed = self.nodes.evidence.cleared - self.nodes.convicted.keys()
-        return frozenset(node for node in passed if self._has_uncleared_crash_partner(node))
+        return frozenset(node for node in self._passed_suspects if self._has_uncleared_crash_partner(node))
 
     def _has_uncleared_crash_partner(self, node: str) -> bool:
         suspects, cleared = self.nodes.suspects, self.nodes.evidence.cleared
-        crashes = (run for run in suspects.get(node, ()) if run.crashed and node in suspected_members(run))
+        crashes = (run for run in suspects[node] if run.crashed and node in suspected_members(run))
         partners = (other for run in crashes for other in suspected_members(run) if other not in cleared)
         return any(all(node in run.members for run in suspects.get(other, ())) for other in partners)

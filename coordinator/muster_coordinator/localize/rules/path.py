@@ -62,8 +62,8 @@ class PathFaults:
         if not self.unexplained:
             return {}
         evidence = self.clearance.nodes.evidence
-        good = (run for history in evidence.histories.values() for run in history.good)
-        paths = {evidence.fabric.path(*ends) for run in good for ends in combinations(run.members, 2)}
+        good = {run.group: run for history in evidence.histories.values() for run in history.good}
+        paths = {evidence.fabric.path(*ends) for run in good.values() for ends in combinations(run.members, 2)}
         return {path: runs for path, runs in self.unexplained.items() if path in paths}
 
     @cached_property

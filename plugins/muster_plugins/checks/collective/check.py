@@ -21,7 +21,7 @@ from muster_plugins.checks.collective.operations import OPERATIONS
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rails import rails_of, run_in_turn
-from muster_plugins.checks.collective.table import Row
+from muster_plugins.checks.collective.table import SizeRow
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.shared.torch_device import (
@@ -33,7 +33,7 @@ from muster_plugins.shared.torch_device import (
     places_in_group,
     working_on,
 )
-from muster_plugins.shared.torch_group import Group, joined
+from muster_plugins.shared.torch_group import RankGroup, joined
 from muster_plugins.shared.unmeasured import Unmeasured
 
 NAME = "collective"
@@ -149,7 +149,7 @@ def measure(
 
 
 def _measure_group(
-    settings: CollectiveSettings, params: GroupParams, context: Context, place: Place, group: Group, *, known: Json
+    settings: CollectiveSettings, params: GroupParams, context: Context, place: Place, group: RankGroup, *, known: Json
 ) -> Measurement:
     """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
     if group.backend == "gloo":
@@ -204,7 +204,7 @@ def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
     return params.expect_transport or profiles()[params.profile or settings.profile].transport
 
 
-def _outputs(params: GroupParams, rows: list[Row], told: Told, peak: float | None) -> Json:
+def _outputs(params: GroupParams, rows: list[SizeRow], told: Told, peak: float | None) -> Json:
     """The results in the two forms of nccl-tests; what is wrong counts over all ranks, times are this rank's."""
     rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
     config: Json = {

@@ -16,7 +16,7 @@ from muster_plugins.checks.collective.operations import Desk, one_way
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rounds import run_rounds
 from muster_plugins.shared.torch_device import Place
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 _ITERATIONS, _WARMUP = 3, 1
 """In each direction. With half a message each, both cost as much as two to four rounds of the collective."""
@@ -32,7 +32,7 @@ class Sent(NamedTuple):
     wrong: int
 
 
-def send_one_way(group: Group, size_bytes: int, place: Place) -> Sent:
+def send_one_way(group: RankGroup, size_bytes: int, place: Place) -> Sent:
     """Each node in turn sends half of `size_bytes` to the other one; without two nodes that are alike, nobody does.
 
     Each rank sends its part to its counterpart. `sent_gbps` is what this rank's node sent, in GB/s: all of it over the
@@ -49,7 +49,7 @@ def send_one_way(group: Group, size_bytes: int, place: Place) -> Sent:
     return Sent({"sent_gbps": part_bytes * len(others) / node_s / 1e9}, wrong)
 
 
-def _take_turns(sides: Sides, group: Group, part_bytes: int, place: Place) -> tuple[list[float], int]:
+def _take_turns(sides: Sides, group: RankGroup, part_bytes: int, place: Place) -> tuple[list[float], int]:
     """The seconds that this rank's part took to arrive, round by round, and wrong elements in both directions.
 
     A sender may be done while its message is still on its way, so that the receiver has to say.

@@ -14,10 +14,10 @@ from muster_plugins.checks.collective.operations import OPERATIONS, Desk
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.rounds import Rounds, last_arrivals, run_rounds
-from muster_plugins.checks.collective.table import Row
+from muster_plugins.checks.collective.table import SizeRow
 from muster_plugins.shared.nccl.transport import Transport
 from muster_plugins.shared.torch_device import Place
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 _Transports = Annotated[dict[Annotated[str, Field(max_length=64)], _Count], Field(max_length=64)]
@@ -29,7 +29,7 @@ _LATEST = 8
 class Seen(NamedTuple):
     """What one rank saw, by message size from the smallest; of all its peers it came last in `last` rounds."""
 
-    rows: list[Row]
+    rows: list[SizeRow]
     rounds: list[Rounds]
     last: int
 
@@ -74,10 +74,10 @@ def run_sizes(
     return seen._replace(last=last_arrivals(seen.waited, peers, place))
 
 
-def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Rounds) -> Row:
+def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Rounds) -> SizeRow:
     operation, seconds, size_bytes = OPERATIONS[params.collective], median(rounds.seconds), elements * ELEMENT_BYTES
     algbw = size_bytes / seconds / 1e9
-    return Row(
+    return SizeRow(
         size_bytes=size_bytes,
         count=elements // (world_size if operation.split else 1),
         redop=operation.redop,
@@ -105,7 +105,7 @@ class Told(NamedTuple):
         return [{"rank": rank, "node": nodes[rank], "rounds": self.last[rank]} for rank in often if self.last[rank]]
 
 
-def tell(group: Group, seen: Seen, transports: Counter[Transport]) -> Told:
+def tell(group: RankGroup, seen: Seen, transports: Counter[Transport]) -> Told:
     """Tells all ranks what this one saw, and gives what all of them did."""
     own = ([row.wrong or 0 for row in seen.rows], seen.last, dict(transports))
     counts = Annotated[list[_Count], Field(min_length=len(seen.rows), max_length=len(seen.rows))]

@@ -16,7 +16,7 @@ from muster.model import Metric
 from muster_plugins.checks.collective.measurement import Seen
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.table import median_busbw
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 from muster_plugins.shared.unmeasured import Unmeasured
 
 Rail = tuple[int, ...]
@@ -47,7 +47,7 @@ def rails_of(nodes: Sequence[str], local_ranks: Sequence[int]) -> list[Rail]:
     return [tuple(rails[local_rank]) for local_rank in sorted(rails)]
 
 
-def run_in_turn(rails: Sequence[Rail], group: Group, timeout_s: float, run: Callable[[Peers], Seen]) -> Apart:
+def run_in_turn(rails: Sequence[Rail], group: RankGroup, timeout_s: float, run: Callable[[Peers], Seen]) -> Apart:
     """Runs each rail when it is its turn, which takes at most `timeout_s` seconds; without rails, nothing.
 
     `rail_busbw_gbps` is the bus bandwidth of each rail in GB/s, as its slowest rank saw it.

@@ -14,7 +14,7 @@ from muster import Finding, Measurement, Reference, Severity
 from muster.model import Json, Metric
 from muster_plugins.shared.metric_judgement import judge_single
 from muster_plugins.shared.nccl.transport import Transport
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 METRIC = "tcp_resent_share"
 
@@ -52,7 +52,7 @@ def look() -> str:
         return ""
 
 
-def sent_again(before: str, group: Group, transports: Container[Transport]) -> Resent:
+def sent_again(before: str, group: RankGroup, transports: Container[Transport]) -> Resent:
     """What this rank's node sent again since the look `before`; of each node, only the first rank tells.
 
     `transports` are those of NCCL in the whole group: only its sockets use the kernel's TCP, as gloo always does.

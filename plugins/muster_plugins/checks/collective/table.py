@@ -18,7 +18,7 @@ from muster_plugins.checks.collective.message_sizes import LARGE_BYTES, SMALL_BY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SizeRow:
     """One message size. Bandwidths are in GB/s (1e9 bytes); `wrong` is None where elements were not checked."""
 
     size_bytes: int
@@ -32,18 +32,18 @@ class Row:
     type: str = "float"
 
 
-def judged_rows(rows: Sequence[Row]) -> list[Row]:
+def judged_rows(rows: Sequence[SizeRow]) -> list[SizeRow]:
     """The rows that bandwidth is judged by: those of large messages, or else that of the largest there is."""
     large = [row for row in rows if row.size_bytes >= LARGE_BYTES]
     return large or [max(rows, key=lambda row: row.size_bytes)]
 
 
-def median_busbw(rows: Sequence[Row]) -> float:
+def median_busbw(rows: Sequence[SizeRow]) -> float:
     """The bus bandwidth of large messages, in GB/s."""
     return statistics.median(row.busbw_gbps for row in judged_rows(rows))
 
 
-def metrics(rows: Sequence[Row], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
+def metrics(rows: Sequence[SizeRow], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
     """What the rows come down to. A single rank sends nothing over any bus, so it has no busbw."""
     found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged_rows(rows))}
     if world_size > 1:
@@ -60,7 +60,7 @@ def metrics(rows: Sequence[Row], world_size: int, peak_gbps: float | None) -> di
     return found
 
 
-def facts(rows: Sequence[Row]) -> Json:
+def facts(rows: Sequence[SizeRow]) -> Json:
     """What references are chosen by: the smallest of the messages that bandwidth is judged by."""
     return {"size_bytes": min(row.size_bytes for row in judged_rows(rows))}
 
@@ -96,7 +96,7 @@ _HEADINGS = (
 _WIDTHS = (12, 12, 8, 6, 6, 7, 6, 6, 6)
 
 
-def text_table(rows: Sequence[Row], peak_gbps: float | None = None) -> str:
+def text_table(rows: Sequence[SizeRow], peak_gbps: float | None = None) -> str:
     """The table that nccl-tests prints, with the share of the peak behind each row where that is known."""
     first, second = (_line("#" + heading[0].rjust(_WIDTHS[0] - 1), *heading[1:]) for heading in _HEADINGS)
     lines = [first, second, *map(_text, rows)]
@@ -113,7 +113,7 @@ def text_table(rows: Sequence[Row], peak_gbps: float | None = None) -> str:
     )
 
 
-def _text(row: Row) -> str:
+def _text(row: SizeRow) -> str:
     speeds = (f"{value:.2f}" for value in (row.time_us, row.algbw_gbps, row.busbw_gbps))
     wrong = "N/A" if row.wrong is None else str(row.wrong)
     return _line(str(row.size_bytes), str(row.count), row.type, row.redop, str(row.root), *speeds, wrong)
@@ -123,7 +123,7 @@ def _line(*columns: str) -> str:
     return "  ".join(column.rjust(width) for column, width in zip(columns, _WIDTHS, strict=True))
 
 
-def curves(rows: Sequence[Row]) -> list[JsonValue]:
+def curves(rows: Sequence[SizeRow]) -> list[JsonValue]:
     """What reports draw: bus bandwidth over message sizes, if there are several."""
     if len(rows) < 2:
         return []
@@ -131,7 +131,7 @@ def curves(rows: Sequence[Row]) -> list[JsonValue]:
     return [{"title": "bus bandwidth", "x_label": "bytes", "y_label": "GB/s", "x": [*sizes], "y": [*bandwidths]}]
 
 
-def report(rows: Sequence[Row], config: Json) -> Json:
+def report(rows: Sequence[SizeRow], config: Json) -> Json:
     """What nccl-tests writes with `-J`: its keys, its booleans as strings, and nothing of the environment.
 
     The times stand under `out_of_place`, where readers of nccl-tests look first, although torch leaves the result of a
@@ -146,7 +146,7 @@ def report(rows: Sequence[Row], config: Json) -> Json:
     }
 
 
-def _result(row: Row) -> Json:
+def _result(row: SizeRow) -> Json:
     return {
         "size": row.size_bytes,
         "count": row.count,
@@ -163,7 +163,7 @@ def _result(row: Row) -> Json:
     }
 
 
-def _average(rows: Sequence[Row]) -> float:
+def _average(rows: Sequence[SizeRow]) -> float:
     return statistics.fmean(row.busbw_gbps for row in rows)
 
 

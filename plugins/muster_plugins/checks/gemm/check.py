@@ -31,7 +31,7 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.gemm import corruption
 from muster_plugins.checks.gemm.formats import Dtype, why_not
-from muster_plugins.checks.gemm.product import EDGES, Job, Outcome, Shape, multiply
+from muster_plugins.checks.gemm.product import EDGES, GemmJob, Outcome, Shape, multiply
 from muster_plugins.shared.metric_judgement import hidden_devices, judge_each_device, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Choice, facts, places, software
 from muster_plugins.shared.torch_failures import (
@@ -166,13 +166,13 @@ _FP32_TAKES_LONGER = 10
 """Divisor of the number of products: without tensor cores, a product takes 10 times as long or more."""
 
 
-def _job(params: GemmParams, backend: str, dtype: Dtype) -> Job:
+def _job(params: GemmParams, backend: str, dtype: Dtype) -> GemmJob:
     """The parameters with every choice made."""
     chosen = _CHOSEN[backend]
     fewer = _FP32_TAKES_LONGER if (backend, dtype) == ("cuda", "fp32") else 1
     size = params.size or chosen.size
     warmups = params.warmup_iterations
-    return Job(
+    return GemmJob(
         dtype=dtype,
         shape=params.shape or (size, size, size),
         seed=params.seed,
@@ -208,7 +208,7 @@ def measure(params: GemmParams, context: Context) -> Measurement:
     return Measurement(metrics=metrics, facts=common | _job_facts(jobs))
 
 
-def _job_facts(jobs: list[Job]) -> Json:
+def _job_facts(jobs: list[GemmJob]) -> Json:
     """`size` is the shortest edge: references for large products hold from there."""
     shape = jobs[0].shape
     return {
@@ -223,7 +223,7 @@ def _times(shape: Shape) -> str:
     return "x".join(map(str, shape))
 
 
-def _metrics(job: Job, outcomes: list[Outcome | Failure]) -> dict[str, Metric]:
+def _metrics(job: GemmJob, outcomes: list[Outcome | Failure]) -> dict[str, Metric]:
     """One number for each device; TFLOP/s counts a multiplication with its addition as two operations."""
     tera = 2 * math.prod(job.shape) / 1e12
     each = partial(each_number, outcomes)

@@ -37,7 +37,7 @@ Shape = tuple[int, int, int]
 """Rows, columns and the summed dimension: m, n, k."""
 
 
-class Job(NamedTuple):
+class GemmJob(NamedTuple):
     """What a device is to multiply, and how often."""
 
     dtype: Dtype
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
     fingerprint: str
 
 
-def multiply(place: Place, job: Job) -> Outcome:
+def multiply(place: Place, job: GemmJob) -> Outcome:
     """Carries out the job on the device; NotEnoughMemoryError says what would fit."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
@@ -85,7 +85,7 @@ def multiply(place: Place, job: Job) -> Outcome:
     )
 
 
-def _must_fit(place: Place, job: Job) -> None:
+def _must_fit(place: Place, job: GemmJob) -> None:
     free = free_bytes(place)
     needed = _needed_bytes(job.dtype, job.shape, place.backend)
     if needed > free:
@@ -129,7 +129,7 @@ class _Seal:
         return self._product.view(bits).sum(0, dtype=torch.int64)
 
 
-def _timed(place: Place, job: Job, generator: "torch.Generator") -> tuple[list[float], _Seal]:
+def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[list[float], _Seal]:
     import torch  # noqa: PLC0415  only child processes may load torch
 
     m, n, k = job.shape
@@ -153,7 +153,7 @@ def _timed(place: Place, job: Job, generator: "torch.Generator") -> tuple[list[f
     return seconds[job.warmup_iterations :], seal
 
 
-def _random(shape: tuple[int, int], job: Job, generator: "torch.Generator") -> "torch.Tensor":
+def _random(shape: tuple[int, int], job: GemmJob, generator: "torch.Generator") -> "torch.Tensor":
     """Normally distributed numbers; on the CPU, whose libraries may add in any order, whole ones with exact sums."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
@@ -165,7 +165,7 @@ def _random(shape: tuple[int, int], job: Job, generator: "torch.Generator") -> "
     return numbers.to(dtype)
 
 
-def _empty_product(place: Place, job: Job) -> "torch.Tensor":
+def _empty_product(place: Place, job: GemmJob) -> "torch.Tensor":
     import torch  # noqa: PLC0415  only child processes may load torch
 
     m, n, _ = job.shape
@@ -184,7 +184,7 @@ def _multiplier(place: Place, dtype: Dtype) -> Callable[["torch.Tensor", "torch.
     )
 
 
-def _count_wrong(place: Place, job: Job, generator: "torch.Generator", proofs: int) -> int:
+def _count_wrong(place: Place, job: GemmJob, generator: "torch.Generator", proofs: int) -> int:
     """How many of some products with known column sums are wrong."""
     import torch  # noqa: PLC0415  only child processes may load torch
 

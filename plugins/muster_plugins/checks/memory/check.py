@@ -29,7 +29,7 @@ from muster import (
 )
 from muster_plugins.checks.memory import pairs
 from muster_plugins.checks.memory.bandwidth import Job, cpus_next_to
-from muster_plugins.checks.memory.parts import PARTS, Node, Part
+from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, Part
 from muster_plugins.checks.memory.pattern import Pattern, PatternJob
 from muster_plugins.shared import pci
 from muster_plugins.shared.metric_judgement import (
@@ -174,7 +174,7 @@ def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measureme
     if not found:
         return Measurement(facts=common)
     chosen = _CHOSEN[found[0].backend]
-    node = Node(
+    node = MeasuredNode(
         found=found,
         moving=Job(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),
         testing=PatternJob(

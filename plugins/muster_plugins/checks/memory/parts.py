@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Part = Literal["bandwidth", "pattern", "transfers", "pairs", "host"]
 
 
-class Node(NamedTuple):
+class MeasuredNode(NamedTuple):
     """Where is measured, and how. `cpus` tells by device index which CPUs are next to a device, if it is known."""
 
     found: list[Place]
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
     facts: Json
 
 
-def _bandwidth(node: Node) -> Measured:
+def _bandwidth(node: MeasuredNode) -> Measured:
     results = attempt_each(node.found, partial(bandwidth, job=node.moving))
     metrics: dict[str, Metric] = {
         "copy_gbps": each_number(results, lambda result: result.copy),
@@ -45,7 +45,7 @@ def _bandwidth(node: Node) -> Measured:
     return Measured(metrics, failure_facts(node.found, results), {})
 
 
-def _pattern(node: Node) -> Measured:
+def _pattern(node: MeasuredNode) -> Measured:
     results = attempt_each(node.found, partial(verify, job=node.testing))
     metrics: dict[str, Metric] = {
         "tested_bytes": each_number(results, lambda result: result.tested_bytes),
@@ -59,7 +59,7 @@ def _pattern(node: Node) -> Measured:
     return Measured(metrics, failure_facts(node.found, results), {"mismatches": mismatches})
 
 
-def _transfers(node: Node) -> Measured:
+def _transfers(node: MeasuredNode) -> Measured:
     """One device after the other, as nvbandwidth does it, so that they do not share what the host can move."""
     hosts: dict[frozenset[int], torch.Tensor] = {}
     results: list[Transfers | Failure] = []
@@ -74,7 +74,7 @@ def _transfers(node: Node) -> Measured:
     return Measured(metrics, failure_facts(node.found, results), {"host_memory_near": near})
 
 
-def _pairs(node: Node) -> Measured:
+def _pairs(node: MeasuredNode) -> Measured:
     found = node.found
     if len(found) < 2:
         return Measured({}, [], {})
@@ -92,13 +92,13 @@ def _pairs(node: Node) -> Measured:
     return Measured({pairs.METRIC: pairs.of_each(matrix)}, failure_facts(found, results), facts)
 
 
-def _host(node: Node) -> Measured:
+def _host(node: MeasuredNode) -> Measured:
     results = attempt_each([CPU], partial(bandwidth, job=node.moving))
     (copy,), (triad,) = (each_number(results, number) for number in (lambda one: one.copy, lambda one: one.triad))
     return Measured({"host_copy_gbps": copy, "host_triad_gbps": triad}, failure_facts([CPU], results), {})
 
 
-PARTS: dict[Part, Callable[[Node], Measured]] = {
+PARTS: dict[Part, Callable[[MeasuredNode], Measured]] = {
     "bandwidth": _bandwidth,
     "pattern": _pattern,
     "transfers": _transfers,

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from muster_plugins.checks.collective.table import Row
+from muster_plugins.checks.collective.table import SizeRow
 
 
 class NcclTestsOutput(NamedTuple):
@@ -21,7 +21,7 @@ class NcclTestsOutput(NamedTuple):
     `unreadable` are lines, or entries of the JSON, that should be rows and are not.
     """
 
-    rows: list[Row]
+    rows: list[SizeRow]
     out_of_bounds: int | None
     checked: bool
     unreadable: list[str]
@@ -55,7 +55,7 @@ _LONGEST = 200
 def parse_text(text: str) -> NcclTestsOutput:
     """Parses the table in a program's text and ignores all other lines."""
     headings: list[str] = []
-    rows: list[Row] = []
+    rows: list[SizeRow] = []
     unreadable: list[str] = []
     out_of_bounds, checked = None, False
     for line in (_MPI_MARK.sub("", raw) for raw in text.splitlines()):
@@ -90,11 +90,11 @@ def _split(words: list[str], headings: list[str]) -> tuple[list[str], list[dict[
     return words[: -len(speeds)], halves
 
 
-def _text_row(labels: list[str], halves: list[dict[str, str]]) -> Row:
+def _text_row(labels: list[str], halves: list[dict[str, str]]) -> SizeRow:
     size, count, kind, *others = labels
     first = halves[0]
     counts = [half["#wrong"] for half in halves if half.get("#wrong", "N/A") != "N/A"]
-    return Row(
+    return SizeRow(
         size_bytes=int(size),
         count=int(count),
         type=kind,
@@ -124,7 +124,7 @@ def parse_json(text: str) -> NcclTestsOutput:
     results = document.get("results") if isinstance(document, dict) else None
     if not isinstance(results, list):
         raise ValueError("holds no results")
-    rows: list[Row] = []
+    rows: list[SizeRow] = []
     unreadable: list[str] = []
     for result in results:
         try:
@@ -135,11 +135,11 @@ def parse_json(text: str) -> NcclTestsOutput:
     return NcclTestsOutput(rows, _json_out_of_bounds(document), checked, unreadable[:_MOST_UNREADABLE])
 
 
-def _json_row(result: dict[str, Any]) -> Row:
+def _json_row(result: dict[str, Any]) -> SizeRow:
     halves = [half for name in ("out_of_place", "in_place") if (half := result.get(name))]
     counts = [half["nwrong"] for half in halves if half.get("nwrong") is not None]
     first = halves[0] if halves else {}
-    return Row(
+    return SizeRow(
         size_bytes=int(result["size"]),
         count=int(result["count"]),
         type=str(result["type"]),

@@ -25,7 +25,7 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import Figures, curves, loss_figures, odd_ones, time_figures
-from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
+from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import (
     NOT_ASKED,
@@ -173,16 +173,16 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
     loop.make_repeatable(plan.backend)
     try:
         task = data.prepared(plan, settings.data_dir)
-    except Problem as problem:
+    except TrainingProblem as problem:
         return Measurement(facts=common | problem_facts(problem))
     context.progress(f"training {plan.model} for {plan.steps} steps on {len(found)} device(s)")
     trained = on_each(found, lambda place: loop.train(place, task))
     return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
 
 
-def _metrics(plan: Plan, trained: Sequence["Trained | Problem"]) -> dict[str, Metric]:
+def _metrics(plan: Plan, trained: Sequence["Trained | TrainingProblem"]) -> dict[str, Metric]:
     """In device order, with None for a device that could not train."""
-    figures = [{} if isinstance(result, Problem) else _figures(plan, result) for result in trained]
+    figures = [{} if isinstance(result, TrainingProblem) else _figures(plan, result) for result in trained]
     names = next((list(each) for each in figures if each), [])
     return {name: [each.get(name) for each in figures] for name in names}
 
@@ -191,11 +191,11 @@ def _figures(plan: Plan, trained: "Trained") -> Figures:
     return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
 
 
-def _facts(task: "Task", trained: Sequence["Trained | Problem"]) -> Json:
-    good = [result for result in trained if not isinstance(result, Problem)]
-    fingerprints = [None if isinstance(result, Problem) else result.checksum for result in trained]
+def _facts(task: "Task", trained: Sequence["Trained | TrainingProblem"]) -> Json:
+    good = [result for result in trained if not isinstance(result, TrainingProblem)]
+    fingerprints = [None if isinstance(result, TrainingProblem) else result.checksum for result in trained]
     return {
         "fingerprints": {f"task {task.checksum}": list(fingerprints)},
         "curves": curves([result.losses for result in good], [result.seconds for result in good]),
-        **problem_facts(*(result for result in trained if isinstance(result, Problem))),
+        **problem_facts(*(result for result in trained if isinstance(result, TrainingProblem))),
     }

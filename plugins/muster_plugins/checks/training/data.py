@@ -15,7 +15,7 @@ from torch import nn
 
 from muster_plugins.checks.training.files import read_images
 from muster_plugins.checks.training.models import Shape, build, sample_shape
-from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan
 from muster_plugins.shared.torch_failures import ran_out_of_memory
 
@@ -51,7 +51,9 @@ def prepared(plan: Plan, data_dir: Path | None) -> Task:
     except (RuntimeError, MemoryError) as error:
         if not ran_out_of_memory(error):
             raise
-    raise Problem("does_not_fit", f"{BATCHES} batches of {plan.batch_size} samples do not fit into the host's memory")
+    raise TrainingProblem(
+        "does_not_fit", f"{BATCHES} batches of {plan.batch_size} samples do not fit into the host's memory"
+    )
 
 
 def _prepared(plan: Plan, data_dir: Path | None) -> Task:
@@ -84,7 +86,7 @@ def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, in
 def _from_files(plan: Plan, data_dir: Path | None) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Images with a mean of 0 and a deviation of 1, in three channels: gray is red, green and blue in equal parts."""
     if data_dir is None:
-        raise Problem("data_unset", f"{plan.data} is read from files: set plugins.{SETTINGS_NAME}.data_dir")
+        raise TrainingProblem("data_unset", f"{plan.data} is read from files: set plugins.{SETTINGS_NAME}.data_dir")
     images = read_images(plan.data, data_dir, BATCHES * plan.batch_size, plan.seed)
     pixels = torch.from_numpy(images.pixels).float()
     deviation, mean = torch.std_mean(pixels)

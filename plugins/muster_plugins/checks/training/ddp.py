@@ -27,11 +27,11 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import curves, loss_figures, odd_ones, time_figures
-from muster_plugins.checks.training.problems import Problem, problem_facts, problems_found
+from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
-from muster_plugins.shared.torch_group import Group, joined
+from muster_plugins.shared.torch_group import RankGroup, joined
 
 if TYPE_CHECKING:
     from muster_plugins.checks.training.data import Task
@@ -207,7 +207,7 @@ def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> 
     loop.make_repeatable(plan.backend)
     try:
         task = data.prepared(plan, settings.data_dir)
-    except Problem as problem:
+    except TrainingProblem as problem:
         return Measurement(facts=common | problem_facts(problem))
     meeting = context.rendezvous()
     place = place_of_rank(found, meeting.local_rank)
@@ -216,14 +216,14 @@ def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> 
     return measured.model_copy(update={"facts": common | measured.facts})
 
 
-def _measure_in_group(context: Context, group: Group, place: Place, task: "Task") -> Measurement:
+def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "Task") -> Measurement:
     from muster_plugins.checks.training.group import train_alone, train_together  # noqa: PLC0415  it imports torch
 
     steps = f"training {task.plan.model} for {task.plan.steps} steps"
     context.progress(f"{steps}, each of {len(group.nodes)} ranks alone")
     alone, ranks = train_alone(place, task, group)
     told = _facts(task.plan, group, place, ranks)
-    if isinstance(alone, Problem):
+    if isinstance(alone, TrainingProblem):
         told |= problem_facts(alone)
     if any(_apart(ranks).values()):
         return Measurement(facts=told)
@@ -235,7 +235,7 @@ def _measure_in_group(context: Context, group: Group, place: Place, task: "Task"
     return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
 
 
-def _facts(plan: Plan, group: Group, place: Place, ranks: list[RankReport]) -> Json:
+def _facts(plan: Plan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
     return group.facts(place) | {
         "global_batch_size": plan.batch_size * len(group.nodes),
         "ranks": [report.model_dump() for report in ranks],

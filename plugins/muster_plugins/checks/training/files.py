@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import DataSet
 
 Bytes = NDArray[np.uint8]
@@ -42,7 +42,7 @@ def _fashion_mnist(root: Path, count: int, dice: np.random.Generator) -> Images:
     directory = _directory(root, ("fashion_mnist", "FashionMNIST/raw"), holding=names[0])
     pixels, labels = (_read_idx(_plain_or_zipped(directory, name)) for name in names)
     if pixels.ndim != 3 or labels.ndim != 1:
-        raise Problem("data_damaged", f"{directory}: images need three dimensions and labels one")
+        raise TrainingProblem("data_damaged", f"{directory}: images need three dimensions and labels one")
     return _chosen(_checked(Images(pixels[:, None], labels.astype(np.int64), 10), directory), count, dice)
 
 
@@ -60,22 +60,24 @@ def _read_idx(path: Path) -> Bytes:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             return _idx_array(file, path)
     except FileNotFoundError:
-        raise Problem("data_missing", f"{path} is not there, nor is it with .gz") from None
+        raise TrainingProblem("data_missing", f"{path} is not there, nor is it with .gz") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise Problem("data_damaged", f"{path} cannot be read: {error}") from None
+        raise TrainingProblem("data_damaged", f"{path} cannot be read: {error}") from None
 
 
 def _idx_array(file: BinaryIO | gzip.GzipFile, path: Path) -> Bytes:
     magic = file.read(4)
     if len(magic) < 4 or magic[:3] != b"\x00\x00\x08":
-        raise Problem("data_damaged", f"{path} is no IDX file of bytes: it starts with {magic.hex() or 'nothing'}")
+        raise TrainingProblem(
+            "data_damaged", f"{path} is no IDX file of bytes: it starts with {magic.hex() or 'nothing'}"
+        )
     sizes = [int.from_bytes(file.read(4), "big") for _ in range(magic[3])]
     length = int(np.prod(sizes, dtype=object))
     if not 0 < length <= _MOST_BYTES:
-        raise Problem("data_damaged", f"{path} says that it holds {' x '.join(map(str, sizes))} bytes")
+        raise TrainingProblem("data_damaged", f"{path} says that it holds {' x '.join(map(str, sizes))} bytes")
     data = file.read(length)
     if len(data) < length:
-        raise Problem("data_damaged", f"{path} is truncated: {len(data)} of {length} bytes are there")
+        raise TrainingProblem("data_damaged", f"{path} is truncated: {len(data)} of {length} bytes are there")
     return np.frombuffer(data, np.uint8).reshape(sizes)
 
 
@@ -128,7 +130,7 @@ def _read_cifar_binary(path: Path, published: _Cifar) -> tuple[Bytes, Bytes]:
     content = _content(path)
     row = published.label_bytes + _CIFAR_BYTES
     if not content or len(content) % row:
-        raise Problem("data_damaged", f"{path} is truncated: {len(content)} bytes are no multiple of {row}")
+        raise TrainingProblem("data_damaged", f"{path} is truncated: {len(content)} bytes are no multiple of {row}")
     rows = np.frombuffer(content, np.uint8).reshape(-1, row)
     return rows[:, published.label_bytes :], rows[:, published.label_bytes - 1]
 
@@ -141,9 +143,11 @@ def _read_cifar_pickle(path: Path, published: _Cifar) -> tuple[Bytes, NDArray[np
         pixels, labels = table[b"data"], np.asarray(table[published.label], np.int64)
         fits = pixels.dtype == np.uint8 and pixels.shape == (len(labels), _CIFAR_BYTES)
     except Exception as error:  # a damaged pickle can raise whatever it likes
-        raise Problem("data_damaged", f"{path} is no pickle of CIFAR: {type(error).__name__}: {error}") from None
+        raise TrainingProblem(
+            "data_damaged", f"{path} is no pickle of CIFAR: {type(error).__name__}: {error}"
+        ) from None
     if not fits:
-        raise Problem("data_damaged", f"{path} does not hold {_CIFAR_BYTES} bytes for each of its labels")
+        raise TrainingProblem("data_damaged", f"{path} does not hold {_CIFAR_BYTES} bytes for each of its labels")
     return pixels, labels
 
 
@@ -171,11 +175,11 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
-        raise Problem("data_missing", f"{path} is not there") from None
+        raise TrainingProblem("data_missing", f"{path} is not there") from None
     except OSError as error:
-        raise Problem("data_damaged", f"{path} cannot be read: {error.strerror}") from None
+        raise TrainingProblem("data_damaged", f"{path} cannot be read: {error.strerror}") from None
     if len(content) > _MOST_BYTES:
-        raise Problem("data_damaged", f"{path} is larger than any file of its data set")
+        raise TrainingProblem("data_damaged", f"{path} is larger than any file of its data set")
     return content
 
 
@@ -187,7 +191,7 @@ def _imagenet(root: Path, count: int, dice: np.random.Generator) -> Images:
     directory = _directory(root, ("imagenet/train", "imagenet"), holding="class directories with JPEG files")
     classes = [entry for entry in _listed(directory) if entry.is_dir()]
     if not classes:
-        raise Problem("data_missing", f"{directory} holds no class directories with JPEG files")
+        raise TrainingProblem("data_missing", f"{directory} holds no class directories with JPEG files")
     labels = np.resize(dice.permutation(len(classes)), count).astype(np.int64)
     files: dict[int, list[Path]] = {}
     pixels = np.empty((count, 3, _IMAGE_PIXELS, _IMAGE_PIXELS), np.uint8)
@@ -201,7 +205,7 @@ def _imagenet(root: Path, count: int, dice: np.random.Generator) -> Images:
 def _jpegs(directory: Path) -> list[Path]:
     found = [entry for entry in _listed(directory) if entry.suffix.lower() in (".jpeg", ".jpg")]
     if not found:
-        raise Problem("data_missing", f"{directory} holds no JPEG files")
+        raise TrainingProblem("data_missing", f"{directory} holds no JPEG files")
     return found
 
 
@@ -209,7 +213,7 @@ def _listed(directory: Path) -> list[Path]:
     try:
         return sorted(directory.iterdir())
     except OSError as error:
-        raise Problem("data_missing", f"{directory} cannot be listed: {error.strerror}") from None
+        raise TrainingProblem("data_missing", f"{directory} cannot be listed: {error.strerror}") from None
 
 
 def _decoded(path: Path) -> Bytes:
@@ -217,12 +221,12 @@ def _decoded(path: Path) -> Bytes:
     try:
         from PIL import Image, ImageOps  # noqa: PLC0415  only ImageNet needs it, and not everybody has it
     except ImportError:
-        raise Problem("decoder_missing", "imagenet needs Pillow: pip install 'gpu-muster[images]'") from None
+        raise TrainingProblem("decoder_missing", "imagenet needs Pillow: pip install 'gpu-muster[images]'") from None
     try:
         with Image.open(path, formats=["JPEG"]) as image:
             fitted = ImageOps.fit(image.convert("RGB"), (_IMAGE_PIXELS, _IMAGE_PIXELS))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise Problem("data_damaged", f"{path} cannot be decoded: {error}") from None
+        raise TrainingProblem("data_damaged", f"{path} cannot be decoded: {error}") from None
     return np.asarray(fitted, np.uint8).transpose(2, 0, 1)
 
 
@@ -231,15 +235,15 @@ def _directory(root: Path, names: Sequence[str], holding: str) -> Path:
     for name in names:
         if (root / name).is_dir():
             return root / name
-    raise Problem("data_missing", f"{root} has no directory {' or '.join(names)} with {holding}")
+    raise TrainingProblem("data_missing", f"{root} has no directory {' or '.join(names)} with {holding}")
 
 
 def _checked(found: Images, directory: Path) -> Images:
     pixels, labels, classes = found
     if not 0 < len(pixels) == len(labels):
-        raise Problem("data_damaged", f"{directory} holds {len(pixels)} images and {len(labels)} labels")
+        raise TrainingProblem("data_damaged", f"{directory} holds {len(pixels)} images and {len(labels)} labels")
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
-        raise Problem("data_damaged", f"{directory} holds labels that are not between 0 and {classes - 1}")
+        raise TrainingProblem("data_damaged", f"{directory} holds labels that are not between 0 and {classes - 1}")
     return found
 
 

@@ -17,10 +17,10 @@ from torch import nn
 
 from muster_plugins.checks.training.data import Task
 from muster_plugins.checks.training.loop import Trained, Training, software, train
-from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import RankReport
 from muster_plugins.shared.torch_device import Place
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt=0, allow_inf_nan=False)]]
 """The checksum of a rank's weights, and the seconds that it took."""
@@ -38,15 +38,15 @@ class Together(NamedTuple):
     weights: list[str]
 
 
-def train_alone(place: Place, task: Task, group: Group) -> tuple[Trained | Problem, list[RankReport]]:
+def train_alone(place: Place, task: Task, group: RankGroup) -> tuple[Trained | TrainingProblem, list[RankReport]]:
     """The training of one rank by itself, and by rank what each reports of its own."""
     alone = train(place, task)
     return alone, group.all_gather("alone", _report(place, task, alone), RankReport)
 
 
-def _report(place: Place, task: Task, alone: Trained | Problem) -> RankReport:
+def _report(place: Place, task: Task, alone: Trained | TrainingProblem) -> RankReport:
     kind = f"{place.model}, {software(place.backend)}"
-    if isinstance(alone, Problem):
+    if isinstance(alone, TrainingProblem):
         return RankReport(task=task.checksum, kind=kind)
     return RankReport(
         task=task.checksum,
@@ -57,7 +57,7 @@ def _report(place: Place, task: Task, alone: Trained | Problem) -> RankReport:
     )
 
 
-def train_together(place: Place, task: Task, group: Group) -> Together:
+def train_together(place: Place, task: Task, group: RankGroup) -> Together:
     """The training of all ranks as one."""
 
     def in_parallel(network: nn.Module) -> nn.Module:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils import deterministic
 
 from muster_plugins.checks.training.data import BATCHES, Task, checksum
-from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.shared.torch_device import Place, settle, time_each
 from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
 
@@ -63,16 +63,18 @@ def _processor() -> str:
     return next(names, platform.machine())
 
 
-def train(place: Place, task: Task) -> Trained | Problem:
+def train(place: Place, task: Task) -> Trained | TrainingProblem:
     """Trains on one device with nobody to wait for; Problem when it fails, or its memory: then with what would fit."""
     try:
         return Training(place, task).run()
     except (RuntimeError, MemoryError) as error:
         if failed := of_the_device(error):
-            return Problem("device_failed", failed, place.index)
+            return TrainingProblem("device_failed", failed, place.index)
         if not ran_out_of_memory(error):
             raise
-    return Problem("does_not_fit", _what_fits(place, task), place.index)  # here the failed training is forgotten
+    return TrainingProblem(
+        "does_not_fit", _what_fits(place, task), place.index
+    )  # here the failed training is forgotten
 
 
 class Training:

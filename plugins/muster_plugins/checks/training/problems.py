@@ -15,7 +15,7 @@ FINDS = {
 """By the last part of the finding's code, what it means."""
 
 
-class Problem(Exception):
+class TrainingProblem(Exception):
     """A training cannot be done as asked; `code` is a key of FINDS, the text says what would be right."""
 
     def __init__(self, code: str, text: str, device: int | None = None) -> None:
@@ -24,7 +24,7 @@ class Problem(Exception):
         self.device = device
 
 
-def problem_facts(*problems: Problem) -> Json:
+def problem_facts(*problems: TrainingProblem) -> Json:
     """What `problems_found` reads."""
     return {"problems": [{"code": each.code, "text": str(each), "device": each.device} for each in problems]}
 

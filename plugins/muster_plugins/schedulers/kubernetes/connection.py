@@ -9,7 +9,7 @@ from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api import Unanswered
 from muster_plugins.schedulers.kubernetes.api_error import UNAUTHORIZED, Answer, ApiError, refused
 from muster_plugins.schedulers.kubernetes.credentials import load_credentials
-from muster_plugins.schedulers.kubernetes.session import Question, Session
+from muster_plugins.schedulers.kubernetes.session import ApiSession, Question
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 from muster_plugins.shared.error_words import in_words
 
@@ -29,8 +29,8 @@ class Connection:
 
     def __init__(self, settings: KubernetesSettings) -> None:
         self._settings = settings
-        self._opening: asyncio.Task[Session] | None = None
-        self._session: Session | None = None
+        self._opening: asyncio.Task[ApiSession] | None = None
+        self._session: ApiSession | None = None
         self.server = "the API server"
 
     async def ask(self, question: Question) -> bytes:
@@ -51,7 +51,7 @@ class Connection:
         if self._session is not None:
             await self._give_up(self._session)
 
-    async def _opened(self) -> Session:
+    async def _opened(self) -> ApiSession:
         """The session. All who need a new one wait for the same.
 
         It goes on being opened when they give up: nothing would end a program that has been asked for a token.
@@ -69,7 +69,7 @@ class Connection:
             text = f"plugins.kubernetes.actor.kubeconfig: no credentials after {_OPENING_S:g} s: {cure}"
             raise Unavailable(text) from None
 
-    async def _open(self) -> Session:
+    async def _open(self) -> ApiSession:
         try:
             configuration = Configuration()
             await load_credentials(configuration, self._settings)
@@ -79,12 +79,12 @@ class Connection:
         finally:
             self._opening = None
 
-    async def _give_up(self, session: Session) -> None:
+    async def _give_up(self, session: ApiSession) -> None:
         if self._session is session:
             self._session = None
             await session.retire()
 
-    async def _answer(self, session: Session, question: Question) -> Answer:
+    async def _answer(self, session: ApiSession, question: Question) -> Answer:
         try:
             return await session.answer(question)
         except TimeoutError:
@@ -96,9 +96,9 @@ class Connection:
             raise ApiError(f"no answer from {session.way}: {_why(error)}") from None
 
 
-def _session(configuration: Configuration, timeout_s: float) -> Session:
+def _session(configuration: Configuration, timeout_s: float) -> ApiSession:
     try:
-        return Session(configuration, timeout_s)
+        return ApiSession(configuration, timeout_s)
     except OSError as error:
         raise Unavailable(f"cannot use the certificates for {configuration.host}: {in_words(error)}") from None
 

@@ -25,7 +25,7 @@ class Question:
     form: str = "application/json"
 
 
-class Session:
+class ApiSession:
     """Answers are JSON, since the client would take seconds to make objects of a list."""
 
     def __init__(self, configuration: Configuration, timeout_s: float) -> None:

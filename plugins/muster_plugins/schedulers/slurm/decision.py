@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from muster import Effect, Transition
 from muster_plugins.schedulers.slurm.marks import (
-    Hold,
+    SlurmHold,
     describe,
     hold,
     marked,
@@ -34,9 +34,9 @@ def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> Ste
 
 def _take_out(node: SlurmNode, transition: Transition) -> Step:
     now, is_marked = hold(node), marked(node) == transition.id
-    if now is Hold.OTHERS:
+    if now is SlurmHold.OTHERS:
         return Step(effect=Effect.LEFT, detail=describe(node))
-    if now is Hold.QUARANTINE and is_marked:
+    if now is SlurmHold.QUARANTINE and is_marked:
         return Step(effect=Effect.DONE, detail="is drained already")
     if is_marked:
         return Step(effect=Effect.LEFT, detail=f"was drained for {transition.id}, and somebody has resumed it since")
@@ -49,15 +49,15 @@ def _take_out(node: SlurmNode, transition: Transition) -> Step:
 def _let_back(node: SlurmNode) -> Step:
     unmark = {"Comment": without_mark(node.comment)} if marked(node) else {}
     match hold(node):
-        case Hold.QUARANTINE:
+        case SlurmHold.QUARANTINE:
             return Step(effect=Effect.DONE, detail="resumed", update={"State": _undrain(node), **unmark})
-        case Hold.OTHERS:
+        case SlurmHold.OTHERS:
             return Step(effect=Effect.LEFT, detail=describe(node), update=unmark)
-        case Hold.TEST:
+        case SlurmHold.TEST:
             return Step(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
-        case Hold.ABSENCE:
+        case SlurmHold.ABSENCE:
             return Step(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
-        case Hold.NOTHING:
+        case SlurmHold.NOTHING:
             return Step(effect=Effect.DONE, detail="is not drained", update=unmark)
 
 

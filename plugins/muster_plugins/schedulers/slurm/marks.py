@@ -37,7 +37,7 @@ _MOST_BYTES = 250
 """Maximum length of a reason. The accounting database keeps 255 characters."""
 
 
-class Hold(StrEnum):
+class SlurmHold(StrEnum):
     """What keeps a node from work.
 
     NOTHING: nothing does. QUARANTINE: our drain, until it is back in service. TEST: our drain during a test. ABSENCE:
@@ -52,23 +52,23 @@ class Hold(StrEnum):
     OTHERS = "OTHERS"
 
 
-def hold(node: SlurmNode) -> Hold:
+def hold(node: SlurmNode) -> SlurmHold:
     """What keeps the node from work."""
     stops = [flag for flag in _NO_WORK if flag in node.state]
     ours = _our_hold(node.reason)
     if not stops:
-        return Hold.NOTHING
+        return SlurmHold.NOTHING
     if "DRAIN" in stops and "FAIL" not in stops and ours:
         return ours
     if stops == ["DOWN"] and (ours or node.reason in _PASSING):
-        return Hold.ABSENCE
-    return Hold.OTHERS
+        return SlurmHold.ABSENCE
+    return SlurmHold.OTHERS
 
 
-def _our_hold(reason: str) -> Hold | None:
+def _our_hold(reason: str) -> SlurmHold | None:
     if _QUARANTINE.match(reason) or _QUARANTINE_BEFORE.match(reason):
-        return Hold.QUARANTINE
-    return Hold.TEST if _TEST.match(reason) else None
+        return SlurmHold.QUARANTINE
+    return SlurmHold.TEST if _TEST.match(reason) else None
 
 
 def describe(node: SlurmNode) -> str:
@@ -130,7 +130,7 @@ def _note(node: SlurmNode) -> str:
     if _our_hold(node.reason):
         ours = _ENDING_ID.sub("", node.reason) if _QUARANTINE.match(node.reason) else node.reason
         return ours.partition(_BEFORE)[2]
-    return node.reason if hold(node) is Hold.NOTHING else ""
+    return node.reason if hold(node) is SlurmHold.NOTHING else ""
 
 
 def _one_line(text: str) -> str:

@@ -8,7 +8,7 @@ survey restores the drain.
 import asyncio
 from collections.abc import Mapping
 
-from muster_plugins.schedulers.slurm.marks import Hold, describe, hold, marked, restored_reason, testing_reason
+from muster_plugins.schedulers.slurm.marks import SlurmHold, describe, hold, marked, restored_reason, testing_reason
 from muster_plugins.schedulers.slurm.nodes import SlurmNode
 from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
 
@@ -30,15 +30,15 @@ def release(scontrol: Scontrol, name: str) -> None:
 async def _reserve(scontrol: Scontrol, name: str, why: str) -> None:
     node = await _known(scontrol, name)
     match hold(node):
-        case Hold.OTHERS | Hold.ABSENCE:
+        case SlurmHold.OTHERS | SlurmHold.ABSENCE:
             raise Taken(f"{name} is {describe(node)}")
-        case Hold.NOTHING | Hold.TEST:
+        case SlurmHold.NOTHING | SlurmHold.TEST:
             await _update(scontrol, node, {"State": "DRAIN", "Reason": testing_reason(why, node)})
 
 
 async def _release(scontrol: Scontrol, name: str) -> None:
     node = await _known(scontrol, name)
-    if hold(node) is Hold.TEST:
+    if hold(node) is SlurmHold.TEST:
         await _update(scontrol, node, {"State": "UNDRAIN"})
 
 
@@ -46,7 +46,7 @@ async def _update(scontrol: Scontrol, before: SlurmNode, changes: Mapping[str, s
     await scontrol.update(before.name, changes)
     now = await _known(scontrol, before.name)
     mark = marked(now)
-    if mark is not None and mark != marked(before) and hold(now) not in (Hold.QUARANTINE, Hold.OTHERS):
+    if mark is not None and mark != marked(before) and hold(now) not in (SlurmHold.QUARANTINE, SlurmHold.OTHERS):
         await scontrol.update(now.name, {"State": "DRAIN", "Reason": restored_reason(mark, before)})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from muster import Mark, SchedulerNode, Survey
 from muster.labels import LABEL_NAME
-from muster_plugins.schedulers.slurm.marks import Hold, describe, hold, marked
+from muster_plugins.schedulers.slurm.marks import SlurmHold, describe, hold, marked
 from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.nodes import SlurmNode
 from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
@@ -37,7 +37,7 @@ def scheduler_node(node: SlurmNode, names: Names, opt_out_feature: str) -> Sched
         node=names.in_muster(node.name),
         mark=_mark(node),
         transition=marked(node),
-        detail="" if hold(node) in (Hold.NOTHING, Hold.QUARANTINE) else describe(node),
+        detail="" if hold(node) in (SlurmHold.NOTHING, SlurmHold.QUARANTINE) else describe(node),
         opted_out=opt_out_feature in node.features,
         leaving=next((text for flag, text in _LEAVING.items() if flag in node.state), None),
         labels={**_labels("feature.slurm", node.features), **_labels("partition.slurm", node.partitions)},
@@ -51,9 +51,9 @@ def _labels(prefix: str, names: Iterable[str]) -> dict[str, str]:
 
 def _mark(node: SlurmNode) -> Mark:
     match hold(node):
-        case Hold.QUARANTINE:
+        case SlurmHold.QUARANTINE:
             return Mark.OURS
-        case Hold.OTHERS:
+        case SlurmHold.OTHERS:
             return Mark.FOREIGN
     return Mark.UNDONE if marked(node) else Mark.NONE
 

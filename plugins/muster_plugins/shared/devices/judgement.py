@@ -9,7 +9,7 @@ from muster_plugins.shared.devices.reading import DeviceReading, NodeReading, St
 from muster_plugins.shared.xids import meaning
 
 
-class Cause(NamedTuple):
+class UnreadableCause(NamedTuple):
     """Why the devices of a node cannot be read, for people, and what to do."""
 
     summary: str
@@ -17,13 +17,15 @@ class Cause(NamedTuple):
 
 
 UNUSABLE = {
-    "library_missing": Cause("the NVML library libnvidia-ml.so.1 is not installed or not on the path", Action.NONE),
-    "driver_not_loaded": Cause("the NVIDIA driver is not loaded", Action.REBOOT_NODE),
-    "version_mismatch": Cause(
+    "library_missing": UnreadableCause(
+        "the NVML library libnvidia-ml.so.1 is not installed or not on the path", Action.NONE
+    ),
+    "driver_not_loaded": UnreadableCause("the NVIDIA driver is not loaded", Action.REBOOT_NODE),
+    "version_mismatch": UnreadableCause(
         "driver and NVML library differ in version: updated without a reboot", Action.REBOOT_NODE
     ),
-    "no_permission": Cause("NVML refuses to talk to this user", Action.NONE),
-    "failed": Cause("NVML fails", Action.REBOOT_NODE),
+    "no_permission": UnreadableCause("NVML refuses to talk to this user", Action.NONE),
+    "failed": UnreadableCause("NVML fails", Action.REBOOT_NODE),
 }
 
 

@@ -1,6 +1,7 @@
 """What is typical, and what is slow."""
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.evidence.threshold import EXPECTED_SPREAD, spread_of, threshold_of
 
@@ -14,7 +15,7 @@ def test_without_a_comparison_there_is_no_level(values: list[float]) -> None:
     assert spread_of(values).share == EXPECTED_SPREAD
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "slow", "well"),
     [
         (QUIET, 0.84, 0.86),

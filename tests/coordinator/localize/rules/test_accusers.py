@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -49,7 +50,7 @@ def well(count: int, first: int = 2) -> list[GroupRun]:
     return [ran(f"n{number}", f"n{number + 1}") for number in range(first, count - 1, 2)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("nodes", "liars", "partners", "measures"),
     [(2, 1, 2, 2), (16, 1, 2, 2), (39, 1, 2, 2), (40, 2, 3, 3), (128, 6, 4, 3), (1024, 51, 5, 3), (10_000, 500, 6, 3)],
 )
@@ -147,7 +148,7 @@ def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
     assert judged(fleet(16), *suspects, *slow, alone=True).convicted == {V}
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 20])
+@cases("count", [2, 3, 4, 5, 20])
 def test_nodes_alone_are_not_compared_with_the_best(count: int) -> None:
     """One node that claims an impossible bandwidth makes no other node slow, however few there are."""
     runs = [ran(f"n{number}", at=1e300 if number == 1 else 1.5) for number in range(count)] * 2

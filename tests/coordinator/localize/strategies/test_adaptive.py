@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.rules.culprit import Part
@@ -117,7 +118,7 @@ CONVICTIONS = {
 }
 
 
-@pytest.mark.parametrize(("runs", "expected"), CONVICTIONS.values(), ids=CONVICTIONS)
+@cases(("runs", "expected"), CONVICTIONS.values(), ids=CONVICTIONS)
 def test_only_what_nothing_else_explains_is_at_fault(
     runs: tuple[GroupRun, ...], expected: set[tuple[Part, tuple[str, ...], tuple[int, ...]]]
 ) -> None:
@@ -181,7 +182,7 @@ def test_a_link_is_at_fault_only_while_its_nodes_are_still_well_with_others() ->
     assert culprits(strategy.diagnose([*before, ran(*control.members), *repeated])) == {(Part.LINK, ("a", "c"), ())}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@cases("seed", range(10))
 def test_the_only_path_between_two_leaves_is_named(seed: int) -> None:
     """When it was never good, every node has failed across it, and all are well among their neighbours."""
     sites = {f"{leaf}{number}": Site(f"{leaf}{number}", None, leaf) for leaf in "ab" for number in range(3)}

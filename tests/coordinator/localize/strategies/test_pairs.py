@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.strategies.pairs import across_racks, at_random, rail_by_rail, within_racks
 from muster_coordinator.model.probes import Probe, Site
@@ -26,8 +27,8 @@ def racks(probe: Probe, sites: dict[str, Site]) -> set[str | None]:
     return {sites[node].rack for node in probe.members}
 
 
-@pytest.mark.parametrize("paired", PAIRINGS)
-@pytest.mark.parametrize("count", [2, 3, 8, 9, 16, 31])
+@cases("paired", PAIRINGS)
+@cases("count", [2, 3, 8, 9, 16, 31])
 def test_everybody_has_one_partner(paired: Callable[[Mapping[str, Site], str, int], list[Probe]], count: int) -> None:
     """Of an odd number one waits, or joins a pair; the same seed gives the same pairs, and another one others."""
     sites = even(count)

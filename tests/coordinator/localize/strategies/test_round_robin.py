@@ -4,6 +4,7 @@ from itertools import combinations
 from statistics import fmean
 
 import pytest
+from tests.cases import cases
 
 from muster_coordinator.localize.strategies.round_robin import RoundRobin
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
@@ -28,7 +29,7 @@ def distance(rounds: list[Probe]) -> float:
     return fmean(abs(int(one[1:]) - int(other[1:])) for one, other in (probe.members for probe in rounds))
 
 
-@pytest.mark.parametrize("count", range(2, 18))
+@cases("count", range(2, 18))
 def test_everybody_meets_everybody_exactly_once(count: int) -> None:
     """In as few rounds as can be."""
     rounds = tournament(count)

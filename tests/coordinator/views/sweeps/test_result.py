@@ -1,6 +1,6 @@
 import time
 
-import pytest
+from tests.cases import cases
 
 from muster_coordinator.model.sweep_records import FailedLink, FailedNode
 from muster_coordinator.views.sweeps.naming import failed_part
@@ -61,7 +61,7 @@ def test_a_sweep_that_runs_has_no_cost_yet(bad_link):
     assert not any(line.startswith("spent") for line in lines)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "words"),
     [
         ({}, ""),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import cases
 
 from muster import Measurement, Reference, Severity
 from muster.model import Json
@@ -90,7 +91,7 @@ def test_floors_are_for_large_messages_between_the_nodes_they_were_measured_on()
         assert applicable(shipped(), "collective", facts | other) == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("params", "message"),
     [
         ({"begin_bytes": "2M"}, "belong together"),

@@ -1,6 +1,7 @@
 """What the check `collective` measures so that a sweep can say what is at fault: rails, directions, who came last."""
 
 import pytest
+from tests.cases import cases
 
 from muster.config import Config, Settings
 from muster.plugins import collect_checks, load
@@ -49,7 +50,7 @@ def test_without_rails_there_is_nothing_to_compare(nodes, local_ranks, reason):
         rails_of(nodes, local_ranks)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("nodes", "sides"),
     [
         (["a", "a", "b", "b"], ([0, 1], [2, 3])),

@@ -2,6 +2,7 @@
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from tests.cases import cases
 
 from muster.errors import Refused
 from muster.params_schema import flatten, require_fit
@@ -10,7 +11,7 @@ from muster_plugins.checks.collective.message_sizes import MessageSize, series
 SIZE = TypeAdapter(MessageSize)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("written", "size"),
     [("2M", 2 << 20), ("16g", 16 << 30), ("1K", 1024), ("0.5K", 512), (4096, 4096), ("4096", 4096)],
 )
@@ -19,7 +20,7 @@ def test_units_are_those_of_nccl_tests(written, size):
     assert SIZE.validate_python(written) == size
 
 
-@pytest.mark.parametrize("written", ["", "M", "2MB", "2 M", "-1", "1e9", "2T", "nan", None, 2.5, "0K"])
+@cases("written", ["", "M", "2MB", "2 M", "-1", "1e9", "2T", "nan", None, 2.5, "0K"])
 def test_what_is_no_size_is_refused(written):
     """Rather than taken for something else."""
     with pytest.raises(ValidationError):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster import Measurement
 from muster.config import Config, Settings
@@ -11,7 +12,7 @@ from muster.plugins import collect_checks, load
 from muster.references import applicable, shipped
 from muster_plugins.checks.collective.check import judge
 from muster_plugins.checks.collective.retransmits import Segments, look, resent_between, segments, sent_again
-from muster_plugins.shared.torch_group import Group
+from muster_plugins.shared.torch_group import RankGroup
 
 SNMP = """\
 Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers
@@ -34,10 +35,10 @@ def counters(sent: object, resent: object) -> str:
     return f"Tcp: RtoMin MaxConn OutSegs RetransSegs\nTcp: 200 -1 {sent} {resent}\n"
 
 
-def group(backend: str = "gloo", local_rank: int = 0) -> Group:
+def group(backend: str = "gloo", local_rank: int = 0) -> RankGroup:
     """The second rank of two nodes, whose local rank this is."""
     store: Any = None
-    return Group(
+    return RankGroup(
         backend=backend,
         nodes=("a", "b"),
         local_ranks=(0, local_rank),
@@ -59,7 +60,7 @@ def test_this_machine_tells_its_counters():
     assert segments(look()).sent >= 0
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "",
@@ -81,7 +82,7 @@ def test_a_text_without_the_counters_is_refused(text):
         segments(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "share"),
     [
         ((1000, 7), (3000, 7), 0.0),
@@ -123,7 +124,7 @@ def test_a_kernel_that_has_no_counters_tells_nothing(monkeypatch, tmp_path):
     assert sent_again(look(), group(), ()).metrics == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("backend", "transports", "local_rank", "over_tcp", "counted"),
     [
         ("gloo", [], 0, True, True),
@@ -141,9 +142,7 @@ def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports,
     assert ("tcp_segments" in again.facts) is counted
 
 
-@pytest.mark.parametrize(
-    ("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (40, "WARNING"), (41, "ERROR")]
-)
+@cases(("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (40, "WARNING"), (41, "ERROR")])
 def test_a_lossy_link_is_told(resent, severity):
     """In words and with the numbers, by the reference that comes with muster."""
     again = resent_between(counters(0, 0), counters(2000, resent))

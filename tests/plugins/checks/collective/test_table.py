@@ -4,14 +4,23 @@ import json
 
 import pytest
 
-from muster_plugins.checks.collective.table import Row, curves, expected_peak, facts, metrics, peaks, report, text_table
+from muster_plugins.checks.collective.table import (
+    SizeRow,
+    curves,
+    expected_peak,
+    facts,
+    metrics,
+    peaks,
+    report,
+    text_table,
+)
 from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
 GIB = 1 << 30
 
 
 def row(size, busbw, time_us=10.0, wrong=0):
-    return Row(
+    return SizeRow(
         size_bytes=size,
         count=size // 4,
         redop="sum",

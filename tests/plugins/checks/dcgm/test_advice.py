@@ -1,11 +1,11 @@
 """What the catalogue says about problems that DCGM reports."""
 
-import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.dcgm.advice import UNLISTED, advice
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "error_severity", "severity", "action"),
     [
         ("anything", 1, "WARNING", "NONE"),

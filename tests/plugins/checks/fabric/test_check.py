@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 from tests.plugins.checks.fabric.node import GPU, take_down
 
 from muster import Config, Measurement, Skip
@@ -94,7 +95,7 @@ def test_with_every_device_excluded_there_is_nothing_to_measure(tree, node):
         node(exclude=["*"]).measure()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("table", "message"),
     [
         ({"expect": "myrinet"}, "expect"),

@@ -1,6 +1,7 @@
 """The counters of a port over time."""
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.fabric.counters import COUNTERS, HOUR_S, LastHour, saturated
 
@@ -14,7 +15,7 @@ def counted(*readings: tuple[float, int]) -> int | None:
     return answers[-1].get(NAME)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("readings", "expected"),
     [
         ([(0, 7)], None),

@@ -1,6 +1,6 @@
 """Ports over time: drops, flaps, and what is remembered."""
 
-import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.fabric.history import FLAP_WINDOW_S, FabricHistory, PortHistory
 from muster_plugins.checks.fabric.sysfs import Port
@@ -16,7 +16,7 @@ def watch(*looks: tuple[float, Port]):
     return [history.observe(port, now) for now, port in looks][-1]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("looks", "down_s"),
     [
         ([(0, UP)], 0),
@@ -33,7 +33,7 @@ def test_how_long_a_port_has_been_down(looks, down_s):
     assert watch(*looks).down_s == down_s
 
 
-@pytest.mark.parametrize(
+@cases(
     ("looks", "times"),
     [
         ([(0, UP), (30, DOWN), (60, DOWN), (90, UP)], 1),

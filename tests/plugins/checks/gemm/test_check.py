@@ -1,6 +1,7 @@
 """The check `gemm`: its judgement of speed, its parameters, and what it measures on the CPU."""
 
 import pytest
+from tests.cases import cases
 
 from muster import Measurement, Reference
 from muster.check import valid_params
@@ -28,7 +29,7 @@ FAILED: Json = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "facts", "expected"),
     [
         ({"tflops_bf16": [700.0, 690.0], "spread_bf16": 0.01}, {}, []),
@@ -61,7 +62,7 @@ def test_what_fails_again_and_again_is_told_once():
     assert finding.evidence == {"free_bytes": 1, "times": 4}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("params", "message"),
     [
         ({"size": 48}, "parameter of gemm 'size': must be greater than or equal to 64 (got 48)"),

@@ -1,6 +1,6 @@
 """What wrong products and differing fingerprints say about devices."""
 
-import pytest
+from tests.cases import cases
 
 from muster import Measurement
 from muster.model import Json, Metric
@@ -11,7 +11,7 @@ DTYPES = ("fp32", "bf16")
 PRODUCT = "bf16 8192x8192x8192 seed 1"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "convicted"),
     [
         ({}, []),
@@ -39,7 +39,7 @@ def test_a_convict_is_told_with_all_its_counts():
     assert finding.summary == ("9 products in fp32 have other bits than the first, 2 products in bf16 have wrong sums")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bits", "models", "convicted", "expected"),
     [
         (["a", "a", "a"], "XXX", set(), []),

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 from tests.plugins.checks.host.looking import NONE, judged, write
 
 from muster import Measurement
@@ -41,7 +42,7 @@ def test_space_and_inodes_of_a_real_file_system(tmp_path):
     assert metrics["disk_available_share"] == pytest.approx(real.f_bavail / real.f_blocks, abs=0.05)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("available", "inodes", "expected"),
     [
         (0.5, 0.5, {}),

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.kernel_log.record_parser import Record, journal_records, kmsg_records
 
@@ -43,7 +43,7 @@ def test_escaped_characters_are_put_back():
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         "",
@@ -76,7 +76,7 @@ def test_text_that_is_not_utf8_comes_from_the_journal_as_numbers():
     assert list(journal_records([line])) == [Record(None, 0.377646, "Hi\ufffd", device="0000:00:01.0")]
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
     [
         "",

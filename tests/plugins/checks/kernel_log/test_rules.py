@@ -8,6 +8,7 @@ kernel and of the drivers.
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster import Action
 from muster_plugins.checks.kernel_log.record_parser import Record
@@ -243,14 +244,14 @@ def told_by(line, device=None) -> Any:
     return recognise(Record(1, 1.0, line, device))
 
 
-@pytest.mark.parametrize(("line", "expected"), REAL + SYNTHETIC)
+@cases(("line", "expected"), REAL + SYNTHETIC)
 def test_a_line_is_recognised(line, expected):
     """Code, severity, action and address of each."""
     event = told_by(line)
     assert f"{event.code} {event.severity} {event.action} {event.address}" == expected
 
 
-@pytest.mark.parametrize("line", HARMLESS)
+@cases("line", HARMLESS)
 def test_other_lines_mean_nothing(line):
     """That holds as well for those that only repeat or detail what another line has told."""
     assert told_by(line) is None
@@ -296,7 +297,7 @@ def test_the_kernels_own_word_names_the_device_that_a_line_does_not():
     assert told_by(line, device="0000:5c:00.0").address == "0000:5c:00.0"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "expected"),
     [
         ("0000:B3:00", "0000:b3:00.0"),

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.cases import cases
 
 from muster import Measurement, Reference
 from muster.check import valid_params
@@ -40,7 +41,7 @@ ONE_SLOW_PAIR: Matrix = [[None, 320.0, 400.0, 400.0], [200.0, None, 400.0, 400.0
 TWO_SLOW_DEVICES: Matrix = [[None, 100.0], [100.0, None]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "facts", "expected"),
     [
         ({"copy_gbps": [2900.0, 2900.0, 2900.0], "wrong_words": [0.0, 0.0, 0.0]}, {}, []),
@@ -70,7 +71,7 @@ def test_judgement(metrics, facts, expected):
     assert {finding.code for finding in findings} <= MEMORY.finds.keys()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("matrix", "expected"),
     [
         (FAST, []),

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
@@ -16,7 +17,7 @@ def recorded(name):
     return (RECORDED / name).read_text(encoding="ascii")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "expected"),
     [
         ("all_reduce_h100_two_nodes.txt", (7, (8 * GIB, 2 * GIB, "sum", -1, 338.82, 0), 0)),
@@ -49,7 +50,7 @@ def test_tables_of_several_versions(name, expected):
     assert output.unreadable == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "wrong"),
     [
         ("all_reduce_old_first_rows.txt", None),
@@ -83,7 +84,7 @@ def test_a_table_that_breaks_off_is_known_to():
     assert len(output.unreadable) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "",
@@ -133,14 +134,14 @@ def test_the_json_says_what_the_table_says():
     assert output.out_of_bounds == 0
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"results": 3}', "null"])
+@cases("text", ["", "{", "[]", "{}", '{"results": 3}', "null"])
 def test_json_of_another_kind_is_refused(text):
     """As what it is not."""
     with pytest.raises(ValueError, match=r"results|Expecting"):
         parse_json(text)
 
 
-@pytest.mark.parametrize(
+@cases(
     "result",
     [
         None,

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.cases import cases
 
 from muster.config import Config, Settings
 from muster.errors import SettingsError
@@ -220,7 +221,7 @@ async def test_without_an_actor():
         assert (answer.value, answer.error) == (None, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "text"),
     [
         ({}, r"actor\.path': must be given"),

@@ -3,6 +3,7 @@
 from importlib.metadata import entry_points
 
 import pytest
+from tests.cases import cases
 
 from muster import Config, Needs, Reference
 from muster.config import Settings
@@ -192,7 +193,7 @@ def test_a_script_that_is_not_here_may_be_on_other_nodes(bare_context):
     assert finding.summary.endswith("/nonexistent/nhc cannot be looked at: No such file or directory")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "settings", "text"),
     [
         ("mine", {"path": "check"}, r"checks\.mine\.path': must be an absolute path"),

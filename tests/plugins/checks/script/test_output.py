@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.script.output import MOST_METRICS, UnreadableOutput, read_output
 
@@ -15,7 +16,7 @@ FINDING = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("stdout", "summary", "metrics", "units"),
     [
         ("", "", {}, {}),
@@ -40,8 +41,8 @@ def test_without_performance_data_a_bar_is_text():
     assert (output.summary, output.metrics) == ("a | b=1", {})
 
 
-@pytest.mark.parametrize("before", ["", "a line\n", "a line\n  "])
-@pytest.mark.parametrize("indent", [None, 2])
+@cases("before", ["", "a line\n", "a line\n  "])
+@cases("indent", [None, 2])
 def test_the_first_object_counts(before, indent):
     """Over several lines or on one, with text before and after it."""
     table = {"metrics": {"x": 1, "y": [1, 2.5, None]}, "findings": [FINDING], "version": "passed over"}
@@ -61,7 +62,7 @@ def test_numbers_that_json_lacks_are_none():
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("stdout", "reason"),
     [
         ("{", "is not JSON"),

@@ -1,6 +1,7 @@
 """Simulated devices and the faults that can be put into them. What faults do to torch stands with the checks."""
 
 import pytest
+from tests.cases import cases
 
 from muster import Config
 from muster.config import Settings
@@ -61,7 +62,7 @@ def test_a_file_makes_the_node_busy(torch_child, simulated_node, tmp_path):
     assert torch_child.ask("probe", node, own=[])["simulated"] == "BUSY"
 
 
-@pytest.mark.parametrize(
+@cases(
     "table",
     [
         {"model": "NVIDIA H100"},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import cases
 
 from muster import Config, Measurement, Reference, Skip
 from muster.config import Settings
@@ -125,7 +126,7 @@ def test_only_an_error_of_the_device_convicts(bare_context, directory, stand_in,
     assert finding.summary == f"fio's job seq_write failed: {os.strerror(number)}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "facts", "expected"),
     [
         ({"seq_read_gbps": 5.0, "rand_read_p99_s": 0.001}, {"direct": True}, []),
@@ -144,7 +145,7 @@ def test_speed_is_judged_by_what_the_operator_expects(metrics, facts, expected):
     assert told(judge(Measurement(metrics=metrics, facts=facts), references)) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("params", "text"),
     [
         ({"size_mib": 0}, "greater than or equal to 1"),

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.storage import fio
 from muster_plugins.shared.programs import Completed
@@ -47,7 +48,7 @@ def test_an_error_of_a_job_is_told_with_its_number():
     assert (raised.value.job, raised.value.errno) == ("seq_write", 28)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("done", "word", "text"),
     [
         (completed("", 1, "fio: engine none not loadable"), "fio_failed", "fio ended with 1"),

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from tests.cases import cases
 
 from muster import Measurement
 from muster.check import valid_params
@@ -26,7 +27,7 @@ FACTS: Json = {
 GOOD = {"loss_last": [0.9, 0.9, 0.9], "loss_ratio": [0.4, 0.7, 0.4], "step_time_drift": [0.0, 0.2, -0.5]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "facts", "expected"),
     [
         ({}, {}, []),
@@ -66,7 +67,7 @@ def test_judgement(metrics, facts, expected):
     assert [(each.code, each.severity, each.device) for each in findings] == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("params", "words"),
     [
         ({"batch_size": 1}, "greater than or equal to 2"),

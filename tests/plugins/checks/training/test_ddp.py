@@ -1,6 +1,7 @@
 """The check `training_ddp`."""
 
 import pytest
+from tests.cases import cases
 
 from muster import Measurement
 from muster.model import Json
@@ -30,7 +31,7 @@ GOOD = {"loss_last": 0.1, "loss_ratio": 0.05, "scaling_efficiency": 0.96, "compu
 MLP: Json = {"model": "mlp"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "facts", "expected"),
     [
         ({}, {}, []),

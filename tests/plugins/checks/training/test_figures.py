@@ -2,12 +2,12 @@
 
 import math
 
-import pytest
+from tests.cases import cases
 
 from muster_plugins.checks.training.figures import MOST_POINTS, curves, loss_figures, odd_ones, time_figures
 
 
-@pytest.mark.parametrize(
+@cases(
     ("losses", "expected"),
     [
         ([2.0] + [1.0] * 8, {"loss_first": 2.0, "loss_last": 1.0, "loss_ratio": 0.5}),
@@ -37,7 +37,7 @@ def test_step_times():
     assert figures["step_time_drift"] == 0.5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "odd"),
     [
         ([], []),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from muster_plugins.checks.training.problems import Problem
+from muster_plugins.checks.training.problems import TrainingProblem
 
 np = pytest.importorskip("numpy")
 
@@ -148,7 +148,7 @@ def test_damaged_data_is_named(tmp_path, written, damage, code, words):
     """The file and what is wrong with it, and nothing in it is carried out."""
     WRITERS[written](tmp_path)
     damage(tmp_path)
-    with pytest.raises(Problem, match=words) as problem:
+    with pytest.raises(TrainingProblem, match=words) as problem:
         read_images(written.split()[0], tmp_path, 64, seed=1)
     assert problem.value.code == code
     assert str(tmp_path) in str(problem.value)
@@ -158,7 +158,7 @@ def test_damaged_data_is_named(tmp_path, written, damage, code, words):
 def test_a_directory_that_holds_something_else_is_refused(tmp_path, data):
     """The names that were looked for are told."""
     (tmp_path / "holiday-pictures").mkdir()
-    with pytest.raises(Problem, match="has no directory") as problem:
+    with pytest.raises(TrainingProblem, match="has no directory") as problem:
         read_images(data, tmp_path, 8, seed=1)
     assert problem.value.code == "data_missing"
 
@@ -167,6 +167,6 @@ def test_imagenet_without_a_decoder_says_what_to_install(tmp_path, monkeypatch):
     """Pillow is not among what muster needs otherwise."""
     write_imagenet(tmp_path)
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(Problem, match=r"gpu-muster\[images\]") as problem:
+    with pytest.raises(TrainingProblem, match=r"gpu-muster\[images\]") as problem:
         read_images("imagenet", tmp_path, 8, seed=1)
     assert problem.value.code == "decoder_missing"

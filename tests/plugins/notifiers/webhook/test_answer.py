@@ -1,6 +1,7 @@
 """What the answers of targets mean."""
 
 import pytest
+from tests.cases import cases
 
 from muster.transition import ActionOutcome, Effect
 from muster_plugins.notifiers.webhook.answer import combine, judge_answer
@@ -8,7 +9,7 @@ from muster_plugins.notifiers.webhook.answer import combine, judge_answer
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "effect", "detail", "wait_s"),
     [
         (200, "DONE", "told", None),
@@ -42,7 +43,7 @@ def test_an_answer_without_a_word():
     assert judge_answer(502, None, "", NOW).detail == "HTTP 502"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("retry_after", "wait_s"),
     [
         ("0", 0),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
 from muster.model import Action, ServiceState
 from muster.transition import Cause, Transition
@@ -187,7 +188,7 @@ def test_no_two_notices_have_the_same_key():
     assert notice(OUT).key == notice(OUT).key == "prod:t1:1700000000000"
 
 
-@pytest.mark.parametrize("state", list(ServiceState))
+@cases("state", list(ServiceState))
 def test_every_state_has_words(state):
     """The headline names the node first."""
     assert notice(OUT, after=state).headline.startswith("gpu-0042 ")

@@ -1,6 +1,7 @@
 """What may stand in `[plugins.webhook]`, and which targets are told of what."""
 
 import pytest
+from tests.cases import cases
 
 from muster.config import Config, Settings
 from muster.errors import SettingsError
@@ -15,7 +16,7 @@ def configured(settings) -> WebhookSettings:
     return Config(Settings.model_validate({"plugins": {"webhook": settings}})).plugin("webhook", WebhookSettings)
 
 
-@pytest.mark.parametrize(
+@cases(
     "target",
     [
         {"url": SECRET_URL, "format": "slack"},
@@ -31,7 +32,7 @@ def test_right_settings(target):
     assert configured({"targets": {"ops": target}}).targets["ops"].url.get_secret_value() == target["url"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("target", "text"),
     [
         ({}, r"targets\.ops\.url': must be given"),
@@ -90,7 +91,7 @@ def test_settings_that_are_shown_show_no_url():
     assert "do-not-show" not in repr(settings) + settings.model_dump_json()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("states", "before", "after", "told"),
     [
         (None, "IN_SERVICE", "CORDONED", True),

@@ -4,6 +4,7 @@ import base64
 import subprocess
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
 
@@ -46,7 +47,7 @@ def test_openssl_agrees(tmp_path):
     assert headers["webhook-signature"] == f"v1,{base64.b64encode(done.stdout).decode()}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("secret", "text"),
     [("", "0 bytes"), ("not base64", "not base64"), ("ä", "not base64"), ("a", "not base64"), ("YQ==", "1 bytes"),
      ("A" * 88, "66 bytes")],

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.cases import cases
 
 from muster.check import Idleness, IdleProbe
 from muster.config import Config, Settings
@@ -288,7 +289,7 @@ def test_it_is_off_unless_it_is_enabled():
     assert probe.interval_s == 5
 
 
-@pytest.mark.parametrize(
+@cases(
     "table",
     [
         {"api": "http://10.0.0.1"},

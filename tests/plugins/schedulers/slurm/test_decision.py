@@ -1,12 +1,13 @@
 """What is to be changed on a node in Slurm, for every way in which Slurm may have it."""
 
 import pytest
+from tests.cases import cases
 
 from muster import Cause, Effect, Mark, Transition
 from muster.labels import valid_labels
 from muster.model import ServiceState
 from muster_plugins.schedulers.slurm.decision import decide
-from muster_plugins.schedulers.slurm.marks import Hold, hold
+from muster_plugins.schedulers.slurm.marks import SlurmHold, hold
 from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 from muster_plugins.schedulers.slurm.survey import scheduler_node
@@ -140,16 +141,16 @@ MARKS = {
 }
 
 
-@pytest.mark.parametrize("kind", NODES)
-@pytest.mark.parametrize(("after", "table"), [("CORDONED", OUT), ("IN_SERVICE", BACK)])
+@cases("kind", NODES)
+@cases(("after", "table"), [("CORDONED", OUT), ("IN_SERVICE", BACK)])
 def test_the_step_for_a_transition(kind, after, table):
     """Only what is missing is changed, and nothing that others did."""
     step = decide(node(kind), transition(after), "opted_out")
     assert (step.effect, dict(step.update)) == table[kind]
 
 
-@pytest.mark.parametrize("kind", NODES)
-@pytest.mark.parametrize("after", ServiceState)
+@cases("kind", NODES)
+@cases("after", ServiceState)
 def test_a_step_that_was_taken_is_not_taken_again(kind, after):
     """Told twice, a transition changes a node once."""
     before = node(kind)
@@ -168,7 +169,7 @@ def as_slurm_would(before, update):
     return SlurmNode(name="gpu1", state=state, reason=reason, comment=comment)
 
 
-@pytest.mark.parametrize("after", ServiceState)
+@cases("after", ServiceState)
 def test_a_node_that_has_opted_out_is_left_alone(after):
     """Whatever stands beside it."""
     step = decide(node("ours", features=("h100", "mine")), transition(after), "mine")
@@ -176,7 +177,7 @@ def test_a_node_that_has_opted_out_is_left_alone(after):
     assert "feature mine" in step.detail
 
 
-@pytest.mark.parametrize("kind", NODES)
+@cases("kind", NODES)
 def test_the_mark_of_a_node(kind):
     """What the coordinator is told about who keeps it out."""
     assert kind in MARKS[scheduler_node(node(kind), Names("", {}), "opted_out").mark]
@@ -234,13 +235,13 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
     assert line.endswith(" [1-7]")
     assert line.isprintable()
     assert len(line.encode()) <= 250
-    assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is Hold.QUARANTINE
+    assert hold(SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)) is SlurmHold.QUARANTINE
 
 
-@pytest.mark.parametrize(
+@cases(
     "text", ["ssh to [a@b] failed", "root at prompt [root@gpu01]: x", "x Comment=y", "a InstanceId=b", "op [7] [1-8]"]
 )
-@pytest.mark.parametrize("where", ["finding", "note"])
+@cases("where", ["finding", "note"])
 def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_elses(text, where):
     """Slurm shows `Reason=… [who@when] Comment=…`; what a node or a person wrote before must not end the reason."""
     noted = SlurmNode(name="gpu1", state=("IDLE",), reason=text if where == "note" else "")
@@ -249,13 +250,11 @@ def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_else
     shown = f"NodeName=gpu1 State=IDLE+DRAIN Reason={line} [root@2026-03-01T09:30:00] Comment=[muster:1-7]"
     (read,) = read_nodes(shown)
     assert (read.reason, read.reason_by, read.comment) == (line, "root@2026-03-01T09:30:00", "[muster:1-7]")
-    assert hold(read) is Hold.QUARANTINE
+    assert hold(read) is SlurmHold.QUARANTINE
 
 
-@pytest.mark.parametrize(
-    "note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y", "muster: x; before: fan [9-9]"]
-)
-@pytest.mark.parametrize("reason", ["ü" * 400, "gpu.ecc"])
+@cases("note", ["ü" * 400, "new kernel", "muster:1-1 x; before: muster-test: y", "muster: x; before: fan [9-9]"])
+@cases("reason", ["ü" * 400, "gpu.ecc"])
 def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
     """Neither it nor our own words take all the room, and it gets no meaning by what it says."""
     there, ends = SlurmNode(name="gpu1", state=("IDLE",), reason=f"op: {note}"), set()
@@ -267,7 +266,7 @@ def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
         assert before.endswith(f" [{event}]")
         ends.add(before.removesuffix(f" [{event}]"))
         there = SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)
-        assert hold(there) is Hold.QUARANTINE
+        assert hold(there) is SlurmHold.QUARANTINE
     (end,) = ends
     assert f"op: {note}".startswith(end)
     assert len(end) >= min(len(note), 50)
@@ -286,7 +285,7 @@ def test_a_node_that_slurm_would_be_said_to_call_otherwise_is_none_of_its(name):
     assert Names(".example", {"first": "gpu1"}).in_slurm(name) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("state", "leaving"),
     [
         (("IDLE",), None),

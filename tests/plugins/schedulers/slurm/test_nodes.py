@@ -1,6 +1,7 @@
 """What `scontrol show nodes` prints, as data: texts of several versions, and of people who write what they like."""
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.schedulers.slurm.nodes import SlurmNode, read_nodes
 
@@ -47,7 +48,7 @@ def test_features_and_partitions_are_lists():
     assert (node.features, node.partitions) == (("h100", "ib"), ())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("tail", "reason", "by", "comment"),
     [
         (" Reason=bad fan [root@2026-03-01T09:30:00]", "bad fan", "root@2026-03-01T09:30:00", ""),
@@ -71,9 +72,7 @@ def test_each_line_is_a_node():
     assert [node.name for node in read_nodes(line(" Comment=x\n\ny") + line(name="gpu2"))] == ["gpu1", "gpu2"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "No nodes in the system\n", "Node gpu9 not found\n", "NodeName=gpu1 Arch=x86", "\0"]
-)
+@cases("text", ["", "No nodes in the system\n", "Node gpu9 not found\n", "NodeName=gpu1 Arch=x86", "\0"])
 def test_what_is_no_node_is_none(text):
     """Nor is the beginning of one."""
     assert read_nodes(text) == []

@@ -6,6 +6,7 @@ import shutil
 
 import psutil
 import pytest
+from tests.cases import cases
 
 from muster import Effect, Survey, Transition
 from muster.config import Config, Settings
@@ -169,7 +170,7 @@ async def test_it_is_off_unless_it_is_enabled():
     assert await muster_transition(off, Transition.model_validate(CORDON)) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("actor", "said"),
     [
         ({"domain": "example"}, "domain"),

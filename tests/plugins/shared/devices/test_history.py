@@ -1,6 +1,7 @@
 """What is made of several looks at a device."""
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.shared.devices.history import MOST_LOOKS, History, Look, look_at, over_time, risen, slowed_down_s
 from muster_plugins.shared.devices.reading import DeviceReading
@@ -14,7 +15,7 @@ def counted(*values):
     return [Look(60.0 * each, counters={} if value is None else {CRC: value}) for each, value in enumerate(values)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "expected"),
     [
         ((), None),
@@ -53,7 +54,7 @@ def test_replays_are_told_per_lane(limits, expected):
     assert over_time(looks, limits).get("pcie_replays_per_lane_min") == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("slow", "expected"),
     [
         ((True,), None),
@@ -96,7 +97,7 @@ def test_a_state_of_the_moment_must_last(values, highest, lowest):
     assert numbers.get("memory_unowned_bytes") == lowest
 
 
-@pytest.mark.parametrize(
+@cases(
     ("states", "numbers", "clock", "pcie"),
     [
         ({"unhindered": True}, {"utilisation_percent": 100.0}, 0.5, 0.25),
@@ -115,7 +116,7 @@ def test_clock_and_link_are_looked_at_under_load_only(states, numbers, clock, pc
     assert (look.sm_clock_share, look.pcie_share) == (clock, pcie)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("processes", "utilisation", "expected"),
     [(0, 0.0, 5.0), (1, 0.0, 0.0), (0, 3.0, 0.0), (None, 0.0, None), (0, None, None)],
 )

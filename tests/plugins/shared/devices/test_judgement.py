@@ -1,6 +1,6 @@
 """What a reading of devices means: the judgement of `nvml` and `simulated`."""
 
-import pytest
+from tests.cases import cases
 
 from muster import Measurement, Reference
 from muster.references import applicable, shipped
@@ -22,7 +22,7 @@ def judged(measurement: Measurement, rows: tuple[Reference, ...] = shipped()):
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("states", "expected"),
     [
         ({}, []),
@@ -59,7 +59,7 @@ def test_what_a_device_says_becomes_findings(states, expected):
     assert judged(NodeReading(devices=(device(**states),)).measurement()) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("numbers", "expected"),
     [
         ({"ecc_uncorrected_volatile": 0.0, "ecc_uncorrected_aggregate": 0.0}, []),
@@ -98,7 +98,7 @@ def test_numbers_are_held_against_references(numbers, expected):
     assert judged(NodeReading(devices=(device(numbers=numbers),)).measurement()) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("generation", "replays", "is_found"),
     [
         (3, 0.4, False),
@@ -164,14 +164,14 @@ def test_a_temperature_is_judged_by_model_where_the_device_tells_no_threshold():
     assert judged(NodeReading(devices=(hot,)).measurement()) == [("nvml.too_hot", "WARNING", 0, "INSPECT_HARDWARE")]
 
 
-@pytest.mark.parametrize("word", UNUSABLE)
+@cases("word", UNUSABLE)
 def test_an_unusable_nvml_is_unknown_and_says_why(word):
     """No driver is no evidence of a fault, but each cause has its own finding."""
     node = NodeReading(unusable=word, expected=2, on_bus=ADDRESSES)
     assert judged(node.measurement()) == [(f"nvml.{word}", "UNKNOWN", None, UNUSABLE[word].action.value)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("node", "missing"),
     [
         (NodeReading(devices=(device(),), expected=2), ["index 1"]),
@@ -189,7 +189,7 @@ def test_a_missing_device_is_named(node, missing):
     assert all(name in finding.summary for name in missing)
 
 
-@pytest.mark.parametrize("word", UNUSABLE)
+@cases("word", UNUSABLE)
 def test_what_could_not_be_asked_is_not_missing(word):
     """With no NVML and no GPU on the bus nothing was counted: one finding says why, and it is UNKNOWN."""
     node = NodeReading(unusable=word, expected=8)

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import pytest
+from tests.cases import cases
 
 from muster import Config
 from muster.config import Settings
@@ -94,8 +95,8 @@ def test_what_is_shown_concerns_nccl_and_holds_no_secret():
     assert shown(environment) == told | {"NCCL_AUTH_KEY": REMOVED}
 
 
-@pytest.mark.parametrize("table", [{"environment": {"nccl net": "x"}}, {"profile": "gib"}, {"enviroment": {}}])
-@pytest.mark.parametrize("plugin", ["collective", "nccl_tests"])
+@cases("table", [{"environment": {"nccl net": "x"}}, {"profile": "gib"}, {"enviroment": {}}])
+@cases("plugin", ["collective", "nccl_tests"])
 def test_wrong_settings_are_refused_at_start(plugin, table):
     """With the key that is wrong."""
     with pytest.raises(SettingsError, match=rf"plugins\.{plugin}"):

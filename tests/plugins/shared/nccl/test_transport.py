@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.shared.nccl.transport import connections, count, facts, judge_transport
 
@@ -50,7 +51,7 @@ RECORDED = {
 """Lines of NCCL in public reports, names and addresses of nodes replaced; what connection each tells of."""
 
 
-@pytest.mark.parametrize(("line", "transport"), RECORDED.items())
+@cases(("line", "transport"), RECORDED.items())
 def test_recorded_lines_are_understood(line, transport):
     """A connection counts once, under the name of its network; what is only available or planned counts nothing."""
     assert count([line]) == ({transport: 1} if transport else {})
@@ -78,7 +79,7 @@ def test_the_logs_of_all_processes_in_the_directory_are_read(tmp_path):
     assert connections(tmp_path)["P2P"] == 3
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected", "own", "group", "nodes", "code"),
     [
         (None, ["NET/Socket"], ["NET/Socket"], 2, None),

@@ -208,7 +208,7 @@ def release_all(world: Any) -> None:
     for name, node in world.nodes.items():
         node.broken.clear()
         world.run(node, "collective")
-        entry, case = world.entries[name], world.cases[name]
+        entry, case = world.entries[name], world.case(name)
         entry.opted_out = False
         entry.cordoned = entry.cordoned and entry.mark is not None
         if case.hold or case.state is ServiceState.CORDONED:

@@ -3,6 +3,7 @@
 import pytest
 import structlog
 from benchmarks.kubernetes_standin.faults import Fault
+from tests.cases import cases
 
 from muster import HealthFinding, NodeHealthReport
 from muster.config import Config, Settings
@@ -35,7 +36,7 @@ def told(health, *findings, by_component=False, before=(), **more):
     return {each["type"]: (each["status"], each["reason"]) for each in said}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("health", "findings", "status", "reason"),
     [
         ("HEALTHY", [], "True", "Healthy"),
@@ -93,7 +94,7 @@ def test_components_have_the_polarity_of_node_problem_detector():
     assert told("UNKNOWN", by_component=True)["MusterGpuProblem"] == ("Unknown", "NotMeasured")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "number", "component"),
     [
         ("nvml.xid", 79, "MusterGpuProblem"),

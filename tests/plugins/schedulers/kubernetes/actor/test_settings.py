@@ -1,6 +1,7 @@
 """Which settings of the actor are refused, at the start and with what would be right."""
 
 import pytest
+from tests.cases import cases
 
 from muster.config import Config, Settings
 from muster.errors import SettingsError
@@ -25,7 +26,7 @@ def configure(table):
     muster_configure(Config(Settings.model_validate({"plugins": {"kubernetes": {"actor": table}}})))
 
 
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
+@cases("case", WRONG.values(), ids=WRONG)
 def test_wrong_settings_are_refused(case):
     """By their name."""
     table, key, said = case

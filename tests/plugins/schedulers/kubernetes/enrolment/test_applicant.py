@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import cases
 
 from muster_plugins.schedulers.kubernetes.enrolment.applicant import ACCOUNT, AUDIENCE, NODE_KEY, NotEntitled, node_of
 
@@ -14,13 +15,13 @@ def review(**changes) -> bytes:
     return json.dumps({"kind": "TokenReview", "status": status | changes}).encode()
 
 
-@pytest.mark.parametrize("node", ["n1", "0", "gke-pool-1a2b", "ip-10-0-0-1.ec2.internal", "n" * 253])
+@cases("node", ["n1", "0", "gke-pool-1a2b", "ip-10-0-0-1.ec2.internal", "n" * 253])
 def test_the_node_is_that_of_the_token(node):
     """As the API server names it, with any valid name."""
     assert node_of(review(user={"extra": {NODE_KEY: [node]}})) == node
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "why"),
     [
         ({"authenticated": False}, "not valid"),
@@ -42,18 +43,14 @@ def test_other_tokens_get_no_certificate(changes, why):
         node_of(review(**changes))
 
 
-@pytest.mark.parametrize(
-    "node", ["coordinator", "", "+", "#", "a/b", "n1\n", "n1\x00", "n1,CN=n2", "N1", "-n1", "n1-", "é", "n" * 254]
-)
+@cases("node", ["coordinator", "", "+", "#", "a/b", "n1\n", "n1\x00", "n1,CN=n2", "N1", "-n1", "n1-", "é", "n" * 254])
 def test_names_that_mean_more_at_the_broker_are_refused(node):
     """Wildcards, levels of topics, and the coordinator's account."""
     with pytest.raises(NotEntitled, match="cannot be the name"):
         node_of(review(user={"extra": {NODE_KEY: [node]}}))
 
 
-@pytest.mark.parametrize(
-    "answer", [b"", b"[]", b"{}", b'{"status": 3}', b'{"status": {"user": {"extra": {"a": "b"}}}}']
-)
+@cases("answer", [b"", b"[]", b"{}", b'{"status": 3}', b'{"status": {"user": {"extra": {"a": "b"}}}}'])
 def test_any_other_answer_is_a_refusal(answer):
     """An answer that is no TokenReview gets no certificate, and does not crash the signer."""
     with pytest.raises(NotEntitled, match="no TokenReview"):

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from benchmarks.kubernetes_standin.patches import json_patched, merge_patched, strategic_patched
 from benchmarks.kubernetes_standin.statuses import Refused
+from tests.cases import cases
 
 NODE: dict[str, Any] = {
     "metadata": {"labels": {"pool": "a", "zone": "z"}},
@@ -18,8 +19,8 @@ def patched(section, value):
     return NODE | {section: value}
 
 
-@pytest.mark.parametrize("patch", [merge_patched, strategic_patched])
-@pytest.mark.parametrize(
+@cases("patch", [merge_patched, strategic_patched])
+@cases(
     ("change", "expected"),
     [
         ({"metadata": {"labels": {"pool": "b"}}}, patched("metadata", {"labels": {"pool": "b", "zone": "z"}})),
@@ -53,7 +54,7 @@ def test_a_merge_of_conditions():
     assert merge_patched(NODE, {"status": {"conditions": [HEALTHY]}})["status"]["conditions"] == [HEALTHY]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("operation", "section", "expected"),
     [
         ({"op": "add", "path": "/metadata/labels/muster.dev~1x", "value": "y"}, "metadata",
@@ -72,7 +73,7 @@ def test_a_json_patch(operation, section, expected):
     assert json_patched(NODE, [operation]) == patched(section, expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     "operation",
     [
         {"op": "test", "path": "/spec/taints/0/key", "value": "b"},

@@ -1,0 +1,68 @@
+"""The file of the database: whose it is, and what is said when it cannot be had."""
+
+import contextlib
+import sqlite3
+
+import pytest
+
+from muster.config import Settings, StoreSettings
+from muster.errors import SettingsError, Unavailable
+from muster_coordinator.store.store import Store
+
+
+async def test_a_second_coordinator_is_refused(store, settings):
+    """One SQLite file has one coordinator."""
+    with pytest.raises(Unavailable, match="another coordinator uses"):
+        await Store.open(settings)
+
+
+async def test_the_directory_is_made_for_its_owner_only(store, settings):
+    """Nobody else on the machine reads the database."""
+    assert settings.data_dir.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "message"),
+    [
+        ("nonsense", SettingsError, "store.url"),
+        ("oracle://host/db", SettingsError, "store.url"),
+        ("sqlite:////proc/none/muster.db", Unavailable, "cannot open the database /proc/none"),
+    ],
+)
+async def test_a_database_that_cannot_be_had_is_named(url, error, message):
+    """Wrong URLs are wrong settings; what cannot be opened is unavailable."""
+    with pytest.raises(error, match=message):
+        await Store.open(Settings(store=StoreSettings(url=url)))
+
+
+async def test_a_file_that_is_no_database_is_named(settings):
+    """Garbage in the place of the database is refused and left as it is."""
+    settings.data_dir.mkdir()
+    (settings.data_dir / "muster.db").write_bytes(b"garbage" * 1000)
+    with pytest.raises(Unavailable, match="not a database"):
+        await Store.open(settings)
+
+
+async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):
+    """A directory in the place of the database is refused."""
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(Unavailable, match="cannot open the database"):
+        await Store.open(Settings(store=StoreSettings(url=f"sqlite:///{tmp_path}/taken")))
+
+
+async def test_a_database_that_cannot_be_written_is_told(store, settings):
+    """Readiness asks for a commit, not only for a connection."""
+    await store.check_writable()
+    with contextlib.closing(sqlite3.connect(settings.data_dir / "muster.db")) as connection:
+        connection.execute("DROP TABLE meta")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        await store.check_writable()
+
+
+async def test_a_database_in_memory_leaves_no_file(tmp_path, monkeypatch):
+    """Nothing is made in the current directory to lock."""
+    monkeypatch.chdir(tmp_path)
+    store = await Store.open(Settings(store=StoreSettings(url="sqlite:///:memory:")))
+    await store.check_writable()
+    await store.close()
+    assert not [*tmp_path.iterdir()]
