@@ -64,7 +64,8 @@ started: list[Prepared] = []
 class MusterProcess:
     """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use.
 
-    Output for which there is no file is dropped. `imports` are modules that its runs would import.
+    Output for which there is no file is dropped. `imports` are modules that its runs would import. `network_of` is the
+    process in whose network namespace it runs.
     """
 
     def __init__(
@@ -75,11 +76,12 @@ class MusterProcess:
         stdout: IO[bytes] | None = None,
         stderr: IO[bytes] | None = None,
         imports: tuple[str, ...] = (),
+        network_of: int | None = None,
     ) -> None:
         self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
-        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
+        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd()), "network_of": network_of}
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
@@ -146,9 +148,12 @@ class Recorded(MusterProcess):
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         imports: tuple[str, ...] = (),
+        network_of: int | None = None,
     ) -> None:
         self._files = stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  see drop
-        super().__init__(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports)
+        super().__init__(
+            *arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports, network_of=network_of
+        )
 
     @property
     def stderr(self) -> str:

@@ -6,6 +6,7 @@ process like any other: it has its own arguments, environment, streams, signals 
 """
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -23,6 +24,11 @@ from typing import Any
 GROUPS = ("muster", "muster.commands", "muster.config_checks")
 NEEDED_LATER = ("muster_coordinator.daemon",)
 """What a command imports only once it runs."""
+
+PR_SET_PDEATHSIG = 1
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare(*imports: str) -> None:
@@ -55,6 +61,19 @@ def serve(requests: socket.socket) -> dict[str, Any]:
             os.close(fd)
 
 
+def die_with_parent() -> None:
+    """Nothing stays behind when the tests are killed: they, this program and its commands are one chain."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def enter_network_of(pid: int) -> None:
+    """Joins the user and network namespace of a process, as nsenter does. Python has os.setns since 3.12."""
+    descriptor = os.pidfd_open(pid)
+    if LIBC.setns(descriptor, CLONE_NEWUSER | CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+    os.close(descriptor)
+
+
 def _reap(options: int) -> bool:
     try:
         return os.waitpid(-1, options)[0] != 0
@@ -64,6 +83,7 @@ def _reap(options: int) -> bool:
 
 def _command(request: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> dict[str, Any]:
     """Forks once more: the outer process waits for the command and tells its process id and how it ended."""
+    die_with_parent()
     pid = os.fork()
     if pid:
         for fd in (stdin, stdout, stderr):
@@ -76,6 +96,9 @@ def _command(request: dict[str, Any], stdin: int, stdout: int, stderr: int, stat
     for number, fd in enumerate((stdin, stdout, stderr)):
         os.dup2(fd, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    if request["network_of"] is not None:
+        enter_network_of(request["network_of"])
+    die_with_parent()
     return request
 
 
@@ -94,5 +117,6 @@ def become(request: dict[str, Any]) -> None:
 if __name__ == "__main__":
     del sys.path[0]  # the directory of this file, which holds tests
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests; this program ends with them
+    die_with_parent()
     prepare(*sys.argv[2:])
     become(serve(socket.socket(fileno=int(sys.argv[1]))))
